@@ -1,0 +1,42 @@
+# Two commands for newcomers: `make demo` and `make test`. Everything installs itself into .venv.
+unexport PYTHONDONTWRITEBYTECODE
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test test-long lint format bench docs clean
+
+# One stamp per extra: nothing is installed again unless pyproject.toml changed.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[plot]' && touch $@
+
+$(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[$*]' && touch $@
+
+demo: $(VENV)/.base
+	$(BIN)/tacit demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -m "not long" -n 2 --dist worksteal
+
+test-long: $(VENV)/.test
+	$(BIN)/python -m pytest -m long --hypothesis-profile long
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+format: $(VENV)/.lint
+	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: $(VENV)/.base
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

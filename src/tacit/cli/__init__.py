@@ -1,0 +1,7 @@
+"""The ``tacit`` command."""
+
+from __future__ import annotations
+
+from tacit.cli.app import main
+
+__all__ = ["main"]

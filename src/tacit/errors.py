@@ -1,0 +1,80 @@
+"""The one error family: every refusal says what happened, why it matters and the line that fixes it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["CODES", "TacitError", "bad_parameter"]
+
+#: Every stable error code with its meaning in one line; `docs/reference/errors.md` has a section for each.
+CODES: Final[dict[str, str]] = {
+    # parameters, every room
+    "bad-parameter": "a parameter is missing, of the wrong type or out of range",
+    # noise
+    "randomness-failed": "the operating system's random generator did not deliver",
+    "does-not-fit": "an exact integer result does not fit into 64 bits",
+}
+
+
+class TacitError(Exception):
+    """What happened, why it matters and how to fix it, under a stable code.
+
+    Parameters
+    ----------
+    code
+        A key of `CODES`; stable over releases, so programs can rely on it.
+    what
+        One sentence that says what happened.
+    why
+        One sentence that says why it is refused.
+    fix
+        The line that fixes it.
+
+    Examples
+    --------
+    >>> raise TacitError("bad-parameter", "epsilon must be positive, got -1", fix="epsilon=0.5")
+    Traceback (most recent call last):
+    tacit.errors.TacitError: epsilon must be positive, got -1
+      fix: epsilon=0.5
+      code: bad-parameter
+    """
+
+    def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
+        if code not in CODES:
+            raise KeyError(f"unknown error code {code!r}: add it to tacit.errors.CODES and its docs page")
+        self.code: Final = code
+        self.what: Final = what
+        self.why: Final = why
+        self.fix: Final = fix
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        lines.append(f"  code: {self.code}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self.code, self.what, self.why, self.fix))
+
+
+def _rebuild(code: str, what: str, why: str, fix: str) -> TacitError:
+    """Rebuild a pickled error, so that refusals cross process borders intact."""
+    return TacitError(code, what, why=why, fix=fix)
+
+
+def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: str = "") -> TacitError:
+    """Build the one sentence for a wrong parameter: ``<name> must be <must_be>, got <got>``.
+
+    Examples
+    --------
+    >>> bad_parameter("epsilon", "a positive finite number", -1).what
+    'epsilon must be a positive finite number, got -1'
+    """
+    shown = repr(got)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return TacitError("bad-parameter", f"{name} must be {must_be}, got {shown}", why=why, fix=fix)

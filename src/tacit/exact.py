@@ -48,7 +48,9 @@ def rational(name: str, value: Number, *, zero: bool = False, negative: bool = F
     if exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST:
         raise bad_parameter(name, f"{must_be} between 2^-1022 and 2^1023 in size", value, fix=f"{name}=0.5")
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
-        raise bad_parameter(name, f"a fraction of at most {_MOST_BITS} bits", "a longer one", fix=f"{name}=float(...)")
+        raise bad_parameter(
+            name, f"a fraction of at most {_MOST_BITS} bits", "a longer one", fix=f"{name}=float(...)"
+        )
     return exact
 
 

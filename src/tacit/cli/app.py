@@ -29,7 +29,9 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands the flag over 
 @app.callback()
 def root(
     *,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Learn from sensitive data without exposing anyone in it."""
 

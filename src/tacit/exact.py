@@ -27,8 +27,8 @@ def rational(name: str, value: Number, *, zero: bool = False, negative: bool = F
     name
         The parameter's name, for the refusal.
     value
-        An int, a float (taken at its shortest decimal reading), a Fraction or a Decimal. Booleans, strings, NaN,
-        infinities, denormals and NumPy's narrow number types are refused.
+        An int, a float (taken at its shortest decimal reading), a Fraction or a Decimal. Booleans, strings,
+        NaN, infinities, denormals and NumPy's narrow number types are refused.
     zero, negative
         Whether zero and negative numbers are allowed.
 

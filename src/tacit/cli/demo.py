@@ -33,7 +33,8 @@ def demo() -> None:
     )
     console.print(_two_worlds(38, 39))
     console.print(
-        "\nNo output is more than exp(1/2) = 1.65 times likelier in one world than in the other: epsilon = 0.5.\n"
+        "\nNo output is more than exp(1/2) = 1.65 times likelier in one world than in the other:\n"
+        "that is epsilon = 0.5. "
         "Next: the tutorial, docs/tutorial/index.md"
     )
 

@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.noise import _bits, _floats
 from tacit.noise._digits import geometric_one
-from tacit.noise._intervals import Interval, below, exp_minus, scaled
+from tacit.noise._intervals import Interval, below, exp_minus
 from tacit.noise._parameters import does_not_fit
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Strips:
         """Choose a cell for each draw; return where a box was hit, and its cells counted from the first box."""
         block = min(out.size, _BLOCK)
         chosen, low = np.empty(block, np.uint16), np.empty(block, _narrowest(self.width))
-        slow, cells = [], []
+        slow, cells = [np.empty(0, np.intp)], [np.empty(0, np.uint16)]
         for start in range(0, out.size, _BLOCK):
             part = out[start : start + _BLOCK]
             r, lo = chosen[: part.size], low[: part.size]
@@ -82,7 +82,7 @@ class Strips:
             cells.append(r[hit] - np.uint16(self.fast))
         chosen.fill(0)
         low.fill(0)
-        return _join(slow, np.intp), _join(cells, np.uint16)
+        return np.concatenate(slow), np.concatenate(cells)
 
     def _boxes(
         self, out: NDArray[np.int64], slow: NDArray[np.intp], cells: NDArray[np.uint16], name: str
@@ -182,13 +182,9 @@ class _TailHeight:
         return (low * n << bits) // (d * (one - low_g)), (high * n << bits) // (d * (one - high_g)) + 1
 
 
-def _narrowest(width: int) -> type[np.unsignedinteger[object]]:
+def _narrowest(width: int) -> np.dtype[Any]:
     """Return the narrowest unsigned type that holds the low digits."""
-    return next(t for t in (np.uint8, np.uint16, np.uint32, np.uint64) if width <= 2 ** (8 * t().itemsize))
-
-
-def _join(parts: list[NDArray[object]], kind: type) -> NDArray[object]:
-    return np.concatenate(parts) if parts else np.empty(0, kind)
+    return np.min_scalar_type(width - 1)
 
 
 @lru_cache(maxsize=16)
@@ -210,7 +206,7 @@ def strips(n: int, d: int, power: int, *, signed: bool) -> Strips:
     height = top * per_weight
     cells = np.floor(bottom * per_weight * (1 - _SLACK)).astype(np.int64)
     boxes = np.floor((height * (1 + _SLACK) - cells + 2.0**-60) * 2.0**_FINE).astype(np.int64) + 1
-    tail_boxes = [int(math.ceil(tail * per_weight * (1 + _SLACK) * 2.0**_FINE)) + 1 for tail in tails]
+    tail_boxes = [math.ceil(tail * per_weight * (1 + _SLACK) * 2.0**_FINE) + 1 for tail in tails]
     ends = np.cumsum(np.concatenate((boxes, np.array(tail_boxes, np.int64))))
     fast = int(cells.sum())
     if not (_CELLS // 2 <= fast < _CELLS and int(ends[-1]) <= (_CELLS - fast) << _FINE):

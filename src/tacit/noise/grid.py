@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -23,17 +23,21 @@ __all__ = ["from_grid", "quantise"]
 _EXACT = 2**53  # whole numbers up to here are doubles
 
 
+@overload
+def quantise(x: float | Fraction, grid: Number) -> int: ...
+@overload
+def quantise(x: Sequence[float] | NDArray[Any], grid: Number) -> NDArray[np.int64]: ...
 def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number) -> int | NDArray[np.int64]:
     """Round to the grid: floor(x / grid + 1/2) in exact arithmetic.
 
-    Rounding half up moves by whole grid steps when x does, so a change of x by D changes the result by at most
-    ceil(D / grid); half-even rounding could double it (law 1).
+    Rounding half up moves by whole grid steps when x does, so a change of x by D changes the result by at
+    most ceil(D / grid); half-even rounding could double it (law 1).
 
     Parameters
     ----------
     x
-        A number (an int or Fraction exactly, a float at the binary value it stores), or an array of floats or whole
-        numbers. NaN and infinities are refused: decide what they mean before.
+        A number (an int or Fraction exactly, a float at the binary value it stores), or an array of floats or
+        whole numbers. NaN and infinities are refused: decide what they mean before.
     grid
         The step, a positive number, exact (a float at its decimal reading).
 
@@ -114,6 +118,10 @@ def _quantise_floats(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64
     return out
 
 
+@overload
+def from_grid(k: int, grid: Number) -> float: ...
+@overload
+def from_grid(k: Sequence[int] | NDArray[Any], grid: Number) -> NDArray[np.float64]: ...
 def from_grid(k: int | Sequence[int] | NDArray[Any], grid: Number) -> float | NDArray[np.float64]:
     """Return k * grid as the nearest double, rounded once.
 

@@ -38,7 +38,7 @@ class ExhaustedError(Exception):
 
 
 class _Stream(threading.local):
-    """One thread's cipher stream and its stock of unused words. Each word leaves the stock by one atomic pop."""
+    """One thread's cipher stream and its stock of unused words; each leaves the stock by one atomic pop."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()

@@ -83,7 +83,10 @@ def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], las
 
 
 def laplace_one(scale: Fraction) -> int:
-    """Draw one X with P(X = k) proportional to exp(-|k| / scale): G or -1 - G, the second with odds exp(-1/scale)."""
+    """Draw one X with P(X = k) proportional to exp(-|k| / scale).
+
+    X is G or, with odds exp(-1/scale) to 1, -1 - G; zero comes from one side only and nothing is rejected.
+    """
     limits = _thresholds(scale.numerator, scale.denominator)
     sign, last, *uniforms = _bits.words(len(limits) + 2)
     drawn = _assemble(scale, limits, uniforms, last)
@@ -112,7 +115,7 @@ def _rates(scales: Values) -> NDArray[np.float64]:
 
 
 def geometric_many(scales: Values) -> NDArray[np.int64]:
-    """Draw one geometric number per element, each with a scale of its own; refuse where 64 bits do not hold it."""
+    """Draw one geometric number per element, each with its own scale; refuse what 64 bits do not hold."""
     out = np.empty(scales.near.size, np.int64)
     for start in range(0, out.size, _BLOCK):
         index = np.arange(start, min(start + _BLOCK, out.size))

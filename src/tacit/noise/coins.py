@@ -110,7 +110,7 @@ def _coin(near: float, bound: Callable[[int], Interval]) -> bool:
 
 
 def _each(near: NDArray[np.float64], bound: Callable[[int], Callable[[int], Interval]]) -> NDArray[np.bool_]:
-    """Compare one uniform number per element with its chance: doubles where they can tell, exact elsewhere."""
+    """Compare one uniform number per element with its chance: in doubles if they can tell, else exactly."""
     words = np.empty(near.size, np.uint64)
     _bits.fill(words)
     words >>= np.uint64(11)

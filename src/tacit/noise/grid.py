@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["from_grid", "quantise"]
 
+_BLOCK = 1 << 15
 _EXACT = 2**53  # whole numbers up to here are doubles
 
 
@@ -100,21 +101,32 @@ def _quantise_whole(values: NDArray[Any], step: Fraction) -> NDArray[np.int64]:
 
 
 def _quantise_floats(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]:
+    out = np.empty(x.size, np.int64)
+    for start in range(0, x.size, _BLOCK):
+        part = x[start : start + _BLOCK]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            out[start : start + _BLOCK] = _quantise_block(part, step)
+    return out
+
+
+def _quantise_block(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]:
     """Divide in doubles; where the quotient comes near a half, or is large, decide exactly."""
     near = float(step)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        quotient = x / near
-        base = np.floor(quotient)
-        part = quotient - base
-        size = np.abs(quotient)
-        up = part >= 0.5
-        if step == near and math.frexp(near)[0] == 0.5:  # a power of two: the quotient and its part are exact
-            unsure = ~(size < 2.0**62)
-        else:  # the quotient is off by less than 2^-51 of itself
-            unsure = ~(size < 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50)
-    out = np.where(unsure, 0.0, base).astype(np.int64) + (up & ~unsure)
-    for i in np.flatnonzero(unsure):
-        out[i] = _fit(_floor(Fraction(float(x[i])), step))
+    quotient = x / near
+    base = np.floor(quotient)
+    part = quotient - base
+    size = np.abs(quotient)
+    up = part >= 0.5
+    if step == near and math.frexp(near)[0] == 0.5:  # a power of two: the quotient is exact
+        hard = np.flatnonzero(~(size < 2.0**62))
+    else:  # the quotient is off by less than 2^-51 of itself
+        hard = np.flatnonzero(~(size < 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
+    base[hard] = 0.0
+    out = base.astype(np.int64) + up
+    if hard.size:
+        _, first, label = np.unique(x[hard], return_index=True, return_inverse=True)
+        settled = [_fit(_floor(Fraction(float(x[hard[i]])), step)) for i in first]
+        out[hard] = np.array(settled, np.int64)[label]
     return out
 
 

@@ -39,7 +39,7 @@ class _Gaps:
     scale: Fraction
 
     def near(self, start: int, end: int) -> NDArray[np.float64]:
-        """Return gap / scale in doubles, within a relative 2^-51; what lies beyond 2^500 is given as 2^500."""
+        """Return gap / scale in doubles, within a relative 2^-51; beyond 2^500 as 2^500."""
         part = self.gap[start:end]
         if part.dtype == object:
             part = np.array([float(min(gap, 2**600)) for gap in part])
@@ -98,8 +98,9 @@ def select(
 ) -> int | NDArray[np.int64]:
     """Draw an index i with probability exactly proportional to exp(scores[i] / scale).
 
-    Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies under the
-    true weight, which exact arithmetic decides where the last ticket of a candidate was drawn; else another is drawn.
+    Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies
+    under the true weight, which exact arithmetic decides where the last ticket of a candidate was drawn; else
+    another is drawn.
 
     Parameters
     ----------
@@ -149,9 +150,9 @@ def _weight(x: Fraction, tickets: int, bits: int) -> Interval:
 def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) -> NDArray[np.int64]:
     """Draw k different indices in order, as if by `select`, removing the winner, and selecting again.
 
-    A race: candidate i arrives at an exponential time of rate exp(scores[i] / scale). The order of arrival is that of
-    repeated selection without replacement, since exponential times forget (Yellott 1977). Times are drawn to 64 bits;
-    where two lie closer than the error bounds, more bits and exact arithmetic decide.
+    A race: candidate i arrives at an exponential time of rate exp(scores[i] / scale). The order of arrival is
+    that of repeated selection without replacement, since exponential times forget (Yellott 1977). Times are
+    drawn to 64 bits; where two lie closer than the error bounds, more bits and exact arithmetic decide.
 
     Parameters
     ----------

@@ -120,12 +120,7 @@ def select(
     shape = read_size(size)
     n = len(gaps.gap)
     bits = min(50, 61 - n.bit_length())  # a weight of 1 has 2^bits tickets
-    tickets = np.empty(n, np.int64)
-    for start in range(0, n, _BLOCK):
-        weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))
-        weight *= 2.0**bits * (1 + 2.0**-40)
-        tickets[start : start + _BLOCK] = weight
-    tickets += 1
+    tickets = _tickets(gaps, bits)
     ends = np.cumsum(tickets)
     total = int(ends[-1])
     drawn = np.empty(1 if shape is None else math.prod(shape), np.int64)
@@ -140,6 +135,17 @@ def select(
         drawn[left[won]] = chosen[won]
         left = left[~won]
     return int(drawn[0]) if shape is None else drawn.reshape(shape)
+
+
+def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
+    """Return a whole number above 2^bits exp(-gap) for each candidate, by less than 1 and a part in 2^39."""
+    tickets = np.empty(len(gaps.gap), np.int64)
+    for start in range(0, tickets.size, _BLOCK):
+        weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))
+        weight *= 2.0**bits * (1 + 2.0**-40)
+        tickets[start : start + _BLOCK] = weight
+    tickets += 1
+    return tickets
 
 
 def _weight(x: Fraction, tickets: int, bits: int) -> Interval:

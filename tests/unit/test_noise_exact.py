@@ -176,7 +176,7 @@ def test_the_far_tail_is_decided_exactly(power, signed, scale, steps):
         height = table.per_weight * w * lift / (1 - Fraction(g, 2**400))
         edge = math.floor(height * FINE)
         start, end = table.edges[table.base.size + side :][:2].tolist()
-        digits = len(_digits._thresholds(step.denominator, step.numerator))
+        digits = len(_digits.thresholds(step.denominator, step.numerator))
         proposal = [(2**64 - 1, 8)] + [(0 if steps >> i & 1 else 2**64 - 1, 8) for i in range(digits)]
         if steps >> digits:
             continue  # so steep that this proposal needs a word of zeros; covered by the digits' tests
@@ -198,7 +198,7 @@ def test_the_far_tail_is_decided_exactly(power, signed, scale, steps):
     "scale", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(10), Fraction(2**60)]
 )
 def test_thresholds_are_the_floors_of_the_digits_chances(scale):
-    limits = _digits._thresholds(scale.numerator, scale.denominator)
+    limits = _digits.thresholds(scale.numerator, scale.denominator)
     for i, limit in enumerate(limits):
         low, high = logistic(2**i / scale, 200)
         assert limit == low >> 136 == high >> 136
@@ -208,7 +208,7 @@ def test_thresholds_are_the_floors_of_the_digits_chances(scale):
 def test_small_geometric_draws_have_their_exact_rational_probabilities():
     """The coins' chances multiply out to the geometric law within 2^-60."""
     scale = Fraction(1, 2)
-    limits = _digits._thresholds(1, 2)
+    limits = _digits.thresholds(1, 2)
     chances = [Fraction(limit, 2**64) for limit in limits]
     for k in range(8):
         chance = math.prod(p if k >> i & 1 else 1 - p for i, p in enumerate(chances))
@@ -224,7 +224,7 @@ def test_small_geometric_draws_have_their_exact_rational_probabilities():
 @pytest.mark.parametrize("i", [0, 2])
 def test_a_word_equal_to_its_threshold_is_settled_by_the_next(i):
     scale = Fraction(3)
-    limits = _digits._thresholds(3, 1)
+    limits = _digits.thresholds(3, 1)
     rest = logistic(2**i / scale, 300)[0] >> (300 - 128) & (2**64 - 1)
     words = [2**64 - 1] * len(limits)
     for change, more, digit in [(-1, [], 1), (1, [], 0), (0, [rest - 1], 1), (0, [rest + 1], 0)]:
@@ -234,7 +234,7 @@ def test_a_word_equal_to_its_threshold_is_settled_by_the_next(i):
 
 
 def test_what_lies_beyond_all_digits_is_drawn_again_and_again():
-    limits = _digits._thresholds(1, 1)
+    limits = _digits.thresholds(1, 1)
     exponent = 2 ** len(limits)
     rest = exp_minus(Fraction(exponent), 256)[0] >> 128 & (2**64 - 1)  # the second word of exp(-2^K)
     digits = [(2**64 - 1, 8)] * len(limits)
@@ -248,7 +248,7 @@ def test_what_lies_beyond_all_digits_is_drawn_again_and_again():
 
 def test_the_sign_makes_zero_once():
     """The negative side is -1 - G, so that zero is not counted twice."""
-    limits = _digits._thresholds(1, 1)
+    limits = _digits.thresholds(1, 1)
     zeros = [(1, 8)] + [(2**64 - 1, 8)] * len(limits)
     for sign, drawn in [(limits[0] - 1, -1), (limits[0] + 1, 0)]:
         with _bits.feed(fed((sign, 8), *zeros)):
@@ -265,7 +265,7 @@ def test_one_scale_per_element_decides_each_digit_as_the_single_draw_does():
     with _bits.feed(words.tobytes() + last.tobytes()):
         drawn = _digits.geometric_many(read("scale", scales))
     for e, scale in enumerate(scales):
-        own = len(_digits._thresholds(*Fraction(str(scale)).as_integer_ratio()))
+        own = len(_digits.thresholds(*Fraction(str(scale)).as_integer_ratio()))
         with _bits.feed(fed((1, 8), *((w, 8) for w in words[:own, e]))):
             assert noise.geometric(float(scale)) == drawn[e]
 

@@ -491,6 +491,24 @@ def test_the_race_is_won_by_exact_arrival_times(scores, data):
         assert times[early] <= times[late]
 
 
+def test_arrival_times_lie_between_their_bounds():
+    import mpmath
+
+    rng = np.random.default_rng(22)
+    words = rng.integers(0, 2**64, 600, dtype=np.uint64)
+    words = np.concatenate([words, words >> np.uint64(40), ~(words >> np.uint64(40)), words >> np.uint64(60)])
+    gaps = selection._Gaps(
+        rng.integers(0, 2**40, words.size, dtype=np.uint64) >> np.uint64(20), Fraction(3, 7)
+    )
+    early, late = selection._arrival(words, gaps.near(0, words.size))
+    with mpmath.workprec(300):
+        for i, word in enumerate(words.tolist()):
+            for end in {max(word, 1), min(word + 1, 2**64 - 1)}:
+                wait = -mpmath.log(mpmath.ldexp(end, -64))
+                time = mpmath.log(wait) + mpmath.mpf(gaps.exact(i).numerator) / gaps.exact(i).denominator
+                assert early[i] <= time <= late[i]
+
+
 @pytest.mark.parametrize("scores", [(0, 1), (1, 0), (5, 5), (0, 40), (-3, 2)])
 def test_a_close_race_is_decided_exactly(scores):
     """The second word is chosen so that both arrive together but for a part in 2^60."""

@@ -1,0 +1,1 @@
+"""The algebra of privacy: costs, budgets, filters, conversions and calibration. No data, no noise."""

@@ -1,24 +1,27 @@
 """The laws of privacy loss that a cost is made of, as frozen data in exact rationals.
 
-A law names a pair of output distributions (or a family of pairs) that dominates what a mechanism shows of one
-unit, in both directions: what is true of the pair is true of every pair of neighbours. A cost is a sum of laws,
-kept as *parts*: a tuple of (law, how often) in one canonical order, so that equal sums are equal values.
+A law names a pair of output distributions (or a family of pairs) that dominates what a mechanism shows of
+one unit, in both directions: what is true of the pair is true of every pair of neighbours. A cost is a sum
+of laws, kept as *parts*: a tuple of (law, how often) in one canonical order, so that equal sums are equal
+values.
 
-Scalars and vectors. `Laplace`, `DiscreteLaplace`, `Gaussian` and `DiscreteGaussian` are the laws of one number that
-moves by at most ``sensitivity``: the log-density of each is concave, so the loss is monotone in the output and
-a smaller move is dominated by a larger one. A Gaussian vector with an L2 bound is the same as one number
-(rotate it); the other three are not, and `tacit.accounting.Cost` says what holds for vectors.
+Scalars and vectors. `Laplace`, `DiscreteLaplace`, `Gaussian` and `DiscreteGaussian` are the laws of one
+number that moves by at most ``sensitivity``: the log-density of each is concave, so the loss is monotone in
+the output and a smaller move is dominated by a larger one. A Gaussian vector with an L2 bound is the same
+as one number (rotate it); the other three are not, and `tacit.accounting.Cost` says what holds for vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeAlias
+from fractions import Fraction  # noqa: TC003 - field types stay resolvable
+from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "GDP",
@@ -66,7 +69,7 @@ class Laplace:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
-    """P(x) ~ exp(-|x| / scale) on the whole numbers, moved by a whole sensitivity; epsilon = sensitivity / scale."""
+    """P(x) ~ exp(-|x| / scale) on the whole numbers, moved by a whole sensitivity."""
 
     scale: Fraction
     sensitivity: Fraction
@@ -149,7 +152,7 @@ class Renyi:
     curve: tuple[tuple[Fraction, Fraction], ...]
 
     def __post_init__(self) -> None:
-        points = {}
+        points: dict[Fraction, Fraction] = {}
         for order, divergence in self.curve:
             exact = rational("order", order)
             if exact <= 1:
@@ -186,7 +189,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """n local reports, each epsilon0-DP for any two values it may hold, in random order (replace adjacency)."""
+    """n local reports in random order, each epsilon0-DP for any two values it may hold (replace)."""
 
     n: int
     epsilon0: Fraction
@@ -260,7 +263,7 @@ def canonical(parts: Iterable[tuple[Law, int]]) -> Parts:
 
 
 def _key(law: Law) -> tuple[object, ...]:
-    """Return a sortable key: the law's name, then its fields; fields are compared within one kind of law only."""
+    """Return a sortable key: the law's name, then its fields, which so meet their own kind only."""
     name = type(law).__name__
     match law:
         case Sampled(q, parts):

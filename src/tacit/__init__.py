@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import noise
+    from tacit import audit, mechanisms, noise
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["TacitError", "__version__", "noise"]
+__all__ = ["TacitError", "__version__", "audit", "mechanisms", "noise"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"noise": "tacit.noise"}
+_LAZY = {"audit": "tacit.audit", "mechanisms": "tacit.mechanisms", "noise": "tacit.noise"}
 
 
 def __getattr__(name: str) -> object:

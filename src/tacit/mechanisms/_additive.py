@@ -56,7 +56,7 @@ class Additive(Mechanism):
         return from_steps(add(self._steps_of(numbers, grid), law.draw(shape)), grid)
 
     def _steps_of(self, numbers: Numbers, grid: Fraction) -> Steps:
-        """Round to the grid; on a grid of the user's own, more numbers than declared must lie on it already."""
+        """Round to the grid; on a grid of the user's own, undeclared arrays must lie on it already."""
         steps = to_steps(numbers, grid)
         if not self._own_grid or not isinstance(numbers, np.ndarray) or numbers.size <= (self._size or 1):
             return steps

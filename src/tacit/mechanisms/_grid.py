@@ -90,6 +90,8 @@ def read_numbers(value: object) -> Numbers:
     except ValueError:
         raise _not_numbers() from None
     if array.ndim == 0:
+        if not isinstance(value, np.ndarray):  # no number, and no sequence of them
+            raise _not_numbers()
         return read_numbers(array.item())
     if array.dtype.kind in "iu":
         return array.astype(np.int64) if array.dtype != np.uint64 else _exact(array)

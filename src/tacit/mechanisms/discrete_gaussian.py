@@ -10,7 +10,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import smallest_epsilon
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._whole import Whole, read_whole
 
@@ -86,10 +86,7 @@ class DiscreteGaussian(Whole):
             return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
 
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        if (delta is None) == (given == "epsilon"):
-            raise bad_parameter(
-                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
-            )
+        check_delta(given, delta)
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]

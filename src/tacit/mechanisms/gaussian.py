@@ -12,7 +12,7 @@ from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
@@ -97,10 +97,7 @@ class Gaussian(Additive):
 
         moved = rational("sensitivity", sensitivity)
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        if (delta is None) == (given == "epsilon"):
-            raise bad_parameter(
-                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
-            )
+        check_delta(given, delta)
         if calibration not in {"analytic", "classic"}:
             raise bad_parameter(
                 "calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"'

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
 from tacit.mechanisms._grid import default_grid, fine_grid

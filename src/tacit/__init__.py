@@ -11,14 +11,31 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import audit, mechanisms, noise
+    from tacit import accounting, audit, mechanisms, noise
+    from tacit.accounting import Budget, Cost
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["TacitError", "__version__", "audit", "mechanisms", "noise"]
+__all__ = [
+    "Budget",
+    "Cost",
+    "TacitError",
+    "__version__",
+    "accounting",
+    "audit",
+    "mechanisms",
+    "noise",
+]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"audit": "tacit.audit", "mechanisms": "tacit.mechanisms", "noise": "tacit.noise"}
+_LAZY = {
+    "Budget": "tacit.accounting",
+    "Cost": "tacit.accounting",
+    "accounting": "tacit.accounting",
+    "audit": "tacit.audit",
+    "mechanisms": "tacit.mechanisms",
+    "noise": "tacit.noise",
+}
 
 
 def __getattr__(name: str) -> object:

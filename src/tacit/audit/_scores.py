@@ -229,7 +229,7 @@ def _learned(a: Floats, b: Floats) -> Score:
     spread[spread == 0] = 1.0
 
     def standard(rows: Floats) -> Floats:
-        return np.clip((np.clip(rows, -1e300, 1e300) - middle) / spread, -8, 8)
+        return np.asarray(np.clip((np.clip(rows, -1e300, 1e300) - middle) / spread, -8, 8))
 
     x = np.column_stack([standard(raw), np.ones(2 * size)])
     y = np.repeat([1.0, 0.0], size)
@@ -243,4 +243,6 @@ def _learned(a: Floats, b: Floats) -> Score:
         if float(np.abs(step).max()) < 1e-4:
             break
     final = weights
-    return Score("learned (logistic)", lambda rows: standard(_features(_numbers(rows, width))) @ final[:-1])
+    return Score(
+        "learned (logistic)", lambda rows: np.asarray(standard(_features(_numbers(rows, width))) @ final[:-1])
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.audit._events import Event, Tally, choose_events
-from tacit.audit._result import AuditResult, curve_points, probability
+from tacit.audit._result import AuditResult, claimed_epsilon, curve_points, probability
 from tacit.audit._sampling import Target, as_rows, batches
 from tacit.errors import bad_parameter
 from tacit.exact import count
@@ -87,10 +88,9 @@ def audit(
         claimed = runs * claimed
     train = drawn // 2
     learn_a, learn_b = _gather(target, a, train, runs), _gather(target, b, train, runs)
-    top = float(claimed.epsilon(delta=delta)) if claimed is not None else 0.0
-    goals = curve_points(top) if 0 < top < 50 else (0.0,)
-    error = (1 - confidence) / 40
-    events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals, error=error)
+    promised = 0.0 if claimed is None else claimed_epsilon(claimed, delta)
+    goals = curve_points(promised) if promised < 50 or promised == math.inf else (0.0,)
+    events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals)
     hits_a, hits_b = (
         _hits(target, a, drawn - train, runs, events),
         _hits(target, b, drawn - train, runs, events),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,10 @@ class Rows(Mechanism):
 
     __slots__ = ()
 
-    adjacency: Adjacency
+    @property
+    @abstractmethod
+    def adjacency(self) -> Adjacency:
+        """What makes two collections of rows neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,8 @@ class IntegerRange:
         """Return each value's steps above the bottom, from 0 to `width`."""
         numbers = clip(values, self.low, self.high, missing=self.missing)
         steps = np.asarray(to_steps(numbers.ravel(), self.grid)) - self.bottom
-        return np.clip(steps, 0, self.width).astype(np.int64)
+        inside: NDArray[np.int64] = np.clip(steps, 0, self.width).astype(np.int64)
+        return inside
 
 
 def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjacency]:

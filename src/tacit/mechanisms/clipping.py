@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fractio
             why="sensitivity is infinite, and no finite noise hides an infinite change",
             fix="bounds=(0, 200_000), a range known without looking at the data",
         )
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+    if len(bounds) != 2:
         raise bad_parameter("bounds", "a pair (low, high)", bounds, fix="bounds=(0, 100)")
     low = rational("bounds[0]", bounds[0], zero=True, negative=True)
     high = rational("bounds[1]", bounds[1], zero=True, negative=True)
@@ -111,4 +111,4 @@ def fold(released: object, low: Number, high: Number) -> Any:
     width = top - bottom
     within = np.mod(np.asarray(released, dtype=np.float64) - bottom, 2 * width)
     folded = bottom + np.where(within > width, 2 * width - within, within)
-    return float(folded) if folded.ndim == 0 else cast("NDArray[np.float64]", folded)
+    return float(folded) if folded.ndim == 0 else folded

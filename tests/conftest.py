@@ -1,5 +1,11 @@
 """Hypothesis profiles: `ci` is quick and reproducible, `long` searches widely."""
 
+import os
+
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # two test workers share two cores; spinning threads help nobody
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

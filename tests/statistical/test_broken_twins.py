@@ -1,11 +1,11 @@
 """The auditor catches every broken twin, at the confidence with which it passes the correct mechanisms."""
 
 import pytest
-from twins import broken
 
 import tacit as tc
 from tacit.accounting import Cost
 from tacit.audit import audit, neighbours
+from twins import broken
 
 ONE = Cost.pure(1)
 
@@ -68,7 +68,9 @@ def test_permute_and_flip_charged_as_bounded_range_is_caught_over_many_runs():
 def test_permute_and_flip_charged_as_pure_passes_alone_and_over_many_runs():
     correct = tc.mechanisms.PermuteAndFlip(epsilon=1, sensitivity=1)
     assert audit(correct, samples=100_000).holds
-    assert audit(tc.mechanisms.PermuteAndFlip(epsilon=0.5, sensitivity=1), samples=50_000, repeat=16, delta=1e-3).holds
+    assert audit(
+        tc.mechanisms.PermuteAndFlip(epsilon=0.5, sensitivity=1), samples=50_000, repeat=16, delta=1e-3
+    ).holds
 
 
 def test_the_neighbour_search_finds_the_unclipped_column():
@@ -83,5 +85,3 @@ def test_the_neighbour_search_finds_the_unclipped_column():
 def test_the_neighbour_search_finds_half_even_rounding():
     pairs = [([n / 2], [n / 2, 1.0]) for n in range(6)]
     assert not neighbours(broken.half_even, pairs, 1).holds
-
-

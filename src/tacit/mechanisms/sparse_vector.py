@@ -16,7 +16,6 @@ from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, 
 from tacit.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
-
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost

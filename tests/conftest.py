@@ -2,9 +2,7 @@
 
 import os
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # two test workers share two cores; spinning threads help nobody
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # spinning threads only slow two test workers
 
 from hypothesis import HealthCheck, settings
 

@@ -127,7 +127,7 @@ def _gather(target: Target, value: object, size: int, repeat: int) -> Rows:
     parts: list[Rows] = []
     left, cells = size, 20_000_000
     for raw in batches(target, value, size, repeat=repeat):
-        rows = as_rows(raw, len(raw))  # type: ignore[arg-type]
+        rows = as_rows(raw)
         parts.append(rows)
         left -= len(rows)
         cells -= rows.size if isinstance(rows, np.ndarray) else 10 * len(rows)
@@ -145,7 +145,7 @@ def _hits(target: Target, value: object, size: int, repeat: int, events: list[Ev
     """Count every event on fresh outputs, a batch at a time."""
     hits = [0] * len(events)
     for raw in batches(target, value, size, repeat=repeat):
-        rows = as_rows(raw, len(raw))  # type: ignore[arg-type]
+        rows = as_rows(raw)
         known: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
         for place, event in enumerate(events):
             key = id(event.score)

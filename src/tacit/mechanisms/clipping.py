@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["as_floats", "clip", "fold", "read_bounds", "truncate"]
+__all__ = ["as_floats", "clip", "fold", "read_bounds", "rows_of", "truncate"]
 
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
@@ -65,14 +65,41 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
     return np.clip(np.where(np.isnan(numbers), float(stand_in), numbers), float(bottom), float(top))
 
 
-def as_floats(values: object) -> NDArray[np.float64]:
-    """Return floats, NaN for whatever is not a number; total, since a refusal would tell of the data."""
-    array = np.atleast_1d(np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object))
-    if array.dtype.kind in "fiub":
+def as_floats(values: Any) -> NDArray[np.float64]:
+    """Return floats, NaN for whatever is not a number; total, since a refusal would tell of the data.
+
+    One entry of a sequence is one entry of the result, whatever it holds: a nested list is not a number.
+    """
+    if not isinstance(values, np.ndarray):
+        values = _array(values)
+    if values.dtype.kind in "fiub":
         with np.errstate(over="ignore"):
-            return array.astype(np.float64)
-    flat = np.array([_as_float(one) for one in array.ravel().tolist()], dtype=np.float64)
-    return flat.reshape(array.shape)
+            return np.asarray(values, dtype=np.float64)
+    flat = np.array([_as_float(one) for one in values.ravel().tolist()], dtype=np.float64)
+    return flat.reshape(values.shape)
+
+
+def rows_of(values: Any) -> NDArray[np.float64]:
+    """Return one float per row; a table of several columns is refused (its shape is public)."""
+    numbers = as_floats(values)
+    if numbers.ndim != 1:
+        raise bad_parameter("values", "one value per row", f"the shape {numbers.shape}", fix="values[:, 0]")
+    return numbers
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Lay a sequence out as one array entry per item."""
+    items = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
+    try:
+        quick = np.asarray(items)
+    except (ValueError, TypeError, OverflowError):
+        quick = np.empty((), dtype=object)
+    if quick.ndim == 1 and quick.dtype.kind in "fiub":
+        return quick
+    array = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        array[place] = item
+    return array
 
 
 def _as_float(one: Any) -> float:

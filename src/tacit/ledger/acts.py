@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Budget, Filter, Spend
+from tacit.accounting import Budget, Filter
 from tacit.errors import TacitError, bad_parameter
 from tacit.ledger.accounts import Account
-from tacit.ledger.chain import spend_to_text
+from tacit.ledger.chain import Head, canonical
 from tacit.ledger.receipts import Receipt, receipt_of
 from tacit.ledger.store import ReleaseRow
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from tacit.accounting import Spend
     from tacit.ledger.book import Book
-    from tacit.ledger.chain import Head, Row
+    from tacit.ledger.chain import Row
 
 __all__ = [
+    "Exceeded",
     "Order",
     "Verdict",
     "authorise",
-    "bounded",
     "charge",
     "claim",
     "grow",
@@ -38,8 +37,23 @@ __all__ = [
     "unknown_account",
 ]
 
-_EXACT_BITS = 4096
-_GRID = 2**1100
+
+class Exceeded(Exception):  # noqa: N818 - a refusal in the making
+    """A budget does not admit a charge. What would fit takes long to say, so it is said after the lock is gone."""
+
+    def __init__(self, level: Account, spend: Spend) -> None:
+        super().__init__(level.name)
+        self.level = level
+        self.spend = spend
+
+    def refusal(self) -> TacitError:
+        """Say what is left and what would fit."""
+        try:
+            self.level.filter.after(self.spend)
+        except TacitError as error:
+            what = f"account {self.level.name!r}: {error.what}"
+            return TacitError(error.code, what, why=error.why, fix=error.fix)
+        raise AssertionError(self.level.name)  # a filter that refuses and admits the same charge
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,7 @@ class Order:
     version: int | None
     cost: object
     spend: Spend
+    spend_text: str
     adjacency: str
     plan: str
     who: str
@@ -128,7 +143,9 @@ def open_account(
         return _reopen(book, found, wanted)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
     row = book.append("open", book.tip.seq + 1, facts)
-    account = replace(wanted, id=row.seq, path=(row.seq, *wanted.path[1:]))
+    account = replace(
+        wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
+    )
     book.touch(account)
     return account
 
@@ -147,7 +164,7 @@ def _reopen(book: Book, found: Account, wanted: Account) -> Account:
                 else f"{fact}={old!r}, or another name",
             )
     if wanted.version > found.version:
-        latest = replace(found, version=wanted.version)
+        latest = replace(found, version=wanted.version, declared="")
         book.append("version", found.id, {"version": wanted.version})
         book.touch(latest)
         return latest
@@ -167,7 +184,7 @@ def grow(book: Book, name: str, budget: Budget, *, statement: str, who: str) -> 
                 why="a budget only grows; what was promised about the past stays true",
                 fix="open another account for a smaller one",
             )
-    larger = replace(account, filter=Filter.start(budget).after(account.spent))
+    larger = replace(account, filter=replace(account.filter, budget=budget))
     book.append("grow", account.id, {"budget": budget.to_json(), "statement": statement, "who": who})
     book.touch(larger)
     return larger
@@ -190,10 +207,7 @@ def charge(book: Book, order: Order, *, kind: str = "charge", only: frozenset[in
         return _same(book, known, account, order)
     levels = [book.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
     _check_limits(book, levels, order)
-    spend = order.spend
-    for level in levels:
-        spend = bounded(spend, level.spent)
-    after = [_charged(level, spend) for level in levels]
+    after = [_charged(level, order.spend) for level in levels]
     body = {
         "cost": order.cost,
         "purpose": order.purpose,
@@ -205,13 +219,24 @@ def charge(book: Book, order: Order, *, kind: str = "charge", only: frozenset[in
         account.id,
         body,
         levels=",".join(str(level.id) for level in levels),
-        spend=spend_to_text(spend),
+        spend=order.spend_text,
         plan=order.plan,
         key=order.key,
     )
     for level in after:
         book.touch(level)
-    return receipt_of(row, book.names(row))
+    return Receipt(
+        id=f"{row.seq}-{row.mac.hex()[:16]}",
+        account=account.name,
+        charged=tuple(level.name for level in levels),
+        spend=order.spend,
+        plan=order.plan or None,
+        who=order.who,
+        purpose=order.purpose,
+        key=order.key[2:] or None,
+        at=book.at,
+        head=Head(row.seq, row.mac.hex()),
+    )
 
 
 def _check_limits(book: Book, levels: list[Account], order: Order) -> None:
@@ -238,49 +263,14 @@ def _check_limits(book: Book, levels: list[Account], order: Order) -> None:
 
 
 def _charged(level: Account, spend: Spend) -> Account:
+    """Charge one level; where a refusal takes long to word, ask first and word it later."""
+    wordy = level.budget.epsilon is not None and level.budget.delta > 0
+    if wordy and not level.filter.admits(spend):
+        raise Exceeded(level, spend)
     try:
-        return level.charged(spend)
-    except TacitError as error:
-        if error.code != "budget-exceeded":
-            raise
-        raise TacitError(
-            error.code,
-            f"account {level.name!r}: {error.what}",
-            why=error.why or "nothing was charged",
-            fix=error.fix,
-        ) from None
-
-
-def bounded(spend: Spend, spent: Spend) -> Spend:
-    """Round a spend up where adding it exactly would let the total's denominator grow without end.
-
-    Totals are exact fractions. A caller who charges 1/p for ever new primes p could make them arbitrarily long,
-    and every later charge slow. Where the sum's denominator would need more than 4096 bits, the part is rounded
-    up to a multiple of 2^-1100 first: never less than was asked, more by at most 2^-1100 (about 1e-331).
-
-    Examples
-    --------
-    >>> half = Spend(Fraction(1, 2), Fraction(0), None)
-    >>> bounded(half, half) == half
-    True
-    """
-    parts = (spend.epsilon, spend.delta, spend.rho)
-    totals = (spent.epsilon, spent.delta, spent.rho)
-    epsilon, delta, rho = (_bounded_part(part, total) for part, total in zip(parts, totals, strict=True))
-    if delta is None or (epsilon is spend.epsilon and delta is spend.delta and rho is spend.rho):
-        return spend
-    return Spend(epsilon, delta, rho)
-
-
-def _bounded_part(part: Fraction | None, total: Fraction | None) -> Fraction | None:
-    if part is None:
-        return None
-    old = 1 if total is None else total.denominator
-    if part.denominator.bit_length() + old.bit_length() <= _EXACT_BITS:
-        return part
-    if math.lcm(part.denominator, old).bit_length() <= _EXACT_BITS:
-        return part
-    return Fraction(math.ceil(part * _GRID), _GRID)
+        return replace(level, filter=level.filter.after(spend))
+    except TacitError:
+        raise Exceeded(level, spend) from None
 
 
 def _same(book: Book, known: Row, account: Account, order: Order) -> Receipt:

@@ -12,6 +12,8 @@ from tacit.accounting import Spend
 
 __all__ = ["START", "Chain", "Head", "Row", "canonical", "spend_from_text", "spend_to_text"]
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
 #: What the first entry is chained to.
 START = bytes(32)
 
@@ -90,7 +92,7 @@ class Chain:
 
 def canonical(value: object) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def spend_to_text(spend: Spend) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from tacit.errors import TacitError
+from tacit.ledger.acts import Exceeded
 from tacit.ledger.book import Book, Memory
 from tacit.ledger.chain import Head
 from tacit.ledger.combine import Combiner
@@ -44,6 +46,7 @@ class Desk:
         self._memory = Memory()
         self._combine = Combiner(self._run)
         self._sealed: str | None = None
+        self._mark: str | None = None
         self._closed = False
         self._process = os.getpid()
         self.refusal: TacitError | None = self._compare_with_witness()
@@ -78,7 +81,11 @@ class Desk:
         self.awake()
         if self.refusal is not None:
             raise self.refusal
-        return cast("T", self._combine.submit(_Request(act, key)))
+        try:
+            return cast("T", self._combine.submit(_Request(act, key)))
+        except Exceeded as exceeded:
+            refused = exceeded
+        raise refused.refusal()
 
     def awake(self) -> None:
         """Refuse a closed ledger; give a forked child connections of its own."""
@@ -91,33 +98,41 @@ class Desk:
             self._process = os.getpid()
 
     def _run(self, jobs: list[Job[_Request]]) -> None:
-        """Run a batch in one transaction: each act is checked on its own, all that pass are durable at once."""
-        if self._sealed is not None:
-            raise self._seal_refusal(self._sealed)
+        """Run a batch in one transaction: each act is checked on its own, all that pass become durable."""
+        keys = [job.request.key for job in jobs if job.request.key]
         try:
-            begun = self.store.begin([job.request.key for job in jobs if job.request.key])
-            if begun.sealed is not None:
-                raise self._seal_refusal(begun.sealed)
-            book = Book(self.chain, self.store.inside(), begun, self._memory)
-            for job in jobs:
-                _settle(job, book)
-            if not book.rows:
-                self.store.rollback()
-                return
-            accounts = [account.to_row() for account in book.touched.values()]
-            self.store.commit(book.rows, accounts, book.releases)
+            attempts = (self._attempt(jobs, keys, attempt) for attempt in itertools.count())
+            book = next(book for book in attempts if book is not None)
         except BaseException as error:
             self.store.rollback()
             self._memory.forget()
-            if isinstance(error, TacitError) and error.code == "ledger-sealed":
-                self._sealed = error.what
+            if isinstance(error, TacitError) and error.code == "ledger-sealed" and self._mark is None:
+                self._sealed = error.what  # the failure itself, even if no mark could be left in the store
             raise
-        book.committed()
+        if book.rows:
+            book.committed()
+            self._tell_witness(Head(book.tip.seq, book.tip.mac.hex()))
+
+    def _attempt(self, jobs: list[Job[_Request]], keys: list[str], attempt: int) -> Book | None:
+        """Decide every job of a batch from one state of the ledger; None if the ledger changed meanwhile."""
+        if self._sealed is not None:
+            raise self._seal_refusal(self._sealed)
+        begun = self.store.begin(keys, self._memory.tip if attempt == 0 else None, attempt)
+        self._mark = begun.sealed
+        if self._mark is not None:
+            raise self._seal_refusal(self._mark)
+        book = Book(self.chain, self.store.inside(), begun, self._memory)
+        for job in jobs:
+            _settle(job, book)
+        accounts = [account.to_row() for account in book.touched.values()]
+        return book if self.store.commit(begun, keys, book.rows, accounts, book.releases) else None
+
+    def _tell_witness(self, head: Head) -> None:
         if self.witness is not None:
             with suppress(
                 OSError
             ):  # the charge is durable; a witness may lag, and `verify` shows by how much
-                self.witness.note(Head(book.tip.seq, book.tip.mac.hex()))
+                self.witness.note(head)
 
     def _seal_refusal(self, why: str) -> TacitError:
         return TacitError(
@@ -155,6 +170,7 @@ class Desk:
 
 def _settle(job: Job[_Request], book: Book) -> None:
     before = len(book.rows)
+    job.result, job.error = None, None
     try:
         job.result = job.request.act(book)
     except TacitError as error:
@@ -162,3 +178,5 @@ def _settle(job: Job[_Request], book: Book) -> None:
         if broken or len(book.rows) != before:  # the store failed, or an act changed before it checked
             raise
         job.error = error
+    except Exceeded as exceeded:
+        job.error = exceeded

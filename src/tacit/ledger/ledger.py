@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Self
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
+from tacit.exact import count, rational
 from tacit.ledger import acts, doors
 from tacit.ledger.accounts import Account
-from tacit.ledger.chain import START, Head, canonical
+from tacit.ledger.chain import START, Head, canonical, spend_to_text
 from tacit.ledger.opening import Place, open_memory, open_place
 from tacit.ledger.receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger.verify import Verification, verify
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from pathlib import Path
 
-    from tacit.accounting import Spend
+    from tacit.accounting import Remaining, Spend
     from tacit.ledger.chain import Row
     from tacit.ledger.desk import Desk
     from tacit.ledger.store import Reader, ReleaseRow
@@ -57,7 +57,7 @@ class Ledger:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._drawing: dict[tuple[str, str], tuple[RLock, int]] = {}  # type: ignore[valid-type]
+        self._drawing: dict[tuple[str, str], tuple[RLock, int]] = {}
         self._drawing_lock = Lock()
 
     @classmethod
@@ -97,9 +97,8 @@ class Ledger:
         """
         if isinstance(where, str) and where == ":memory:":
             return cls(open_memory())
-        if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 3600:
-            raise bad_parameter("wait", "a number of seconds from 0 to 3600", wait, fix="wait=10")
-        return cls(open_place(where, key=key, witness=witness, create=create, wait=float(wait)))
+        seconds = float(rational("wait", wait, zero=True))
+        return cls(open_place(where, key=key, witness=witness, create=create, wait=seconds))
 
     @classmethod
     def memory(cls) -> Self:
@@ -286,7 +285,7 @@ class Ledger:
             rows = reader.accounts()
         return [Account.from_row(row) for row in rows]
 
-    def remaining(self, account: str | Account) -> Budget:
+    def remaining(self, account: str | Account) -> Remaining:
         """Return what is left in an account, in constant time, however long its history is.
 
         Examples
@@ -294,7 +293,7 @@ class Ledger:
         >>> ledger = Ledger.memory()
         >>> _ = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
         >>> _ = ledger.charge("visits", Cost.pure(0.25))
-        >>> ledger.remaining("visits")
+        >>> ledger.remaining("visits").epsilon
         Fraction(3, 4)
         """
         return self.account(account).filter.remaining
@@ -365,7 +364,7 @@ class Ledger:
         >>> _ = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
         >>> for _ in range(3):
         ...     release = ledger.draw("visits", Cost.pure(1), plan="p1", compute=lambda receipt: b"about 40")
-        >>> release.payload, ledger.remaining("visits")
+        >>> release.payload, ledger.remaining("visits").epsilon
         (b'about 40', Fraction(0, 1))
         """
         order = _order(account, cost, plan=doors.token("plan", plan), who=who, purpose=purpose, key=key)
@@ -583,7 +582,9 @@ class Ledger:
 
     def _witness_head(self, witness: object) -> Head:
         if isinstance(witness, Receipt):
-            return witness.head
+            witness = witness.head
+        if isinstance(witness, Head):
+            witness = (witness.count, witness.hash)
         if isinstance(witness, Mapping):
             witness = (witness.get("count"), witness.get("hash"))
         if isinstance(witness, str | os.PathLike):
@@ -652,13 +653,13 @@ def _payload(payload: bytes | Mapping[str, object]) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _priced(cost: Cost) -> tuple[object, Spend]:
+def _priced(cost: Cost) -> tuple[object, Spend, str]:
     """Return a cost's stored form and its spend, checked once more at this door: exact and not negative."""
     spend = cost.spend
     for part in (spend.epsilon, spend.delta, spend.rho):
         if part is not None and (type(part) is not Fraction or part < 0):
             raise bad_parameter("cost", "of exact parts that are not negative", spend)
-    return json.loads(canonical(cost.to_json())), spend
+    return json.loads(canonical(cost.to_json())), spend, spend_to_text(spend)
 
 
 def _order(
@@ -672,12 +673,13 @@ def _order(
             why="a bare number does not say what it bounds",
             fix="cost=tc.Cost.pure(0.5)",
         )
-    stored, spend = _priced(cost)
+    stored, spend, text = _priced(cost)
     return acts.Order(
         account=_name(account),
         version=account.version if isinstance(account, Account) else None,
         cost=stored,
         spend=spend,
+        spend_text=text,
         adjacency=cost.adjacency,
         plan="" if plan is None else doors.token("plan", plan),
         who=doors.prose("who", who),

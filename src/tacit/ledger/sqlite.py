@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
@@ -17,8 +17,9 @@ from tacit.ledger.store import VERSION, Begun, Meta, SqlReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from tacit.ledger.store import AccountRow, ReleaseRow
+    from tacit.ledger.store import AccountRow, ReleaseRow, Tip
 
 __all__ = ["SqliteStore"]
 
@@ -64,6 +65,7 @@ class SqliteStore:
         self._path = path
         self._wait = wait
         self._mark = path.with_name(path.name + ".sealed")
+        self._mark_name = str(self._mark)  # looked for on every commit
         self._read_lock = Lock()
         if not create and not path.exists():
             raise TacitError(
@@ -158,7 +160,7 @@ class SqliteStore:
             self._fail(error)
         return found
 
-    def begin(self, keys: Sequence[str]) -> Begun:
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:  # noqa: ARG002
         """Take the write lock and return what the transaction starts from."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
@@ -178,9 +180,17 @@ class SqliteStore:
         return _Reader(self._write, self)
 
     def commit(
-        self, rows: Sequence[Row], accounts: Sequence[AccountRow], releases: Sequence[ReleaseRow]
-    ) -> None:
+        self,
+        begun: Begun,  # noqa: ARG002 - the lock has kept everybody else away
+        keys: Sequence[str],  # noqa: ARG002
+        rows: Sequence[Row],
+        accounts: Sequence[AccountRow],
+        releases: Sequence[ReleaseRow],
+    ) -> bool:
         """Write everything and return when it is durable."""
+        if not rows:
+            self.rollback()
+            return True
         try:
             self._write.executemany(_INSERT_ENTRY, rows)
             self._write.executemany(_PUT_ACCOUNT, accounts)
@@ -190,6 +200,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             self.rollback()
             self._fail(error)
+        return True
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""
@@ -217,11 +228,11 @@ class SqliteStore:
             connection.close()
 
     def sealed(self) -> str | None:
-        """Return why the store is sealed, or None; the mark is a file of its own, so every process sees it."""
+        """Return why the store is sealed, or None; the mark is a file, so every process sees it."""
+        if not os.path.lexists(self._mark_name):
+            return None
         try:
             return self._mark.read_text("utf-8").strip() or "unknown"
-        except FileNotFoundError:
-            return None
         except OSError as error:
             return f"the seal cannot be read: {error.strerror}"
 
@@ -340,7 +351,7 @@ class _Reader(SqlReader):
 
     def _run(self, sql: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
         try:
-            yield from self._connection.execute(sql, values)  # type: ignore[arg-type]
+            yield from self._connection.execute(sql, values)
         except sqlite3.Error as error:
             self._store._fail(error)  # noqa: SLF001 - the reader is part of the store
 

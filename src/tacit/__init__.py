@@ -11,15 +11,32 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import ledger, noise
+    from tacit import accounting, ledger, noise
+    from tacit.accounting import Budget, Cost
     from tacit.ledger import Ledger
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Ledger", "TacitError", "__version__", "ledger", "noise"]
+__all__ = [
+    "Budget",
+    "Cost",
+    "Ledger",
+    "TacitError",
+    "__version__",
+    "accounting",
+    "ledger",
+    "noise",
+]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"Ledger": "tacit.ledger", "ledger": "tacit.ledger", "noise": "tacit.noise"}
+_LAZY = {
+    "Budget": "tacit.accounting",
+    "Cost": "tacit.accounting",
+    "Ledger": "tacit.ledger",
+    "accounting": "tacit.accounting",
+    "ledger": "tacit.ledger",
+    "noise": "tacit.noise",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -71,6 +71,10 @@ class SqliteStore:
             raise TacitError(
                 "not-a-ledger", f"there is no ledger at {path}", fix=f"Ledger.open({str(path)!r}) makes one"
             )
+        if (
+            path.is_file() and 0 < path.stat().st_size < 512
+        ):  # SQLite would take it for empty and write over it
+            raise TacitError("not-a-ledger", f"{path} is no ledger", why="nothing was changed in it")
         self._write = self._connect(create=create)
         try:
             self._prepare()
@@ -99,9 +103,11 @@ class SqliteStore:
     def _prepare(self) -> None:
         """Refuse what is no ledger or a newer one before anything is written to it."""
         try:
+            self._write.execute("BEGIN")  # one moment for all three
+            tables = self._number("SELECT count(*) FROM sqlite_schema")
             application = self._number("PRAGMA application_id")
             version = self._number("PRAGMA user_version")
-            tables = self._number("SELECT count(*) FROM sqlite_schema")
+            self._write.execute("COMMIT")
             if (application, version) != (0, 0) or tables:
                 if application != _APPLICATION:
                     raise TacitError(
@@ -118,6 +124,8 @@ class SqliteStore:
                         fix="pip install --upgrade tacit",
                     )
             mode = self._patiently(self._write, "PRAGMA journal_mode = WAL").fetchone()[0]
+            if tables:
+                self._insist_on_all_pages()
         except sqlite3.Error as error:
             self._fail(error)
         if mode != "wal":
@@ -126,6 +134,30 @@ class SqliteStore:
                 f"{self._path} cannot keep a write-ahead log (journal mode {mode})",
                 why="the file system does not offer what a durable commit needs",
                 fix="keep the ledger on a local disk",
+            )
+
+    def _insist_on_all_pages(self) -> None:
+        """Compare the file's size with what its header says; only where nobody writes and the log is empty."""
+        log = self._path.with_name(self._path.name + "-wal")
+        try:
+            self._write.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return  # somebody is writing, and so has opened it whole
+            raise
+        try:
+            if log.exists() and log.stat().st_size > 0:
+                return  # the file may be behind its log
+            pages = self._number("PRAGMA page_count") * self._number("PRAGMA page_size")
+            size = self._path.stat().st_size
+        finally:
+            self.rollback()
+        if size < pages:
+            raise TacitError(
+                "ledger-damaged",
+                f"{self._path} has {size} bytes and should have {pages}",
+                why="a truncated ledger cannot say what was spent",
+                fix="restore a copy and check it with `tacit budget verify` against the witness",
             )
 
     def _number(self, sql: str) -> int:

@@ -142,7 +142,7 @@ def _sign(fits: bool, value: float) -> float:  # noqa: FBT001 - two values of on
 def _narrow(
     excess: Callable[[float], float], low: float, at_low: float, high: float, at_high: float
 ) -> float:
-    """Close in on the border by the Illinois rule in log-noise, with bisection where the curve is not finite."""
+    """Close in on the border by the Illinois rule in log-noise; bisect where that is slow or not finite."""
     a, b = math.log(low), math.log(high)
     side = 0
     for _ in range(200):

@@ -23,7 +23,6 @@ CODES: Final[dict[str, str]] = {
     "account-differs": "an account of that name exists with another unit, adjacency, budget, parent or limit",
     "account-expired": "the account's last day has passed",
     "charge-too-large": "one charge is larger than the account allows for a single charge",
-    "adjacency-differs": "the cost was computed for another adjacency than the account's",
     "key-reused": "an idempotency key was used again for something else",
     "spent": "the receipt's one draw is taken and no release is stored for it",
     "release-failed": "the release failed after its charge; the charge stays",

@@ -284,7 +284,7 @@ def test_nothing_is_charged_after_the_last_day(ledger):
 
 def test_a_cost_of_another_adjacency_is_refused(ledger):
     visits(ledger, adjacency="replace")
-    with refused("adjacency-differs"):
+    with refused("adjacency-mixed"):
         ledger.charge("visits", HALF)
     assert spent(ledger, "visits") == 0
 

@@ -6,6 +6,7 @@ Run as a script: ``python crash.py WHERE KEY FOLDER KILLS SEED``; prints what it
 import json
 import os
 import random
+import select
 import signal
 import sys
 import threading
@@ -32,9 +33,10 @@ def note(log: Path, *words: str) -> None:
     os.close(handle)
 
 
-def live(where: str, key: str, folder: Path, life: int) -> None:
+def live(where: str, key: str, folder: Path, life: int, ready: int) -> None:
     """Draw until killed; also ask again for what an earlier life may have left undone."""
     ledger = Ledger.open(where, key=key, wait=60)
+    os.write(ready, b"x")
     account = f"analyst {life // PER_ACCOUNT}"
 
     def compute(receipt):
@@ -106,16 +108,21 @@ def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
                 ledger.create_account(
                     f"analyst {life // PER_ACCOUNT}", parent="visits", budget=Budget(epsilon=1)
                 )
+        ready, tell = os.pipe()
         child = os.fork()
         if child == 0:
             try:
-                live(where, key, folder, life)
+                live(where, key, folder, life, tell)
             finally:
                 os._exit(1)
-        time.sleep(dice.uniform(0.002, 0.06))
+        if dice.random() < 0.8:  # most die at work, some while they open the ledger
+            select.select([ready], [], [], 10)
+        time.sleep(dice.uniform(0, 0.05))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         died_at_work += os.WIFSIGNALED(status)
+        os.close(ready)
+        os.close(tell)
         if life % 100 == 99:
             check(where, key, folder)
     found = check(where, key, folder)

@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Exceeded(Exception):  # noqa: N818 - a refusal in the making
-    """A budget does not admit a charge. What would fit takes long to say, so it is said after the lock is gone."""
+    """A budget does not admit a charge; what would fit takes long to say, so it is said without the lock."""
 
     def __init__(self, level: Account, spend: Spend) -> None:
         super().__init__(level.name)
@@ -158,7 +158,7 @@ def _reopen(book: Book, found: Account, wanted: Account) -> Account:
             raise TacitError(
                 "account-differs",
                 f"account {found.name!r} has {fact} {old}, not {new}",
-                why="its totals were kept for what was declared when it was opened; a new session resets nothing",
+                why="its totals were kept for what was declared at first; a new session resets nothing",
                 fix="ledger.grow(...) records a larger budget"
                 if grows
                 else f"{fact}={old!r}, or another name",
@@ -243,7 +243,7 @@ def _check_limits(book: Book, levels: list[Account], order: Order) -> None:
     for level in levels:
         if order.adjacency != level.adjacency:
             raise TacitError(
-                "adjacency-differs",
+                "adjacency-mixed",
                 f"the cost is for {order.adjacency} neighbours, account {level.name!r} for {level.adjacency}",
                 why="the same noise protects differently under the two",
                 fix=f"compute the cost under {level.adjacency!r}",
@@ -288,14 +288,14 @@ def _same(book: Book, known: Row, account: Account, order: Order) -> Receipt:
         raise TacitError(
             "key-reused",
             f"the key {order.key[2:]!r} was used for another charge (entry {known.seq})",
-            why="a key names one charge: the same charge again gives the same receipt, another one is refused",
+            why="a key names one charge: the same one again gives the same receipt, another is refused",
             fix="give every charge a key of its own",
         )
     return receipt_of(known, book.names(known))
 
 
 def authorise(book: Book, order: Order) -> Verdict:
-    """Decide a draw: hand out what is stored, or charge and claim the receipt's one draw in the same entry."""
+    """Decide a draw: hand out what is stored, or charge and claim the receipt's one draw in one entry."""
     account = must_find(book, order.account)
     version = order.version or account.version
     stored = book.release_of_plan(account.root, version, order.plan)
@@ -321,7 +321,7 @@ def authorise(book: Book, order: Order) -> Verdict:
 
 
 def _paid(book: Book, plan: str, version: int, account: Account) -> tuple[set[int], Row | None]:
-    """Return the accounts that have paid for a release of the plan, and the latest payment of this account."""
+    """Return the accounts that have paid for a release of the plan, and this account's latest payment."""
     paid: set[int] = set()
     proof = None
     for row in book.entries_of_plan(plan):

@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 class Chain:
-    """HMAC-SHA-256 (RFC 2104) over the previous hash and all columns, with the key's two states prepared once.
+    """HMAC-SHA-256 (RFC 2104) over the previous hash and all columns, the key's two states prepared once.
 
     Guarantee: without the key nobody can produce a row that continues the chain, so an edited, inserted,
     dropped or reordered row breaks it. The columns are joined by the unit separator, which none of them may

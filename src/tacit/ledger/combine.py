@@ -37,8 +37,8 @@ class Combiner(Generic[T]):
     """Run requests of many threads in batches, one batch at a time, each in the thread of one of them.
 
     No thread of its own: a lone caller pays no hand-over, and nothing runs after the last caller is gone.
-    While a batch waits for the disk the next one gathers. ``run`` settles each job of the batch by setting its
-    ``result`` or its ``error``; if it raises instead, every job of the batch fails.
+    While a batch waits for the disk the next one gathers. ``run`` settles each job of the batch by setting
+    its ``result`` or its ``error``; if it raises instead, every job of the batch fails.
     """
 
     def __init__(self, run: Callable[[list[Job[T]]], None]) -> None:

@@ -138,7 +138,7 @@ class Desk:
         return TacitError(
             "ledger-sealed",
             f"{self.store.name} is sealed: {why}",
-            why="after a failed write nobody can say what is on the disk; the ledger refuses every change",
+            why="nobody can say what is on the disk after a failed write, so every change is refused",
             fix="check the disk, open the ledger again, then ledger.unseal(statement=..., who=...)",
         )
 

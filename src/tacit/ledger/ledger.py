@@ -40,9 +40,9 @@ class Ledger:
     """The durable record of every charge; made by `Ledger.open` or `Ledger.memory`.
 
     Guarantee: a charge is durable before it is acknowledged, is admitted only if every account of the lineage
-    has room for it (one transaction, whoever else charges at the same time), and is never taken back. Over all
-    callers together, what is released against an account stays within its budget. Threads may share a ledger;
-    processes each open it. The threat model is in ``docs/explanation/ledger.md``.
+    has room for it (one transaction, whoever else charges at the same time), and is never taken back. Over
+    all callers together, what is released against an account stays within its budget. Threads may share a
+    ledger; processes each open it. The threat model is in ``docs/explanation/ledger.md``.
 
     Examples
     --------
@@ -77,11 +77,12 @@ class Ledger:
         where
             A path (SQLite), a ``postgresql://`` address, or ``":memory:"``.
         key
-            The chain's key, or the file that holds it; made there on first use, readable by its owner only. By
-            default ``<path>.key``, or the file that ``TACIT_LEDGER_KEY_FILE`` names. A server needs one named.
+            The chain's key, or the file that holds it; made there on first use, readable by its owner only.
+            By default ``<path>.key``, or the file that ``TACIT_LEDGER_KEY_FILE`` names. A server needs one
+            named.
         witness
-            The file that keeps the log's end; by default ``<path>.witness``, for a server ``<key file>.witness``.
-            Better on another disk, where a backup of the ledger does not restore it too.
+            The file that keeps the log's end; by default ``<path>.witness``, for a server
+            ``<key file>.witness``. Better on another disk, where a backup of the ledger does not restore it too.
         create
             Whether a missing ledger is made.
         wait
@@ -170,8 +171,8 @@ class Ledger:
         """Open an account, or return the one of that name if everything declared agrees with it.
 
         Guarantee: a new session resets nothing. An account of that name with another unit, adjacency, budget,
-        parent, limit or last day is refused with ``account-differs``. A later ``version`` of the data is recorded,
-        tells stored releases apart, and leaves the budget as it is.
+        parent, limit or last day is refused with ``account-differs``. A later ``version`` of the data is
+        recorded, tells stored releases apart, and leaves the budget as it is.
 
         Parameters
         ----------
@@ -180,7 +181,8 @@ class Ledger:
         budget
             What may be learned in total.
         unit, adjacency
-            Who is protected, and what neighbouring means (``"add/remove"`` by default); inherited from the parent.
+            Who is protected, and what neighbouring means (``"add/remove"`` by default); inherited from the
+            parent.
         parent
             The account above: every charge is charged there too.
         labels
@@ -234,7 +236,7 @@ class Ledger:
         return self._desk.do(act)
 
     def refresh(self, account: str | Account, *, statement: str, who: str) -> Account:
-        """Start an account's total anew, on the curator's recorded word that other people are in the data now.
+        """Start an account's total anew, on the curator's recorded word that other people are in the data.
 
         Guarantee: none for a person who is in the data before and after; the statement is what the curator
         answers for. Accounts above and below keep their totals.
@@ -244,7 +246,7 @@ class Ledger:
         >>> ledger = Ledger.memory()
         >>> _ = ledger.create_account("intake", unit="patient_id", budget=Budget(epsilon=1))
         >>> _ = ledger.charge("intake", Cost.pure(1))
-        >>> fresh = ledger.refresh("intake", statement="a new year's patients, none of the old", who="curator")
+        >>> fresh = ledger.refresh("intake", statement="new patients, none of the old", who="curator")
         >>> fresh.spent.epsilon
         Fraction(0, 1)
         """
@@ -313,8 +315,8 @@ class Ledger:
         """Charge a cost to an account and every account above it, durably, all or none.
 
         Guarantee: on return the charge is on the disk. A refusal (``budget-exceeded``, ``charge-too-large``,
-        ``account-expired``, ...) charges nothing anywhere. The same ``key`` with the same charge returns the same
-        receipt and charges nothing; with another one it is refused as ``key-reused``.
+        ``account-expired``, ...) charges nothing anywhere. The same ``key`` with the same charge returns the
+        same receipt and charges nothing; with another one it is refused as ``key-reused``.
 
         Parameters
         ----------
@@ -353,10 +355,11 @@ class Ledger:
     ) -> StoredRelease:
         """Charge, compute, store, return: the one way to a release.
 
-        Guarantee: ``compute`` runs after its charge is durable, at most once for a receipt over all processes and
-        crashes, and what it returns is durable before it is returned. The same plan on the same declared version
-        returns the stored release: free for the dataset, charged to each account below it that has not paid yet.
-        If anything fails after the charge, one opaque error is raised (``release-failed``) and the charge stays.
+        Guarantee: ``compute`` runs after its charge is durable, at most once for a receipt over all processes
+        and crashes, and what it returns is durable before it is returned. The same plan on the same declared
+        version returns the stored release: free for the dataset, charged to each account below it that has
+        not paid yet. If anything fails after the charge, one opaque error is raised (``release-failed``) and
+        the charge stays.
 
         Examples
         --------
@@ -415,8 +418,8 @@ class Ledger:
     def store_release(self, receipt: Receipt, payload: bytes | Mapping[str, object]) -> StoredRelease:
         """Store what was drawn for a receipt, durably, and return what is to be handed out.
 
-        Guarantee: the first release of a plan stays for ever; if another process stored one meanwhile, that one is
-        returned. Another payload for the same receipt is refused as ``spent``.
+        Guarantee: the first release of a plan stays for ever; if another process stored one meanwhile, that
+        one is returned. Another payload for the same receipt is refused as ``spent``.
 
         Examples
         --------
@@ -434,7 +437,7 @@ class Ledger:
     def stored_release(
         self, account: str | Account, plan: str, *, version: int | None = None
     ) -> StoredRelease | None:
-        """Find the stored release of a plan, without asking who has paid for it: for the curator and the service.
+        """Find the stored release of a plan, without asking who has paid: for the curator and the service.
 
         Examples
         --------
@@ -454,7 +457,7 @@ class Ledger:
         return StoredRelease(receipt_of(row, names), self._checked(found), fresh=False)
 
     def _checked(self, release: ReleaseRow) -> bytes:
-        """Hand a stored release out only if its entry, and the entry's link to the one before, vouch for it."""
+        """Hand a stored release out only if its entry, and that entry's link in the chain, vouch for it."""
         with self._reading() as reader:
             row, before = reader.row(release.seq), reader.row(release.seq - 1)
         good = row is not None and row.kind == "release"
@@ -504,7 +507,7 @@ class Ledger:
             return list(_entries(reader, rows))
 
     def export(self) -> Iterator[str]:
-        """Yield the whole log as JSON lines, oldest first: one entry a line, exact numbers as fractions in text.
+        """Yield the log as JSON lines, oldest first: one entry a line, exact numbers as fractions in text.
 
         Examples
         --------
@@ -524,9 +527,10 @@ class Ledger:
     ) -> Verification:
         """Check the chain, replay every total from the log alone, and compare the log with a witness.
 
-        Guarantee: with a witness kept where the store's keeper cannot write, edits, cuts and restored old copies
-        are found, up to the entry that the witness has seen. Without one the log may have been cut cleanly at its
-        end, so the report says "completeness not proven"; the ledger's own witness file is looked at in any case.
+        Guarantee: with a witness kept where the store's keeper cannot write, edits, cuts and restored old
+        copies are found, up to the entry that the witness has seen. Without one the log may have been cut
+        cleanly at its end, so the report says "completeness not proven"; the ledger's own witness file is
+        looked at in any case.
 
         Parameters
         ----------
@@ -539,7 +543,7 @@ class Ledger:
         >>> _ = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
         >>> receipt = ledger.charge("visits", Cost.pure(0.5))
         >>> print(ledger.verify(witness=receipt))
-        consistent and complete up to entry 2 by the witness: 2 entries, 1 accounts and 0 stored releases checked
+        consistent and complete up to entry 2 by the witness (checked: entries 2, accounts 1, releases 0)
         """
         self._desk.awake()
         witnesses: list[tuple[str, Head]] = []

@@ -32,7 +32,6 @@ CREATE TABLE ledger_entries (
 );
 CREATE UNIQUE INDEX ledger_entries_idem ON ledger_entries (idem) WHERE idem <> '';
 CREATE INDEX ledger_entries_plan ON ledger_entries (plan) WHERE plan <> '';
-CREATE INDEX ledger_entries_account ON ledger_entries (account);
 CREATE TABLE ledger_accounts (
   id bigint PRIMARY KEY, name text NOT NULL UNIQUE, parent bigint NOT NULL, facts text NOT NULL,
   state text NOT NULL
@@ -42,35 +41,34 @@ CREATE TABLE ledger_releases (
   payload bytea NOT NULL, seq bigint NOT NULL
 );
 CREATE UNIQUE INDEX ledger_releases_plan ON ledger_releases (root, version, plan) WHERE plan <> '';
-CREATE FUNCTION ledger_append(
-  old_seq bigint, old_mac bytea, keys text, entries text, accounts text, releases text
-) RETURNS text LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION ledger_append(batch text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
+  part text[] := string_to_array(batch, E'\x1d');  -- old end, keys, entries, accounts, releases
   last record;
 BEGIN
-  PERFORM pg_advisory_xact_lock(LOCK, 'ledger_entries'::regclass::oid::int);
-  IF EXISTS (SELECT FROM ledger_meta WHERE name = 'sealed') THEN
+  PERFORM pg_advisory_xact_lock(LOCK, 'ledger_entries'::regclass::oid::int); SELECT e.seq || ' ' ||
+  encode(e.mac, 'hex') AS tip, EXISTS (SELECT FROM ledger_meta WHERE name = 'sealed') AS sealed
+    INTO last FROM (SELECT 1) one LEFT JOIN
+    (SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1) e ON true;
+  IF last.sealed THEN
     RETURN 'sealed';
-  END IF;
-  SELECT seq, mac INTO last FROM ledger_entries ORDER BY seq DESC LIMIT 1;
-  IF coalesce(last.seq, 0) <> old_seq OR coalesce(last.mac, old_mac) <> old_mac THEN
+  ELSIF coalesce(last.tip, 'empty') <> part[1] THEN
     RETURN 'moved';
-  END IF;
-  IF keys <> '' AND EXISTS (
-    SELECT FROM string_to_table(keys, E'\x1e') k JOIN ledger_entries e ON e.idem = k AND e.idem <> '') THEN
+  ELSIF part[2] <> '' AND EXISTS (SELECT FROM string_to_table(part[2], E'\x1e') k
+                                  JOIN ledger_entries e ON e.idem = k AND e.idem <> '') THEN
     RETURN 'moved';
   END IF;
   INSERT INTO ledger_entries
     SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5], f[6], f[7], f[8], decode(f[9], 'hex')
-    FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(entries, E'\x1e') r) rows;
+    FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[3], E'\x1e') r) rows;
   INSERT INTO ledger_accounts
     SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5]
-    FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(accounts, E'\x1e') r) rows
+    FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[4], E'\x1e') r) rows
     ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, state = excluded.state;
-  IF releases <> '' THEN
+  IF part[5] <> '' THEN
     INSERT INTO ledger_releases
       SELECT f[1]::bigint, f[2]::bigint, f[3]::bigint, f[4], decode(f[5], 'hex'), f[6]::bigint
-      FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(releases, E'\x1e') r) rows;
+      FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[5], E'\x1e') r) rows;
   END IF;
   RETURN 'done';
 END $$;
@@ -80,7 +78,7 @@ CREATE TRIGGER ledger_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger
   FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only();
 """.replace("LOCK", str(_LOCK))
 
-_APPEND = "SELECT ledger_append(%s, %s, %s, %s, %s, %s)"
+_APPEND = "SELECT ledger_append(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({_LOCK}, 'ledger_entries'::regclass::oid::int)"
 _TIP = "SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
@@ -136,6 +134,7 @@ class PostgresStore:
             connection.execute(
                 "SELECT set_config('lock_timeout', %s, false)", (f"{int(self._wait * 1000)}ms",)
             )
+            connection.execute("SET enable_seqscan = off")  # plans made for a young table stay good ones
         except self._psycopg.Error as error:
             connection.close()
             self._fail(error)
@@ -158,6 +157,7 @@ class PostgresStore:
     def _connection(self) -> Connection:
         if self._write is None or self._write.closed:
             self._write = self._connect()
+            self._cursor = self._write.cursor()
         return self._write
 
     def meta(self) -> Meta | None:
@@ -235,17 +235,25 @@ class PostgresStore:
         releases: Sequence[ReleaseRow],
     ) -> bool:
         """Compare, write everything in one round trip, and return when it is durable."""
-        connection = self._connection()
-        batch = (
-            "\x1e".join(key for key in keys if key not in begun.known),
-            _table((*row[:-1], row.mac.hex()) for row in rows),
-            _table(accounts),
-            _table((*release[:4], release.payload.hex(), release.seq) for release in releases),
+        written = {row.key for row in rows}  # these the unique index looks up
+        seq, mac = begun.tip
+        batch = "\x1d".join(
+            (
+                f"{seq} {mac.hex()}" if seq else "empty",
+                "\x1e".join(key for key in keys if key not in begun.known and key not in written),
+                _table((*row[:-1], row.mac.hex()) for row in rows),
+                _table(accounts),
+                _table((*release[:4], release.payload.hex(), release.seq) for release in releases),
+            )
         )
+        connection = self._connection()
         try:
-            answer = connection.execute(_APPEND, (*begun.tip, *batch)).fetchone()
+            answer = self._cursor.execute(_APPEND, (batch,)).fetchone()
             if connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
                 connection.execute("COMMIT")
+        except self._psycopg.errors.UniqueViolation:  # somebody used one of the keys
+            self.rollback()
+            return False
         except self._psycopg.Error as error:
             self.rollback()
             self._fail(error)
@@ -343,7 +351,7 @@ class PostgresStore:
             refusal = TacitError(
                 "ledger-sealed",
                 f"the server's disk failed: {_first_line(error)}",
-                why="after a failed write nobody can say what is on the disk; the ledger refuses every change",
+                why="nobody can say what is on the disk after a failed write, so every change is refused",
                 fix="check the server, then ledger.unseal(statement=..., who=...)",
             )
         else:
@@ -382,7 +390,7 @@ class _Reader(SqlReader):
 
 
 def _table(rows: Iterable[tuple[object, ...]]) -> str:
-    """Join rows and fields by separators, which no field contains: see `Chain`; payloads travel in hexadecimal."""
+    """Join rows and fields by separators that no field contains (see `Chain`); payloads come in hexadecimal."""
     return "\x1e".join("\x1f".join(map(str, row)) for row in rows)
 
 

@@ -33,7 +33,6 @@ CREATE TABLE ledger_entries (
 ) STRICT;
 CREATE UNIQUE INDEX entries_idem ON ledger_entries (idem) WHERE idem <> '';
 CREATE INDEX entries_plan ON ledger_entries (plan) WHERE plan <> '';
-CREATE INDEX entries_account ON ledger_entries (account);
 CREATE TABLE ledger_accounts (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER NOT NULL, facts TEXT NOT NULL,
   state TEXT NOT NULL
@@ -137,7 +136,7 @@ class SqliteStore:
             )
 
     def _insist_on_all_pages(self) -> None:
-        """Compare the file's size with what its header says; only where nobody writes and the log is empty."""
+        """Compare the file's size with its header, where nobody writes and the log is empty."""
         log = self._path.with_name(self._path.name + "-wal")
         try:
             self._write.execute("BEGIN IMMEDIATE")
@@ -363,7 +362,7 @@ class SqliteStore:
                 refusal = TacitError(
                     "ledger-sealed",
                     f"the disk failed: {why}",
-                    why="after a failed write nobody can say what is on the disk; the ledger refuses every change",
+                    why="nobody can say what is on the disk after a failed write, so every change is refused",
                     fix="check the disk, then ledger.unseal(statement=..., who=...)",
                 )
             case _:

@@ -54,7 +54,7 @@ class Meta(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """What a transaction starts from: the log's end, the entries that used one of the asked keys, the seal."""
+    """What a transaction starts from: the log's end, the entries that carry an asked key, the seal."""
 
     tip: Tip
     known: dict[str, Row]
@@ -121,8 +121,8 @@ class Store(Protocol):
     def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:
         """Return what the transaction starts from.
 
-        A store that locks takes its lock here. One that compares at the end may start from ``guess``, where the
-        caller believes the log to end, without looking.
+        A store that locks takes its lock here. One that compares at the end may start from ``guess``, where
+        the caller believes the log to end, without looking.
         """
 
     def inside(self) -> Reader:
@@ -138,8 +138,8 @@ class Store(Protocol):
     ) -> bool:
         """Write everything and return True when it is durable.
 
-        False, and nothing is written, if the log does not end where the transaction began or has one of the keys
-        that it did not know of: whatever was decided is to be decided again.
+        False, and nothing is written, if the log does not end where the transaction began or has one of the
+        keys that it did not know of: whatever was decided is to be decided again.
         """
 
     def rollback(self) -> None:

@@ -51,7 +51,7 @@ class Verification:
     >>> from tacit.ledger import Ledger
     >>> with Ledger.memory() as ledger:
     ...     print(ledger.verify())
-    consistent, completeness not proven: 0 entries, 0 accounts and 0 stored releases checked
+    consistent, completeness not proven (checked: entries 0, accounts 0, releases 0)
     """
 
     ok: bool
@@ -64,12 +64,12 @@ class Verification:
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        what = f"{self.entries:,} entries, {self.accounts:,} accounts and {self.releases:,} stored releases checked"
+        seen = f"(checked: entries {self.entries:,}, accounts {self.accounts:,}, releases {self.releases:,})"
         if not self.ok:
-            return "\n".join([f"NOT consistent: {what}", *(f"  - {problem}" for problem in self.problems)])
+            return "\n".join([f"NOT consistent {seen}", *(f"  - {problem}" for problem in self.problems)])
         if not self.complete:
-            return f"consistent, completeness not proven: {what}"
-        return f"consistent and complete up to entry {self.witnessed:,} by the witness: {what}"
+            return f"consistent, completeness not proven {seen}"
+        return f"consistent and complete up to entry {self.witnessed:,} by the witness {seen}"
 
 
 @dataclass(slots=True)
@@ -112,8 +112,8 @@ class _Line:
 class _Replay:
     """Follow the log entry by entry. Spends between two acts of the curator are counted, then added at once.
 
-    Every filter is monotone in the total: what is within the cap at the end of such a stretch was within it at
-    every entry before, so checking the end checks them all.
+    Every filter is monotone in the total: what is within the cap at the end of such a stretch was within it
+    at every entry before, so checking the end checks them all.
     """
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class _Replay:
 
 
 def _cost_text(body: str) -> str:
-    """Cut the cost out of a charge's body, which is canonical JSON: ``{"at":...,"cost":...,"purpose":...}``."""
+    """Cut the cost out of a charge's body, canonical JSON: ``{"at":...,"cost":...,"purpose":...}``."""
     start = body.find(',"cost":')
     return body[start : body.find(',"purpose":', start)]
 
@@ -293,7 +293,7 @@ def _compare_accounts(reader: Reader, replay: _Replay) -> list[str]:
 
 
 def _replay_one_by_one(reader: Reader, lines: dict[int, _Line]) -> None:
-    """Add charges up in their order, as the filter did: it rounds sums up whose denominators grow too long."""
+    """Add charges up in their order, as the filter did: it rounds up where denominators grow too long."""
     filters: dict[int, Filter] = {}
     for line in lines.values():
         line.exceeded = False

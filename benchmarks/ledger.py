@@ -120,13 +120,13 @@ def fill(ledger: Ledger, n: int) -> None:
     from tacit.ledger import acts
     from tacit.ledger.combine import Job
     from tacit.ledger.desk import _Request
-    from tacit.ledger.ledger import _order
+    from tacit.ledger.orders import order_of
 
     costs = [Cost.pure(Fraction(i + 1, 1000)) for i in range(100)]
 
     def act(i):
         words = {"plan": f"plan {i}", "who": "ana", "purpose": "history", "key": f"old {i}"}
-        order = _order("ana", costs[i % 100], **words)
+        order = order_of("ana", costs[i % 100], **words)
         return lambda book: acts.charge(book, order)
 
     for start in range(0, n, 10_000):

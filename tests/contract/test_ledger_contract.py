@@ -718,10 +718,10 @@ def test_one_refused_charge_does_not_spoil_the_others_of_its_batch(ledger):
     from tacit.ledger import acts
     from tacit.ledger.combine import Job
     from tacit.ledger.desk import _Request
-    from tacit.ledger.ledger import _order
+    from tacit.ledger.orders import order_of
 
     costs = [0.3, 0.9, 0.3, 0.9, 0.3]
-    orders = [_order("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
+    orders = [order_of("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
     jobs = [Job(_Request(lambda book, order=order: acts.charge(book, order), "")) for order in orders]
     ledger._desk._run(jobs)
     assert [job.error is None for job in jobs] == [True, False, True, False, True]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.ledger.accounts import Account
 from tacit.ledger.chain import Head, canonical
 from tacit.ledger.receipts import Receipt, receipt_of
-from tacit.ledger.store import ReleaseRow
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,16 +22,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Exceeded",
     "Order",
-    "Verdict",
-    "authorise",
     "charge",
-    "claim",
     "grow",
-    "keep_release",
     "must_find",
     "open_account",
     "record_unsealing",
     "refresh",
+    "same_charge",
     "unknown_account",
 ]
 
@@ -70,14 +65,6 @@ class Order:
     who: str
     purpose: str
     key: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a draw may do: compute (no payload yet) or hand out what is stored."""
-
-    receipt: Receipt
-    stored: ReleaseRow | None
 
 
 def must_find(book: Book, name: str) -> Account:
@@ -204,7 +191,7 @@ def charge(book: Book, order: Order, *, kind: str = "charge", only: frozenset[in
     account = must_find(book, order.account)
     known = book.entry_with_key(order.key) if order.key else None
     if known is not None:
-        return _same(book, known, account, order)
+        return same_charge(book, known, account, order)
     levels = [book.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
     _check_limits(book, levels, order)
     after = [_charged(level, order.spend) for level in levels]
@@ -273,7 +260,7 @@ def _charged(level: Account, spend: Spend) -> Account:
         raise Exceeded(level, spend) from None
 
 
-def _same(book: Book, known: Row, account: Account, order: Order) -> Receipt:
+def same_charge(book: Book, known: Row, account: Account, order: Order) -> Receipt:
     """Return the receipt of an earlier charge under the same key, if it was the same charge."""
     body = json.loads(known.body)
     same = (
@@ -294,103 +281,6 @@ def _same(book: Book, known: Row, account: Account, order: Order) -> Receipt:
     return receipt_of(known, book.names(known))
 
 
-def authorise(book: Book, order: Order) -> Verdict:
-    """Decide a draw: hand out what is stored, or charge and claim the receipt's one draw in one entry."""
-    account = must_find(book, order.account)
-    version = order.version or account.version
-    stored = book.release_of_plan(account.root, version, order.plan)
-    known = book.entry_with_key(order.key) if order.key else None
-    if known is not None:
-        receipt = _same(book, known, account, order)
-        if known.kind == "charge" and book.claim_of(known.seq) is None:
-            _claim(book, known)
-        elif stored is None:
-            raise _spent(known.seq)
-        return Verdict(receipt, stored)
-    if stored is None:
-        return Verdict(charge(book, order, kind="draw"), None)
-    paid, proof = _paid(book, order.plan, version, account)
-    unpaid = frozenset(account.path[:-1]) - paid
-    if unpaid:
-        return Verdict(charge(book, order, kind="view", only=unpaid), stored)
-    if proof is None:
-        proof = book.entry(stored.receipt)
-    if proof is None:
-        raise TacitError("ledger-damaged", f"entry {stored.receipt} of a stored release is missing")
-    return Verdict(receipt_of(proof, book.names(proof)), stored)
-
-
-def _paid(book: Book, plan: str, version: int, account: Account) -> tuple[set[int], Row | None]:
-    """Return the accounts that have paid for a release of the plan, and this account's latest payment."""
-    paid: set[int] = set()
-    proof = None
-    for row in book.entries_of_plan(plan):
-        if row.kind not in {"draw", "view", "charge"} or json.loads(row.body)["version"] != version:
-            continue
-        if row.kind == "charge" and book.claim_of(row.seq) is None:
-            continue  # a charge alone was paid for something that the ledger has not seen
-        levels = {int(id_) for id_ in row.levels.split(",")}
-        paid |= levels
-        if account.id in levels:
-            proof = row
-    return paid, proof
-
-
-def claim(book: Book, receipt: Head) -> None:
-    """Take the one draw of a receipt, or refuse it as spent."""
-    row = book.entry(receipt.count)
-    if row is None or row.mac.hex() != receipt.hash or row.kind not in {"charge", "draw", "view"}:
-        raise bad_parameter("receipt", "a receipt of this ledger", receipt)
-    if row.kind != "charge" or book.claim_of(row.seq) is not None:
-        raise _spent(row.seq)
-    _claim(book, row)
-
-
 def record_unsealing(book: Book, statement: str, who: str) -> None:
     """Record that an operator took the seal away."""
     book.append("unseal", 0, {"statement": statement, "who": who})
-
-
-def _claim(book: Book, known: Row) -> None:
-    """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    book.append("claim", known.account, {"receipt": known.seq}, key=f"d:{known.seq}")
-
-
-def _spent(receipt: int) -> TacitError:
-    return TacitError(
-        "spent",
-        f"the one draw of receipt {receipt} is taken and no release is stored for it",
-        why="its process stopped before the release was stored, or is still at work; "
-        "a second draw would be a second answer for one charge",
-        fix="if it is still at work, ask again later; else charge anew, without the key",
-    )
-
-
-def keep_release(book: Book, head: Head, payload: bytes) -> ReleaseRow:
-    """Store the release of a receipt; the first one of a plan stays for ever."""
-    receipt = head.count
-    row = book.entry(receipt)
-    if row is None or row.mac.hex() != head.hash or row.kind not in {"charge", "draw"}:
-        raise bad_parameter("receipt", "a receipt of this ledger that authorises a draw", receipt)
-    version = json.loads(row.body)["version"]
-    root = int(row.levels.rsplit(",", 1)[-1])
-    held = book.release_of_receipt(receipt)
-    if held is None and row.plan:
-        held = book.release_of_plan(root, version, row.plan)
-    if held is not None:
-        if held.receipt == receipt and held.payload != payload:
-            raise TacitError(
-                "spent",
-                f"another release is stored for receipt {receipt}",
-                why="a receipt authorises one draw",
-                fix="charge anew",
-            )
-        return held
-    if row.kind == "charge" and book.claim_of(receipt) is None:
-        _claim(book, row)
-    digest = hashlib.sha256(payload).hexdigest()
-    body: dict[str, object] = {"receipt": receipt, "sha256": digest, "version": version}
-    entry = book.append("release", row.account, body, plan=row.plan)
-    release = ReleaseRow(receipt, root, version, row.plan, payload, entry.seq)
-    book.releases.append(release)
-    return release

@@ -390,7 +390,7 @@ class _Reader(SqlReader):
 
 
 def _table(rows: Iterable[tuple[object, ...]]) -> str:
-    """Join rows and fields by separators that no field contains (see `Chain`); payloads come in hexadecimal."""
+    """Join rows and fields by separators that no field contains (see `Chain`); payloads are hexadecimal."""
     return "\x1e".join("\x1f".join(map(str, row)) for row in rows)
 
 

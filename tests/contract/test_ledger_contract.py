@@ -685,6 +685,25 @@ def test_threads_that_draw_the_same_plan_pay_once_and_see_one_answer(ledger):
     assert spent(ledger, "visits") == Fraction(1, 2)
 
 
+def test_threads_of_several_analysts_that_draw_the_same_plan_pay_once_for_the_dataset(ledger):
+    visits(ledger)
+    for me in range(8):
+        ledger.create_account(f"analyst {me}", parent="visits", budget=Budget(epsilon=1))
+    compute, seen = Draws(), []
+
+    def draw(me):
+        seen.append(ledger.draw(f"analyst {me}", HALF, plan="p", compute=compute).payload)
+
+    threads = [threading.Thread(target=draw, args=(me,)) for me in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [b"answer 1"] * 8
+    assert spent(ledger, "visits") == Fraction(1, 2)
+    assert {spent(ledger, f"analyst {me}") for me in range(8)} == {Fraction(1, 2)}
+
+
 # many at once
 
 

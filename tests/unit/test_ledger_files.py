@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,15 @@ def test_a_lock_held_by_another_process_is_refused_after_the_wait(path):
         holder.execute("ROLLBACK")
         assert ledger.head == head
         ledger.charge("visits", Cost.pure(0.01))
+    holder.close()
+
+
+def test_closing_does_not_wait_for_a_lock(path):
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    start = time.monotonic()
+    Ledger.open(path, wait=60).close()
+    assert time.monotonic() - start < 30
     holder.close()
 
 

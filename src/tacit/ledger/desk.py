@@ -12,15 +12,16 @@ from tacit.errors import TacitError
 from tacit.ledger.acts import Exceeded
 from tacit.ledger.book import Book, Memory
 from tacit.ledger.chain import Head
-from tacit.ledger.combine import Combiner
+from tacit.ledger.combine import Combiner, Turns
+from tacit.ledger.witness import Witness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from tacit.ledger.chain import Chain
     from tacit.ledger.combine import Job
     from tacit.ledger.store import Meta, Store
-    from tacit.ledger.witness import Witness
 
 __all__ = ["Desk"]
 
@@ -31,7 +32,7 @@ T = TypeVar("T")
 class _Request:
     """One act and the key it asks for."""
 
-    act: Callable[[Book], object]
+    act: Callable[[Book], object] | None  # None only waits for its turn
     key: str
 
 
@@ -45,6 +46,7 @@ class Desk:
         self.witness = witness
         self._memory = Memory()
         self._combine = Combiner(self._run)
+        self._turns = Turns()
         self._sealed: str | None = None
         self._mark: str | None = None
         self._closed = False
@@ -87,18 +89,29 @@ class Desk:
             refused = exceeded
         raise refused.refusal()
 
+    def turn(self, name: object) -> AbstractContextManager[None]:
+        """Wait until no other thread of this process works on the same thing."""
+        self.awake()
+        return self._turns.take(name)
+
     def awake(self) -> None:
         """Refuse a closed ledger; give a forked child connections of its own."""
         if self._closed:
             raise TacitError("ledger-closed", f"{self.store.name} was closed", fix="Ledger.open(...) again")
         if os.getpid() != self._process:
             self.store.abandon()
+            if self.witness is not None:  # a lock on the inherited file would be the parent's too
+                self.witness = Witness(self.witness.path, self.meta.ledger)
             self._memory = Memory(self._memory.tip)
             self._combine = Combiner(self._run)
+            self._turns = Turns()
             self._process = os.getpid()
 
     def _run(self, jobs: list[Job[_Request]]) -> None:
         """Run a batch in one transaction: each act is checked on its own, all that pass become durable."""
+        jobs = [job for job in jobs if job.request.act is not None]
+        if not jobs:
+            return
         keys = [job.request.key for job in jobs if job.request.key]
         try:
             attempts = (self._attempt(jobs, keys, attempt) for attempt in itertools.count())
@@ -157,8 +170,7 @@ class Desk:
             return
         forked = os.getpid() != self._process
         if not forked:
-            with suppress(TacitError):
-                self._combine.submit(_Request(lambda _: None, ""))
+            self._combine.submit(_Request(None, ""))
         self._closed = True
         if forked:
             return
@@ -172,7 +184,8 @@ def _settle(job: Job[_Request], book: Book) -> None:
     before = len(book.rows)
     job.result, job.error = None, None
     try:
-        job.result = job.request.act(book)
+        if job.request.act is not None:
+            job.result = job.request.act(book)
     except TacitError as error:
         broken = error.code.startswith("ledger-") or error.code == "disk-full"
         if broken or len(book.rows) != before:  # the store failed, or an act changed before it checked

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
-from threading import Lock, RLock
 from typing import TYPE_CHECKING, Self
 
 from tacit.errors import TacitError
@@ -15,12 +13,11 @@ from tacit.ledger.reading import Readable
 from tacit.ledger.receipts import Receipt, StoredRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from datetime import date, datetime
 
     from tacit.accounting import Budget, Cost
     from tacit.ledger.accounts import Account
-    from tacit.ledger.desk import Desk
     from tacit.ledger.store import ReleaseRow
     from tacit.ledger.verify import Verification
 
@@ -44,11 +41,6 @@ class Ledger(Readable):
     ...     ledger.account("visits").spent.epsilon
     Fraction(1, 2)
     """
-
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._drawing: dict[tuple[str, str], tuple[RLock, int]] = {}
-        self._drawing_lock = Lock()
 
     @classmethod
     def open(
@@ -299,7 +291,7 @@ class Ledger(Readable):
         order = orders.order_of(
             account, cost, plan=doors.token("plan", plan), who=who, purpose=purpose, key=key
         )
-        with self._one_at_a_time(order.account, order.plan):
+        with self._desk.turn((self.account(order.account).root, order.plan)):
             verdict = self._desk.do(partial(draws.authorise, order=order), order.key)
             if verdict.stored is not None:
                 return StoredRelease(verdict.receipt, self._checked(verdict.stored), fresh=False)
@@ -389,21 +381,3 @@ class Ledger(Readable):
         self._desk.unseal()
         self._desk.do(partial(acts.record_unsealing, statement=statement, who=who))
         return report
-
-    # inside
-
-    @contextmanager
-    def _one_at_a_time(self, account: str, plan: str) -> Iterator[None]:
-        """Let threads that draw the same plan wait for the first one's answer instead of paying again."""
-        name = (account, plan)
-        with self._drawing_lock:
-            lock, users = self._drawing.get(name, (RLock(), 0))
-            self._drawing[name] = (lock, users + 1)
-        try:
-            with lock:
-                yield
-        finally:
-            with self._drawing_lock:
-                lock, users = self._drawing.pop(name)
-                if users > 1:
-                    self._drawing[name] = (lock, users - 1)

@@ -1,28 +1,31 @@
 """The Poisson-sampled Gaussian on a vertical line: proven quadrature, proven decay.
 
-In units of sigma, with x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u): removing a unit has loss log A and
-``M(z) = E A^(z+1)``; adding one has loss -log A and ``M(z) = E A^(-z)``. Both are E A^p.
+In units of sigma, with x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u): removing a unit has loss
+log A and ``M(z) = E A^(z+1)``; adding one has loss -log A and ``M(z) = E A^(-z)``. Both are E A^p.
 
 Quadrature. A is analytic and free of zeros for |Im x| < pi/mu; on Im x = +-a, theta = mu a, |A| <= A(x),
 |A| >= A(x) cos(theta/2) and |arg A| <= theta, so the trapezoid rule of step s errs by at most
 ``2 exp(a^2/2 + |t| theta + pen - 2 pi a / s) / (1 - exp(-2 pi a / s))`` relative to M(c); pen = 0 (remove) or
 -c log cos(theta/2) (add).
 
-Decay. The tilted loss has a density; below any unimodal minorant of it lie stacked uniform laws of widths w_k and
-masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - sinc*(t w_k / 2))`` where sinc* is a non-increasing majorant
-of |sin y / y|: the bound falls in t. Both are argued in docs/proofs/accounting.md, section 4.
+Decay. The tilted loss has a density; below any unimodal minorant of it lie stacked uniform laws of widths w_k
+and masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - sinc*(t w_k / 2))`` where sinc* is a non-increasing
+majorant of |sin y / y|: the bound falls in t. Both are argued in docs/proofs/accounting.md, section 4.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.accounting._bracket import U
 from tacit.accounting._line import Line, Reals, transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["SampledGaussian"]
 
@@ -39,11 +42,12 @@ class SampledGaussian:
     add: bool
 
     def _log_a(self, x: Reals) -> Reals:
-        return np.log1p(self.q * np.expm1(self.mu * x - self.mu**2 / 2))
+        u = self.mu * x - self.mu**2 / 2
+        return np.where(u > 600, u + math.log(self.q), np.log1p(self.q * np.expm1(np.minimum(u, 600.0))))
 
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals]:
+    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
-        x = np.arange(-9.0, 26.0 + 3 * self.mu - 2 * math.log(self.q) / self.mu, step)
+        x = np.arange(-9.0, 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0), step)
         log_a = self._log_a(x)
         exponents = np.multiply.outer(-c if self.add else c + 1, log_a) - x * x / 2
         top = exponents.max(axis=1)
@@ -55,7 +59,7 @@ class SampledGaussian:
         logs = top + np.log(total * (step / _ROOT_2PI))
         if not self.add:
             logs[(c + 1) * self.mu > x[-1] - 6] = np.inf  # the mass of this tilt may lie beyond the grid
-        return logs, spread
+        return logs, -mean if self.add else mean, spread
 
     def line(self, c: float, h: float, nodes: int) -> Line:
         t = h * nodes
@@ -84,8 +88,8 @@ class SampledGaussian:
         moved = self.mu * float(weights @ np.abs(x[kept])) + self.mu**2 + self.q / (1 - self.q)
         slip = 8 * U * (2 + float(weights @ x[kept] ** 2) + abs(power) * (size + moved))
         missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - len(losses))
-        phi = transform(-losses if self.add else losses, weights, h, nodes)
-        error = 2 * (slip + missed) + (len(losses) + 16) * U + 8 * U * (size + moved) * h * np.arange(nodes + 1)
+        phi, rough = transform(-losses if self.add else losses, weights, h, nodes)
+        error = rough + 2 * (slip + missed) + 8 * U * (size + moved) * h * np.arange(nodes + 1)
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return Line(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error)
 
@@ -121,7 +125,7 @@ class SampledGaussian:
 
 
 def _one_less_sinc(y: Reals) -> Reals:
-    """Return 1 - s(y) where s is non-increasing and at least |sin y / y|: the second lobe stays below 0.2394."""
+    """Return 1 - s(y), s non-increasing and at least |sin y / y| (its second lobe stays below 0.2394)."""
     safe = np.maximum(y, 1e-9)
     near = np.where(safe < 0.01, safe * safe * (1 / 6 - safe * safe / 120), 1 - np.sin(safe) / safe)
     return np.where(safe <= 2.5, near, 1 - np.minimum(0.2394, 1 / safe))

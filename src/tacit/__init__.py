@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, noise
+    from tacit import accounting, audit, mechanisms, noise
     from tacit.accounting import Budget, Cost
 
 __version__ = "0.1.0.dev0"
@@ -22,6 +22,8 @@ __all__ = [
     "TacitError",
     "__version__",
     "accounting",
+    "audit",
+    "mechanisms",
     "noise",
 ]
 
@@ -30,6 +32,8 @@ _LAZY = {
     "Budget": "tacit.accounting",
     "Cost": "tacit.accounting",
     "accounting": "tacit.accounting",
+    "audit": "tacit.audit",
+    "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }
 

@@ -18,6 +18,11 @@ CODES: Final[dict[str, str]] = {
     # noise
     "randomness-failed": "the operating system's random generator did not deliver",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
+    # mechanisms
+    "not-finite": "a value to be released is not a finite number of the kind needed",
+    "missing-bounds": "values have no public bounds",
+    "unknown-category": "an answer is not one of the declared categories",
+    "run-spent": "a sparse vector run has given all its answers above the threshold",
 }
 
 
@@ -79,7 +84,10 @@ def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: s
     >>> bad_parameter("epsilon", "a positive finite number", -1).what
     'epsilon must be a positive finite number, got -1'
     """
-    shown = repr(got)
+    try:
+        shown = repr(got)
+    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        shown = "a number too long to show"
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return TacitError("bad-parameter", f"{name} must be {must_be}, got {shown}", why=why, fix=fix)

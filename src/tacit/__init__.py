@@ -11,14 +11,36 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import noise
+    from tacit import accounting, audit, ledger, mechanisms, noise
+    from tacit.accounting import Budget, Cost
+    from tacit.ledger import Ledger
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["TacitError", "__version__", "noise"]
+__all__ = [
+    "Budget",
+    "Cost",
+    "Ledger",
+    "TacitError",
+    "__version__",
+    "accounting",
+    "audit",
+    "ledger",
+    "mechanisms",
+    "noise",
+]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"noise": "tacit.noise"}
+_LAZY = {
+    "Budget": "tacit.accounting",
+    "Cost": "tacit.accounting",
+    "Ledger": "tacit.ledger",
+    "accounting": "tacit.accounting",
+    "audit": "tacit.audit",
+    "ledger": "tacit.ledger",
+    "mechanisms": "tacit.mechanisms",
+    "noise": "tacit.noise",
+}
 
 
 def __getattr__(name: str) -> object:

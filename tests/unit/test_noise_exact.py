@@ -497,9 +497,10 @@ def test_arrival_times_lie_between_their_bounds():
     rng = np.random.default_rng(22)
     words = rng.integers(0, 2**64, 600, dtype=np.uint64)
     words = np.concatenate([words, words >> np.uint64(40), ~(words >> np.uint64(40)), words >> np.uint64(60)])
-    gaps = selection._Gaps(
-        rng.integers(0, 2**40, words.size, dtype=np.uint64) >> np.uint64(20), Fraction(3, 7)
+    scores = rng.integers(0, 2**20, words.size, dtype=np.uint64) * rng.integers(
+        0, 2, words.size, dtype=np.uint64
     )
+    gaps = selection._Gaps(scores, Fraction(3, 7))
     early, late = selection._arrival(words, gaps.near(0, words.size))
     with mpmath.workprec(300):
         for i, word in enumerate(words.tolist()):

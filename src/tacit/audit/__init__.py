@@ -1,0 +1,8 @@
+"""Attacks on ourselves: empirical lower bounds on epsilon, and the largest change between neighbours."""
+
+from __future__ import annotations
+
+from tacit.audit._result import AuditResult, Witness
+from tacit.audit.empirical import audit
+
+__all__ = ["AuditResult", "Witness", "audit"]

@@ -13,6 +13,9 @@ CODES: Final[dict[str, str]] = {
     # noise
     "randomness-failed": "the operating system's random generator did not deliver",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
+    # explain, lab
+    "missing-extra": "an optional dependency is not installed",
+    "cannot-write": "a file could not be written",
 }
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from tacit.explain.odds import attack_power
 
 try:
     from matplotlib.figure import Figure
@@ -13,7 +15,7 @@ except ImportError as missing:  # pragma: no cover - the test environment has ma
     from tacit.errors import TacitError
 
     raise TacitError(
-        "not-installed",
+        "missing-extra",
         "pictures need matplotlib, which is not installed",
         why="it is left out of the base installation to keep it small",
         fix="pip install 'tacit[plot]'",
@@ -24,9 +26,36 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from tacit.audit.lab.game import Success
+    from tacit.explain.economy import Spending
+    from tacit.explain.figures import RateDistortion, SmallCrowd
+    from tacit.explain.meaning import Explanation
+    from tacit.explain.tradeoff import Tradeoff
 
-__all__ = ["Picture", "repeated_questions", "success_curve"]
+
+class Measured(Protocol):
+    """A measured advantage with its interval and its bound."""
+
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def advantage(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+
+__all__ = [
+    "Picture",
+    "explanation",
+    "rate_distortion_curves",
+    "repeated_questions",
+    "small_crowd_density",
+    "spending",
+    "success_curve",
+    "tradeoff_curve",
+]
 
 BLUE, ORANGE, GREEN, RED, GREY = "#1f5fa8", "#c25e00", "#1b7f4b", "#b3261e", "#555555"
 
@@ -56,7 +85,7 @@ def axes(picture: Picture, title: str, xlabel: str, ylabel: str, place: tuple[in
 
 
 def success_curve(
-    curve: Sequence[Success], title: str, *, exposed: float, exposed_label: str
+    curve: Sequence[Measured], title: str, *, exposed: float, exposed_label: str
 ) -> Picture:
     """Draw the measured advantage with its intervals, the bound, and what the unprotected release gives away."""
     picture = Picture()
@@ -77,7 +106,7 @@ def success_curve(
 
 
 def repeated_questions(
-    repeats: Sequence[int], redrawn: Sequence[Success], stored: Sequence[Success], epsilon: float
+    repeats: Sequence[int], redrawn: Sequence[Measured], stored: Sequence[Measured], epsilon: float
 ) -> Picture:
     """Draw the advantage over the number of repetitions: fresh noise climbs, a stored answer does not."""
     picture = Picture()
@@ -93,8 +122,106 @@ def repeated_questions(
     return picture
 
 
-def _bars(points: Sequence[Success]) -> tuple[list[float], list[list[float]]]:
+def _bars(points: Sequence[Measured]) -> tuple[list[float], list[list[float]]]:
     heights = [point.advantage for point in points]
     below = [point.advantage - point.low for point in points]
     above = [point.high - point.advantage for point in points]
     return heights, [below, above]
+
+
+def explanation(meant: Explanation) -> Picture:
+    """Draw belief after over belief before, the best test, and what the cost means for families."""
+    picture = Picture(11, 3.9)
+    share = np.linspace(0, 1, 201)
+    before = share[1:-1]
+    loss, label = meant.odds_limit
+    left = axes(picture, "What an attacker can believe", "belief before", "belief after", (1, 3, 1))
+    left.plot(share, share, "--", color=GREY, label="unchanged")
+    for sign, color, text in ((1, RED, "at most"), (-1, BLUE, "at least")):
+        odds = before / (1 - before) * np.exp(sign * loss)
+        left.plot(before, odds / (1 + odds), color=color, label=text)
+    left.legend(fontsize=8, loc="upper left", title=label, title_fontsize=8)
+    middle = axes(picture, "The best test", "false alarms", "true alarms", (1, 3, 2))
+    rates = np.linspace(0, 1, 61)
+    middle.plot(share, share, "--", color=GREY, label="blind guessing")
+    middle.plot(rates, [attack_power(meant.cost, float(rate)) for rate in rates], color=RED, label="best possible")
+    middle.legend(fontsize=8, loc="lower right")
+    right = axes(picture, "Groups and families", "people together", "advantage, at most", (1, 3, 3))
+    sizes = [str(family.size) for family in meant.families]
+    right.bar(sizes, [family.advantage for family in meant.families], color=BLUE, width=0.6)
+    right.set_ylim(0, 1)
+    return picture
+
+
+def tradeoff_curve(answer: Tradeoff) -> Picture:
+    """Draw error over epsilon with the answer marked, and error over n where n matters."""
+    picture = Picture(11 if answer.crowd else 7, 4.2)
+    columns = 2 if answer.crowd else 1
+    sure = f"{answer.confidence:.3g} of answers within"
+    ax = axes(picture, f"Error of a {answer.question.statistic}", "epsilon", sure, (1, columns, 1))
+    ax.loglog(*zip(*answer.curve, strict=True), color=BLUE)
+    ax.plot([answer.epsilon], [answer.error], "o", color=RED)
+    ax.annotate(
+        f"epsilon {answer.epsilon:.3g}\nfor +/- {answer.error:g}",
+        (answer.epsilon, answer.error),
+        xytext=(10, 10),
+        textcoords="offset points",
+        color=RED,
+    )
+    if answer.crowd:
+        side = axes(picture, f"... and with n, at epsilon {answer.epsilon:.3g}", "n", sure, (1, 2, 2))
+        side.loglog(*zip(*answer.crowd, strict=True), "o-", color=GREEN)
+        side.set_xticks([n for n, _ in answer.crowd], [f"{n:,}" for n, _ in answer.crowd])
+        side.minorticks_off()
+    return picture
+
+
+def rate_distortion_curves(figure: RateDistortion) -> Picture:
+    """Draw MSE over epsilon, and MSE over KL with the Gaussian line for comparison."""
+    picture = Picture(11, 4.2)
+    points = figure.points
+    epsilon = [p.epsilon for p in points]
+    left = axes(picture, "Error of a count", "epsilon", "mean squared error", (1, 2, 1))
+    left.loglog(epsilon, [p.textbook_mse for p in points], "--", color=GREY, label="textbook 2 / epsilon^2")
+    left.loglog(epsilon, [p.mse for p in points], "o-", color=BLUE, label="noise drawn")
+    left.legend(fontsize=9)
+    right = axes(picture, "Rate and distortion", "information about one person, KL in nats", "mean squared error", (1, 2, 2))
+    right.loglog([p.textbook_kl for p in points], [p.textbook_mse for p in points], "--", color=GREY, label="Laplace, textbook")
+    right.loglog([p.kl for p in points], [p.mse for p in points], "o-", color=BLUE, label="Laplace, drawn")
+    ends = np.geomspace(points[0].kl, points[-1].kl, 50)
+    right.loglog(ends, 0.5 / ends, color=ORANGE, label="Gaussian: KL x MSE = 1/2 (not pure)")
+    right.legend(fontsize=9)
+    return picture
+
+
+def small_crowd_density(crowd: SmallCrowd) -> Picture:
+    """Draw the density of the noisy answer, the useless part shaded."""
+    picture = Picture()
+    title = f"Sum of a few people, epsilon {crowd.epsilon:g}: useless with probability {crowd.useless:.2f}"
+    ax = axes(picture, title, "answer", "density")
+    scale = crowd.bound / crowd.epsilon
+    x = np.linspace(crowd.truth - 4 * scale, crowd.truth + 4 * scale, 801)
+    density = np.exp(-np.abs(x - crowd.truth) / scale) / (2 * scale)
+    ax.plot(x, density, color=BLUE)
+    ax.fill_between(x, density, where=np.abs(x - crowd.truth) >= crowd.truth, color=RED, alpha=0.35, label="negative, or off by more than 100 %")
+    ax.axvline(crowd.truth, color=GREY, linestyle="--", label=f"truth {crowd.truth:g}")
+    ax.set_ylim(bottom=0)
+    ax.legend(fontsize=9)
+    return picture
+
+
+def spending(bought: Spending) -> Picture:
+    """Draw each question's share and relative error, and the sum of errors over the budget."""
+    picture = Picture(11, 4.2)
+    names = [one.name for one in bought.purchases]
+    left = axes(picture, f"Epsilon {bought.epsilon:g}, divided", "", "share of the budget", (1, 2, 1))
+    bars = left.bar(names, [one.share for one in bought.purchases], color=BLUE, width=0.6)
+    left.bar_label(bars, [f"error {one.relative:.2%}" for one in bought.purchases], fontsize=9)
+    left.margins(y=0.15)
+    right = axes(picture, "What more budget would buy", "epsilon", "sum of weighted relative errors", (1, 2, 2))
+    budget = np.geomspace(bought.epsilon / 8, bought.epsilon * 8, 60)
+    right.loglog(budget, bought.equal_split * bought.epsilon / budget, "--", color=GREY, label="equal shares")
+    right.loglog(budget, bought.total * bought.epsilon / budget, color=BLUE, label="best division")
+    right.plot([bought.epsilon], [bought.total], "o", color=RED)
+    right.legend(fontsize=9)
+    return picture

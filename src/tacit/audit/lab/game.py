@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tacit import noise
 from tacit.accounting import Cost
+from tacit.audit._events import clopper_pearson
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.explain.sheet import Grid
@@ -67,13 +68,20 @@ def from_trials(
 ) -> Success:
     """Compare the guesses "yes" made in the world where yes is true with those made where it is not.
 
-    The two shares get Clopper-Pearson intervals at half the error each; their difference holds by the union bound.
+    The two shares get Clopper-Pearson bounds at a quarter of the error each; their difference holds by the union bound.
     """
-    (tpr, tpr_low, tpr_high), (fpr, fpr_low, fpr_high) = (
-        _share(int(guesses.sum()), guesses.size, 1 - (1 - confidence) / 2) for guesses in (yes, no)
+    error = (1 - confidence) / 4  # two shares, two sides
+    (hit_low, hit_high), (alarm_low, alarm_high) = (
+        (float(side) for side in clopper_pearson(int(guesses.sum()), guesses.size, error)) for guesses in (yes, no)
     )
     return Success(
-        float(epsilon), tpr - fpr, tpr_low - fpr_high, tpr_high - fpr_low, _bound(epsilon), yes.size, confidence
+        epsilon=float(epsilon),
+        advantage=float(yes.mean() - no.mean()),
+        low=hit_low - alarm_high,
+        high=hit_high - alarm_low,
+        bound=_bound(epsilon),
+        trials=yes.size,
+        confidence=confidence,
     )
 
 
@@ -91,7 +99,13 @@ def from_means(
     half = math.sqrt(2 * variance * slack / n) + 7 * slack / (3 * (n - 1))
     low, high = max(0.0, mean - half), min(1.0, mean + half)
     return Success(
-        float(epsilon), 2 * mean - 1, 2 * low - 1, 2 * high - 1, _bound(epsilon), n, confidence
+        epsilon=float(epsilon),
+        advantage=2 * mean - 1,
+        low=2 * low - 1,
+        high=2 * high - 1,
+        bound=_bound(epsilon),
+        trials=n,
+        confidence=confidence,
     )
 
 
@@ -130,15 +144,6 @@ def read_trials(trials: int) -> int:
 def noisy_counts(counts: npt.NDArray[np.int64], epsilon: Fraction) -> npt.NDArray[np.int64]:
     """Release each count independently at `epsilon`: sensitivity 1, exact discrete Laplace noise."""
     return counts + noise.discrete_laplace(1 / epsilon, size=counts.shape)
-
-
-def _share(hits: int, trials: int, confidence: float) -> tuple[float, float, float]:
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(hits, trials - hits + 1, tail)) if hits else 0.0
-    high = float(betaincinv(hits + 1, trials - hits, 1 - tail)) if hits < trials else 1.0
-    return hits / trials, low, high
 
 
 def _bound(epsilon: Fraction) -> float:

@@ -1,0 +1,60 @@
+"""``tacit explain``: what an epsilon means, and which epsilon an answer needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.app import app
+from tacit.cli.output import JsonFlag, PlotFile, say, show_json, write_file
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from tacit.explain import Explanation, Tradeoff
+
+__all__ = ["explain"]
+
+
+@app.command()
+def explain(
+    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", help="With epsilon: its delta. With rho: where to read epsilon.")] = None,
+    rho: Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")] = None,
+    prior: Annotated[list[float] | None, typer.Option("--prior", help="An attacker's belief before; may be repeated.")] = None,
+    family: Annotated[list[int] | None, typer.Option("--family", help="A size of group; may be repeated.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", help="Say how often this epsilon budget pays for it.")] = None,
+    statistic: Annotated[str | None, typer.Option("--statistic", help="count, sum or mean.")] = None,
+    n: Annotated[int | None, typer.Option("--n", help="How many people.")] = None,
+    bounds: Annotated[tuple[float, float] | None, typer.Option("--bounds", help="Public range of a value: LOW HIGH.")] = None,
+    error: Annotated[float | None, typer.Option("--error", help="The wanted error: which epsilon does it need?")] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="How often the noise stays within the error.")] = 0.95,
+    html: Annotated[Path | None, typer.Option("--html", help="Write an interactive page to this file.")] = None,
+    plot: PlotFile = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what a cost means (--epsilon, --rho), or which epsilon a wanted error needs (--error)."""
+    result: Explanation | Tradeoff
+    if error is not None:
+        if epsilon is not None or rho is not None or delta is not None or html is not None:
+            raise _two_questions()
+        from tacit.explain import tradeoff
+
+        result = tradeoff(statistic or "count", error=error, n=n, bounds=bounds, confidence=confidence)
+    else:
+        result = _meaning(epsilon, delta, rho, prior, family, budget, (statistic, n, bounds))
+        if html is not None:
+            write_file(html, result.save_html, "the page")
+    if plot is not None:
+        write_file(plot, result.plot().savefig, "the picture")
+    if as_json:
+        show_json(result)
+        return
+    say(result)
+    if error is not None:
+        say("", result.chart())
+    for path in (html, plot):
+        if path is not None:
+            say(f"\nwritten: {path}")

@@ -1,0 +1,122 @@
+"""From a cost to odds: what an attacker can believe afterwards, in words that a newspaper could print."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, rational
+
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+
+__all__ = ["Belief", "attack_power", "believe", "exceeded_with", "pure_epsilon", "read_share", "shown_factor", "shown_odds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What an attacker with a prior may believe afterwards, at most and at least."""
+
+    prior: float
+    at_most: float
+    at_least: float
+
+
+def believe(prior: float, loss: float) -> Belief:
+    """Return the posteriors that are reachable if the log-odds move by at most `loss` in either direction.
+
+    Bayes: posterior odds = prior odds x likelihood ratio, and the ratio lies in [exp(-loss), exp(loss)].
+
+    Examples
+    --------
+    >>> round(believe(0.5, 0.5).at_most, 4)
+    0.6225
+    """
+    return Belief(prior, *(_moved(prior, sign * loss) for sign in (1, -1)))
+
+
+def _moved(prior: float, shift: float) -> float:
+    if prior in {0.0, 1.0}:
+        return prior
+    return 1 / (1 + math.exp(min(700.0, -shift) + math.log1p(-prior) - math.log(prior)))
+
+
+def shown_odds(chance: float) -> str:
+    """Write a chance as odds of hundred, with as many digits as keep both sides above zero.
+
+    Examples
+    --------
+    >>> shown_odds(0.5), shown_odds(0.6225), shown_odds(0.99995)
+    ('50:50', '62:38', '99.995:0.005')
+    """
+    for digits in range(12):
+        yes, no = round(100 * chance, digits), round(100 * (1 - chance), digits)
+        if (yes and no) or chance in {0.0, 1.0}:
+            return f"{yes:.{digits}f}:{no:.{digits}f}"
+    return "100:0" if chance > 0.5 else "0:100"
+
+
+def shown_factor(loss: float) -> str:
+    """Write exp(loss) so that it never looks smaller than it is.
+
+    Examples
+    --------
+    >>> shown_factor(0.01), shown_factor(0.5), shown_factor(3)
+    ('1.0101', '1.6488', '20.09')
+    """
+    factor = math.exp(min(loss, 700.0))
+    digits = 4 if factor < 10 else 2 if factor < 1e4 else 0
+    return f"{math.ceil(factor * 10**digits) / 10**digits:,.{digits}f}" if factor < 1e12 else f"{factor:.3g}"
+
+
+def pure_epsilon(cost: Cost) -> float | None:
+    """Return the epsilon of a pure cost; None where no finite epsilon holds without a delta."""
+    epsilon = float(cost.epsilon(delta=0))
+    return epsilon if math.isfinite(epsilon) else None
+
+
+def exceeded_with(cost: Cost, probability: float) -> float | None:
+    """Return the smallest t (on a fine scale, rounded up) with P(loss > t) at most `probability`; None if none."""
+    low, high = 0.0, 1.0
+    while float(cost.loss_exceeds(high)) > probability:
+        low, high = high, 2 * high
+        if high > 1e4:
+            return None
+    for _ in range(40):
+        middle = (low + high) / 2
+        if float(cost.loss_exceeds(middle)) > probability:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def attack_power(cost: Cost, false_alarms: float) -> float:
+    """Return the most true alarms that any test reaches with this rate of false alarms.
+
+    From the definition, both ways round: true <= exp(e) false + delta(e), and 1 - false <= exp(e) (1 - true) + delta(e),
+    for every e; each e gives a valid limit, so the smallest over a grid is one. A pure cost needs only its own
+    epsilon and e = 0.
+    """
+    epsilon = pure_epsilon(cost)
+    if epsilon is not None:
+        curve = [(0.0, float(cost.advantage)), (epsilon, 0.0)]
+    else:
+        top = min(50.0, float(cost.epsilon(delta=1e-9)))
+        if not math.isfinite(top):
+            top = 50.0
+        curve = [(top * step / 40, float(cost.delta(epsilon=top * step / 40))) for step in range(41)]
+    limits = [1.0]
+    for e, delta in curve:
+        limits += [math.exp(e) * false_alarms + delta, 1 - math.exp(-e) * (1 - false_alarms - delta)]
+    return max(false_alarms, min(limits))
+
+
+def read_share(name: str, value: Number) -> float:
+    """Read a probability strictly between 0 and 1."""
+    share = rational(name, value)
+    if share >= 1:
+        raise bad_parameter(name, "a number between 0 and 1", value, fix=f"{name}=0.5")
+    return float(share)

@@ -1,0 +1,124 @@
+"""Uniform whole numbers and orders."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.noise import _bits
+from tacit.noise._parameters import does_not_fit, read_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.noise._parameters import Size
+
+__all__ = ["permutation", "uniform_below"]
+
+
+def uniform_below(n: int | Sequence[int] | NDArray[Any], size: Size = None) -> int | NDArray[np.int64]:
+    """Draw whole numbers from 0 to n - 1, each with probability exactly 1/n.
+
+    Parameters
+    ----------
+    n
+        A positive whole number, or one per element.
+    size
+        None for one Python int (n of any size), or the shape of an array of 64-bit integers (n up to 2^63).
+
+    Examples
+    --------
+    >>> uniform_below(1)
+    0
+    >>> bool((uniform_below([2, 20, 200], size=(5, 3)) < [2, 20, 200]).all())
+    True
+    """
+    shape = read_size(size)
+    if isinstance(n, list | tuple | np.ndarray):
+        limits = _limits(n)
+        if shape is not None:
+            try:
+                limits = np.broadcast_to(limits, shape)
+            except ValueError:
+                raise bad_parameter("size", f"a shape that n of shape {limits.shape} fits", size) from None
+        return _below(np.ascontiguousarray(limits).ravel()).reshape(limits.shape)
+    limit = count("n", n, zero=False)
+    if shape is None:
+        return one_below(limit)
+    if limit > 2**63:
+        raise does_not_fit("uniform numbers")
+    return _below(np.full(math.prod(shape), limit, np.uint64)).reshape(shape)
+
+
+def _limits(n: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
+    items = n if isinstance(n, np.ndarray) else np.array(n, dtype=object)
+    if items.dtype == object:
+        whole = [count("n", item, zero=False) for item in items.flat]
+        if whole and max(whole) > 2**63:
+            raise does_not_fit("uniform numbers")
+        return np.array(whole, np.uint64).reshape(items.shape)
+    if items.dtype.kind not in "iu":
+        raise bad_parameter("n", "positive whole numbers", items.dtype.name, fix="n=10")
+    if items.size and items.min() < 1:
+        raise bad_parameter("n", "positive whole numbers", int(items.min()), fix="n=10")
+    if items.size and int(items.max()) > 2**63:
+        raise does_not_fit("uniform numbers")
+    return items.astype(np.uint64)
+
+
+def one_below(limit: int) -> int:
+    """Draw one whole number below `limit`: as many bits as limit - 1 has, again until they are below."""
+    bits = (limit - 1).bit_length()
+    if bits == 0:
+        return 0
+    while True:
+        drawn = 0
+        for word in _bits.words(-(-bits // 64)):
+            drawn = (drawn << 64) | word
+        drawn >>= -bits % 64
+        if drawn < limit:
+            return drawn
+
+
+def _below(limits: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Draw one number below each limit (at most 2^63): 64 bits under the limit's mask, again until below."""
+    masks = limits - np.uint64(1)
+    for shift in (1, 2, 4, 8, 16, 32):
+        masks |= masks >> np.uint64(shift)
+    out = np.empty(limits.size, np.uint64)
+    left = np.arange(limits.size)
+    while left.size:
+        fresh = np.empty(left.size, np.uint64)
+        _bits.fill(fresh)
+        fresh &= masks[left]
+        out[left] = fresh
+        left = left[fresh >= limits[left]]
+    return out.astype(np.int64)
+
+
+def permutation(n: int) -> NDArray[np.int64]:
+    """Draw an order of 0 .. n - 1, every order with the same probability.
+
+    Positions are sorted by 64 random bits each. Should two be equal, all are drawn again: given that all differ,
+    every order is equally likely by symmetry.
+
+    Examples
+    --------
+    >>> sorted(permutation(4).tolist())
+    [0, 1, 2, 3]
+    """
+    length = count("n", n)
+    read_size(length)
+    keys = np.empty(length, np.uint64)
+    while True:
+        _bits.fill(keys)
+        order = np.argsort(keys)
+        ordered = keys[order]
+        if not (ordered[1:] == ordered[:-1]).any():
+            return order.astype(np.int64)

@@ -12,13 +12,14 @@ from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit import noise
+    from tacit.explain import explain
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["TacitError", "__version__", "noise"]
+__all__ = ["TacitError", "__version__", "explain", "noise"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"noise": "tacit.noise"}
+_LAZY = {"explain": "tacit.explain", "noise": "tacit.noise"}
 
 
 def __getattr__(name: str) -> object:

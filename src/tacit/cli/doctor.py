@@ -14,7 +14,7 @@ import tacit
 from tacit.cli.app import app
 from tacit.cli.output import JsonFlag, say, show_json
 from tacit.errors import TacitError
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Callable

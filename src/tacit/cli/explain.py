@@ -58,3 +58,43 @@ def explain(
     for path in (html, plot):
         if path is not None:
             say(f"\nwritten: {path}")
+
+
+def _meaning(
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
+    prior: list[float] | None,
+    family: list[int] | None,
+    budget: float | None,
+    asked: tuple[str | None, int | None, tuple[float, float] | None],
+) -> Explanation:
+    import tacit.explain as room
+    from tacit.accounting import Budget, Cost
+
+    if (epsilon is None) == (rho is None):
+        raise _two_questions()
+    if rho is not None:
+        cost = Cost.zcdp(rho)
+    elif epsilon is not None and delta is not None:
+        cost = Cost.approximate(epsilon, delta)
+    else:
+        cost = Cost.pure(epsilon or 0)
+    statistic, n, bounds = asked
+    return room.explain(
+        cost,
+        priors=prior or (0.01, 0.1, 0.5, 0.9),
+        families=family or (1, 2, 5, 10),
+        delta=1e-6 if delta is None else delta,
+        question=None if statistic is None else room.Question(statistic, n, bounds),
+        budget=None if budget is None else Budget(epsilon=budget),
+    )
+
+
+def _two_questions() -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "explain needs one question: a cost (--epsilon, --epsilon and --delta, or --rho), or a wanted error (--error)",
+        why="the one asks what a cost means, the other which cost an answer needs",
+        fix="tacit explain --epsilon 0.5, or tacit explain --n 5000 --bounds 80 200 --statistic mean --error 1",
+    )

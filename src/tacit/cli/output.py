@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from tacit.errors import TacitError
-from tacit.explain.sheet import plain
+from tacit.sheet import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

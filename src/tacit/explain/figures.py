@@ -9,7 +9,7 @@ from tacit import mechanisms
 from tacit.accounting import Cost
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -21,7 +21,7 @@ from tacit.explain.odds import (
     shown_odds,
 )
 from tacit.explain.question import Question
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 from tacit.explain.tradeoff import half_width
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.explain.deployments import DEPLOYMENTS
 from tacit.explain.odds import attack_power, exceeded_with
-from tacit.explain.sheet import Grid
+from tacit.sheet import Grid
 
 if TYPE_CHECKING:
     from tacit.explain.meaning import Explanation

@@ -10,7 +10,7 @@ from tacit import mechanisms
 from tacit.exact import Number, rational
 from tacit.explain.odds import believe, read_share, shown_odds
 from tacit.explain.question import Question
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from tacit.explain.pictures import Picture

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.audit.lab.game import CONFIDENCE, Success, from_trials, noisy_counts, read_trials
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +65,16 @@ class AveragingAttack(Readable):
         widest = max(point.high - point.low for point in (*self.redrawn, *self.stored)) / 2
         note = f"Measured over {self.redrawn[0].trials:,} trials in each world; {CONFIDENCE:.1%} intervals within +/- {widest:.3f}."
         return Sheet("Averaging attack", lead, (Grid("", header, rows),), (note,))
+
+    @property
+    def unprotected(self) -> str:
+        """What the release without Tacit gives away, in a few words."""
+        return f"advantage {self.redrawn[-1].advantage:.2f} after {self.repeats[-1]:,} fresh answers"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success against Tacit, in the order asked."""
+        return self.stored
 
     def plot(self) -> Figure:
         """Draw the success over the number of repetitions, fresh and stored, next to the bounds."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.audit.lab.game import Success, curve_grid, from_trials, noisy_counts, read_epsilons, read_trials
 from tacit.audit.lab.people import People, synthetic_people
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,6 +61,16 @@ class DifferencingAttack(Readable):
         )
         grids = (Grid("two exact answers", ("question", "answer"), rows), curve_grid(self.curve))
         return Sheet("Differencing attack", lead, grids)
+
+    @property
+    def unprotected(self) -> str:
+        """What the release without Tacit gives away, in a few words."""
+        return f"{self.exposed:.1%} of people exposed by two exact counts"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success against Tacit, in the order asked."""
+        return self.curve
 
     def plot(self) -> Figure:
         """Draw the success curve against Tacit next to its bound and the exact answers."""

@@ -14,7 +14,7 @@ from tacit.accounting import Cost
 from tacit.audit._events import clopper_pearson
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.explain.sheet import Grid
+from tacit.sheet import Grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.audit.lab.game import Success, curve_grid, from_trials, noisy_counts, read_epsilons, read_trials
 from tacit.audit.lab.mondrian import k_anonymise
 from tacit.audit.lab.people import People, synthetic_people
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +65,16 @@ class HomogeneityAttack(Readable):
         rows = (("the table", "certain", f"{self.sure:.1%} of people", f"{self.right:.0%} right"),)
         grid = Grid("against k-anonymity", ("attacked", "the attacker is", "about", "and is"), rows)
         return Sheet("Homogeneity attack", tuple(lead), (grid, curve_grid(self.curve)))
+
+    @property
+    def unprotected(self) -> str:
+        """What the release without Tacit gives away, in a few words."""
+        return f"{self.sure:.1%} of people certain in a {self.k}-anonymous table"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success against Tacit, in the order asked."""
+        return self.curve
 
     def plot(self) -> Figure:
         """Draw the success curve against Tacit next to its bound and the certainty under k-anonymity."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tacit.audit.lab.game import Success, curve_grid, from_trials, noisy_counts, read_epsilons, read_trials
 from tacit.audit.lab.mondrian import Anonymised, k_anonymise
 from tacit.audit.lab.people import DIAGNOSES, People, synthetic_people
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,6 +65,16 @@ class LinkingAttack(Readable):
         )
         grid = Grid("diagnosis known for certain", ("the attacker sees", "share of people"), rows)
         return Sheet("Linking attack", lead, (grid, curve_grid(self.curve, "against two releases of Tacit")))
+
+    @property
+    def unprotected(self) -> str:
+        """What the release without Tacit gives away, in a few words."""
+        return f"{self.alone:.1%} of people alone in two {self.k}-anonymous tables"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success against Tacit, in the order asked."""
+        return self.curve
 
     def plot(self) -> Figure:
         """Draw the success curve against Tacit next to its bound."""

@@ -11,7 +11,7 @@ from tacit.audit.lab.game import Success, curve_grid, from_trials, noisy_counts,
 from tacit.audit.lab.people import People, synthetic_people
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,6 +60,16 @@ class MembershipAttack(Readable):
         )
         grids = (Grid("exact count", ("world", "answer", "the attacker is"), rows), curve_grid(self.curve))
         return Sheet("Membership attack", lead, grids, (note,))
+
+    @property
+    def unprotected(self) -> str:
+        """What the release without Tacit gives away, in a few words."""
+        return "certain from one exact count"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success against Tacit, in the order asked."""
+        return self.curve
 
     def plot(self) -> Figure:
         """Draw the success curve next to its bound and the exact count."""

@@ -14,7 +14,7 @@ from tacit.audit.lab.game import Success, curve_grid, from_means, noisy_counts, 
 from tacit.audit.lab.people import hashed_uniform
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.explain.sheet import Grid, Readable, Sheet
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +67,16 @@ class ReconstructionAttack(Readable):
             curve_grid(self.curve, "the same as advantage"),
         )
         return Sheet("Reconstruction attack", lead, grids)
+
+    @property
+    def unprotected(self) -> str:
+        """What the release without Tacit gives away, in a few words."""
+        return f"{self.recovered[1]:.1%} of a column from {self.questions:,} exact sums"
+
+    @property
+    def points(self) -> tuple[Success, ...]:
+        """The success against Tacit, in the order asked."""
+        return self.curve
 
     def plot(self) -> Figure:
         """Draw the success curve against Tacit next to its bound and the exact sums."""

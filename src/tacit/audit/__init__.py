@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from tacit.audit._result import AuditResult, Witness
 from tacit.audit.empirical import audit
+from tacit.audit.search import NeighbourResult, neighbours
 
-__all__ = ["AuditResult", "Witness", "audit"]
+__all__ = ["AuditResult", "NeighbourResult", "Witness", "audit", "neighbours"]

@@ -46,7 +46,13 @@ class Event:
     swapped: bool  # the event is likelier on b than on a
 
     def __str__(self) -> str:
+        if self.score.members is not None:
+            labels = self.score.members(self._passes)
+            return f"output in {{{', '.join(map(repr, labels[:4]))}{', ...' if len(labels) > 4 else ''}}}"
         return f"{self.score.name} {'>=' if self.above else '<='} {self.threshold:.6g}"
+
+    def _passes(self, score: float) -> bool:
+        return score >= self.threshold if self.above else score <= self.threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +67,22 @@ class Tally:
     other_trials: int
 
 
-def choose_events(a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...], error: float) -> list[Event]:
+def choose_events(
+    a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...], error: float
+) -> list[Event]:
     """Choose the events that look worst on training outputs.
 
-    The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`; for each goal the best
-    few (score, threshold, side, direction) are kept.
+    The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`; for each goal
+    the best few (score, threshold, side, direction) are kept.
     """
     found: list[tuple[list[float], Event]] = []
     for score in fit_scores(a, b):
         in_a, in_b = np.sort(score.of(a)), np.sort(score.of(b))
         cuts = _thresholds(in_a, in_b)
-        at_least = len(in_a) - np.searchsorted(in_a, cuts, "left"), len(in_b) - np.searchsorted(in_b, cuts, "left")
+        at_least = (
+            len(in_a) - np.searchsorted(in_a, cuts, "left"),
+            len(in_b) - np.searchsorted(in_b, cuts, "left"),
+        )
         at_most = np.searchsorted(in_a, cuts, "right"), np.searchsorted(in_b, cuts, "right")
         for above, (hits_a, hits_b) in ((True, at_least), (False, at_most)):
             for swapped in (False, True):
@@ -80,7 +91,8 @@ def choose_events(a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...]
                 goals = _goals(one, other, sizes, delta, epsilons, error)
                 best = np.unique(np.argmax(goals, axis=1))
                 found += [
-                    (goals[:, k].tolist(), Event(score, float(cuts[k]), above, swapped)) for k in best.tolist()
+                    (goals[:, k].tolist(), Event(score, float(cuts[k]), above, swapped))
+                    for k in best.tolist()
                 ]
     kept: dict[int, Event] = {}
     for goal in range(1 + len(epsilons)):
@@ -102,7 +114,12 @@ def _at(ordered: Floats, places: Floats) -> Floats:
 
 
 def _goals(
-    one: Counts, other: Counts, sizes: tuple[int, int], delta: float, epsilons: tuple[float, ...], error: float
+    one: Counts,
+    other: Counts,
+    sizes: tuple[int, int],
+    delta: float,
+    epsilons: tuple[float, ...],
+    error: float,
 ) -> Floats:
     low, _ = clopper_pearson(one, sizes[0], error)
     _, high = clopper_pearson(other, sizes[1], error)

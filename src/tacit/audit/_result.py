@@ -45,9 +45,10 @@ class Witness:
 class AuditResult:
     """A lower bound on epsilon, proven by counting.
 
-    Guarantee: with probability at least `confidence` over the samples, every reading of this result (the epsilon at
-    any delta, the delta at any epsilon, over all events) is a true lower bound for the pair of inputs. The events were
-    chosen on samples that are not counted here; the error is split evenly over all events and both sides.
+    Guarantee: with probability at least `confidence` over the samples, every reading of this result (the
+    epsilon at any delta, the delta at any epsilon, over all events) is a true lower bound for the pair of
+    inputs. The events were chosen on samples that are not counted here; the error is split evenly over all
+    events and both sides.
 
     Attributes
     ----------
@@ -140,12 +141,19 @@ class AuditResult:
         figure = Figure(figsize=(10, 4), layout="constrained")
         left, right = figure.subplots(1, 2)
         limit = 1.2 * max(self.epsilon_lower, 0.1)
-        if self.claimed is not None and math.isfinite(claimed := float(self.claimed.epsilon(delta=self.delta))):
+        if self.claimed is not None and math.isfinite(
+            claimed := float(self.claimed.epsilon(delta=self.delta))
+        ):
             limit = max(limit, 1.2 * claimed)
         grid = np.linspace(0, limit, 60)
         left.plot(grid, [self.delta_lower(float(e)) for e in grid], label="proven at least")
         if self.claimed is not None:
-            left.plot(grid, [float(self.claimed.delta(epsilon=float(e))) for e in grid], "--", label="claimed at most")
+            left.plot(
+                grid,
+                [float(self.claimed.delta(epsilon=float(e))) for e in grid],
+                "--",
+                label="claimed at most",
+            )
         left.set(xlabel="epsilon", ylabel="delta", title=f"lower bound, {self.confidence:.3%} confidence")
         left.legend()
         best = sorted(self.witnesses, key=lambda one: one.epsilon_lower)[-10:]
@@ -154,11 +162,9 @@ class AuditResult:
         return figure
 
     def __repr__(self) -> str:
-        lines = [
-            f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g} "
-            f"({self.confidence:.7g} confidence, {self.samples:,} outputs per input)",
-            f"  witness: {self.witness}",
-        ]
+        found = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"
+        basis = f"({self.confidence:.7g} confidence, {self.samples:,} outputs per input)"
+        lines = [f"{found} {basis}", f"  witness: {self.witness}"]
         if self.claimed is not None:
             lines.append(f"  claimed: epsilon <= {float(self.claimed.epsilon(delta=self.delta)):.4f}")
             broken = self.broken_at
@@ -177,6 +183,6 @@ def curve_points(top: float) -> tuple[float, ...]:
 
 def probability(name: str, value: float) -> float:
     """Read a number strictly between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+    if not isinstance(value, float) or not 0 < value < 1:
         raise bad_parameter(name, "a number between 0 and 1, both excluded", value, fix=f"{name}=0.999")
     return float(value)

@@ -1,18 +1,22 @@
 """Score functions on outputs: what an attacker looks at to tell two inputs apart.
 
-Every score is fitted on the training half of the samples only; the events it gives rise to are then judged on the
-other half. A score may be as clever or as silly as it likes: the bound stays valid, only its power changes.
+Every score is fitted on the training half of the samples only; the events it gives rise to are then judged
+on the other half. A score may be as clever or as silly as it likes: the bound stays valid, only its power
+changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit._sampling import NOT_A_NUMBER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
 
 __all__ = ["Score", "as_labels", "fit_scores"]
 
@@ -29,6 +33,9 @@ class Score:
 
     name: str
     of: Callable[[Rows], Floats]
+    members: Callable[[Callable[[float], bool]], list[object]] | None = (
+        None  # labels whose score passes a test
+    )
 
 
 def fit_scores(a: Rows, b: Rows) -> list[Score]:
@@ -54,7 +61,7 @@ def as_labels(rows: Rows) -> list[object]:
 
 
 def _numbers(rows: Rows, width: int) -> Floats:
-    """Read rows as numbers; a late output that is none (the training half had only numbers) is one far away."""
+    """Read rows as numbers; a late output that is none, where all were numbers, is one far away."""
     if not isinstance(rows, list):
         return rows
     matrix = np.full((len(rows), width), NOT_A_NUMBER)
@@ -66,7 +73,7 @@ def _numbers(rows: Rows, width: int) -> Floats:
     return matrix
 
 
-# -- threshold scores ------------------------------------------------------------------------------------------
+# -- threshold scores ------------------------------------------------------------------------------
 
 
 def _column(j: int, width: int) -> Callable[[Rows], Floats]:
@@ -92,7 +99,7 @@ def _lowest_bit_of(j: int, width: int) -> Callable[[Rows], Floats]:
 
 
 def lowest_bit(x: Floats) -> Floats:
-    """Return the exponent of the lowest set bit: x is a multiple of 2^e but not of 2^(e+1) (0 has none: 2000)."""
+    """Return the exponent of the lowest set bit: x is a multiple of 2^e, not of 2^(e+1) (0 has none: 2000)."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     lowest = whole & -whole
@@ -100,7 +107,7 @@ def lowest_bit(x: Floats) -> Floats:
     return np.where(whole == 0, 2000.0, exponent - 53 + trailing)
 
 
-# -- histogram scores ------------------------------------------------------------------------------------------
+# -- histogram scores ------------------------------------------------------------------------------
 
 
 def _log_ratio(count_a: NDArray[np.int64], count_b: NDArray[np.int64]) -> Floats:
@@ -119,6 +126,7 @@ def _labels(a: list[object], b: list[object]) -> Score:
     return Score(
         "label, by how often it was seen",
         lambda rows: np.array([by_label.get(one, 0.0) for one in as_labels(rows)], dtype=np.float64),
+        lambda test: [label for label, score in by_label.items() if test(score)],
     )
 
 
@@ -190,7 +198,7 @@ def _joint(a: Floats, b: Floats) -> Score | None:
     return Score("joint histogram of the outputs", lambda rows: table[cell(_numbers(rows, width))])
 
 
-# -- learned score ---------------------------------------------------------------------------------------------
+# -- learned score ---------------------------------------------------------------------------------
 
 
 def _bits(x: Floats) -> Floats:

@@ -34,19 +34,20 @@ def audit(
 ) -> AuditResult:
     """Attack a mechanism on two inputs and return a proven lower bound on its epsilon.
 
-    Outputs on both inputs are sampled; on one half of them events are chosen (thresholds on every number, histograms,
-    the bits of floats, and a learned score), on the other half the events are counted. Exact Clopper-Pearson intervals,
-    the error split over all events (Bonferroni), turn counts into a bound: an event with probability at least p on one
-    input and at most q on the other proves epsilon >= ln((p - delta) / q).
+    Outputs on both inputs are sampled; on one half of them events are chosen (thresholds on every number,
+    histograms, the bits of floats, and a learned score), on the other half the events are counted. Exact
+    Clopper-Pearson intervals, the error split over all events (Bonferroni), turn counts into a bound: an
+    event with probability at least p on one input and at most q on the other proves epsilon >= ln((p -
+    delta) / q).
 
-    Guarantee: the bound is wrong with probability at most 1 - `confidence`, whatever the target does. It says nothing
-    about other pairs of inputs, and failing to find a violation is no proof of privacy.
+    Guarantee: the bound is wrong with probability at most 1 - `confidence`, whatever the target does. It
+    says nothing about other pairs of inputs, and failing to find a violation is no proof of privacy.
 
     Parameters
     ----------
     target
-        A mechanism, a function ``f(value, size)`` that returns `size` independent outputs (the fast way), or a
-        function ``f(value)`` that returns one. Outputs are numbers, arrays or hashable labels.
+        A mechanism, a function ``f(value, size)`` that returns `size` independent outputs (the fast way),
+        or a function ``f(value)`` that returns one. Outputs are numbers, arrays or hashable labels.
     a, b
         Two neighbouring inputs; by default the pair that the mechanism names as its worst.
     samples
@@ -90,7 +91,10 @@ def audit(
     goals = curve_points(top) if 0 < top < 50 else (0.0,)
     error = (1 - confidence) / 40
     events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals, error=error)
-    hits_a, hits_b = _hits(target, a, drawn - train, runs, events), _hits(target, b, drawn - train, runs, events)
+    hits_a, hits_b = (
+        _hits(target, a, drawn - train, runs, events),
+        _hits(target, b, drawn - train, runs, events),
+    )
     tallies = tuple(
         Tally(
             str(event),
@@ -129,8 +133,9 @@ def _gather(target: Target, value: object, size: int, repeat: int) -> Rows:
         cells -= rows.size if isinstance(rows, np.ndarray) else 10 * len(rows)
         if cells < 0:
             break
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
+    numbers = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(numbers) == len(parts):
+        return np.concatenate(numbers)
     from tacit.audit._scores import as_labels
 
     return [label for part in parts for label in as_labels(part)]

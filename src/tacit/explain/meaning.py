@@ -12,9 +12,12 @@ from tacit.exact import Number, count
 from tacit.explain.deployments import DEPLOYMENTS
 from tacit.explain.odds import (
     Belief,
+    at_least,
+    at_most,
     attack_power,
     believe,
     exceeded_with,
+    number_up,
     pure_epsilon,
     read_share,
     shown_factor,
@@ -124,7 +127,7 @@ class Explanation(Readable):
         """Return the facts to show."""
         grids = [self._odds_grid(), self._tests_grid(), self._families_grid()]
         if self.errors:
-            rows = tuple((f"{epsilon:.4g}", f"+/- {error:.4g}") for epsilon, error in self.errors)
+            rows = tuple((f"{epsilon:.4g}", f"+/- {number_up(error)}") for epsilon, error in self.errors)
             grids.append(Grid(f"what it buys: {self.question}", ("epsilon", "95 % of answers within"), rows))
         rows = tuple((one.name, one.parameters, one.unit, one.where) for one in DEPLOYMENTS)
         grids.append(Grid("published elsewhere", ("who", "figure", "protects", "model"), rows))
@@ -161,18 +164,18 @@ class Explanation(Readable):
 
     @property
     def _name(self) -> str:
-        return f"epsilon {self.epsilon:.6g}" + (f" at delta {self.delta:g}" if self.delta else "")
+        return f"epsilon {number_up(self.epsilon)}" + (f" at delta {self.delta:g}" if self.delta else "")
 
     def _lead(self) -> list[str]:
         lead = [self.sentence]
         if self.bits is not None:
             lead.append(
                 f"No answer is more than {shown_factor(self.epsilon)} times likelier with you in the data than without, and "
-                f"nobody gains more than {self.bits:.4g} bits about you, whatever else they know."
+                f"nobody gains more than {number_up(self.bits)} bits about you, whatever else they know."
             )
         lead.append(
-            f"No attacker beats blind guessing by more than {self.advantage:.2%}: "
-            f"right at most {(1 + self.advantage) / 2:.2%} of the time where a coin is right half of the time."
+            f"No attacker beats blind guessing by more than {at_most(self.advantage)}: "
+            f"right at most {at_most((1 + self.advantage) / 2)} of the time where a coin is right half of the time."
         )
         if self.fits is not None:
             lead.append(f"The budget pays for {self.fits:,} of these.")
@@ -180,7 +183,7 @@ class Explanation(Readable):
 
     def _odds_grid(self) -> Grid:
         if self.beliefs:
-            rows = tuple((f"{b.prior:.1%}", f"{b.at_least:.2%}", f"{b.at_most:.2%}") for b in self.beliefs)
+            rows = tuple((f"{b.prior:.1%}", at_least(b.at_least), at_most(b.at_most)) for b in self.beliefs)
             return Grid("what an attacker can believe", ("before", "after, at least", "at most"), rows)
         rows = tuple(
             (
@@ -193,11 +196,11 @@ class Explanation(Readable):
         return Grid("how far the odds move", ("except with probability", "at most", "50:50 becomes"), rows)
 
     def _tests_grid(self) -> Grid:
-        rows = tuple((f"{fpr:.1%}", f"{tpr:.2%}") for fpr, tpr in self.tests)
+        rows = tuple((f"{fpr:.1%}", at_most(tpr)) for fpr, tpr in self.tests)
         return Grid("the best test for your presence", ("false alarms", "true alarms, at most"), rows)
 
     def _families_grid(self) -> Grid:
-        rows = tuple((str(f.size), f"{f.epsilon:.4g}", f"{f.advantage:.2%}") for f in self.families)
+        rows = tuple((str(f.size), number_up(f.epsilon), at_most(f.advantage)) for f in self.families)
         at = f" at delta {self.delta:g}" if self.delta else ""
         return Grid("groups and families", ("people together", f"epsilon{at}", "advantage, at most"), rows)
 

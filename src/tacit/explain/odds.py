@@ -12,7 +12,19 @@ from tacit.exact import Number, rational
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
-__all__ = ["Belief", "attack_power", "believe", "exceeded_with", "pure_epsilon", "read_share", "shown_factor", "shown_odds"]
+__all__ = [
+    "Belief",
+    "at_least",
+    "at_most",
+    "attack_power",
+    "believe",
+    "exceeded_with",
+    "number_up",
+    "pure_epsilon",
+    "read_share",
+    "shown_factor",
+    "shown_odds",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +81,39 @@ def shown_factor(loss: float) -> str:
     factor = math.exp(min(loss, 700.0))
     digits = 4 if factor < 10 else 2 if factor < 1e4 else 0
     return f"{math.ceil(factor * 10**digits) / 10**digits:,.{digits}f}" if factor < 1e12 else f"{factor:.3g}"
+
+
+def at_most(share: float, digits: int = 2) -> str:
+    """Write a share as a percentage, rounded up: a bound never looks smaller than it is.
+
+    Examples
+    --------
+    >>> at_most(0.24491866), at_least(0.37754067)
+    ('24.50%', '37.75%')
+    """
+    return f"{math.ceil(share * 10 ** (digits + 2) - 1e-9) / 10**digits:.{digits}f}%"
+
+
+def at_least(share: float, digits: int = 2) -> str:
+    """Write a share as a percentage, rounded down."""
+    return f"{math.floor(share * 10 ** (digits + 2) + 1e-9) / 10**digits:.{digits}f}%"
+
+
+def number_up(value: float, digits: int = 4) -> str:
+    """Write a number with so many significant digits, rounded up.
+
+    Examples
+    --------
+    >>> number_up(0.5), number_up(1.06069), number_up(123456.7)
+    ('0.5', '1.061', '1.235e+05')
+    """
+    if not math.isfinite(value) or value <= 0:
+        return f"{value:g}"
+    near = f"{value:.{digits}g}"
+    if float(near) >= value * (1 - 1e-12):
+        return near
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return f"{float(near) + step:.{digits}g}"
 
 
 def pure_epsilon(cost: Cost) -> float | None:

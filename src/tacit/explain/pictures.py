@@ -11,6 +11,7 @@ from tacit.explain.odds import attack_power
 
 try:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 except ImportError as missing:  # pragma: no cover - the test environment has matplotlib
     from tacit.errors import TacitError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from tacit.explain.economy import Spending
     from tacit.explain.figures import RateDistortion, SmallCrowd
@@ -82,6 +84,15 @@ def axes(picture: Picture, title: str, xlabel: str, ylabel: str, place: tuple[in
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def logarithmic(*sides: Axis) -> None:
+    """Label logarithmic axes with plain numbers, more densely where they span little."""
+    for side in sides:
+        low, high = side.get_view_interval()
+        side.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 300 else (1,)))
+        side.set_major_formatter(StrMethodFormatter("{x:g}"))
+        side.set_minor_formatter(NullFormatter())
 
 
 def success_curve(
@@ -168,11 +179,13 @@ def tradeoff_curve(answer: Tradeoff) -> Picture:
         textcoords="offset points",
         color=RED,
     )
+    logarithmic(ax.xaxis, ax.yaxis)
     if answer.crowd:
         side = axes(picture, f"... and with n, at epsilon {answer.epsilon:.3g}", "n", sure, (1, 2, 2))
         side.loglog(*zip(*answer.crowd, strict=True), "o-", color=GREEN)
         side.set_xticks([n for n, _ in answer.crowd], [f"{n:,}" for n, _ in answer.crowd])
         side.minorticks_off()
+        logarithmic(side.yaxis)
     return picture
 
 
@@ -191,6 +204,7 @@ def rate_distortion_curves(figure: RateDistortion) -> Picture:
     ends = np.geomspace(points[0].kl, points[-1].kl, 50)
     right.loglog(ends, 0.5 / ends, color=ORANGE, label="Gaussian: KL x MSE = 1/2 (not pure)")
     right.legend(fontsize=9)
+    logarithmic(left.xaxis, left.yaxis, right.xaxis, right.yaxis)
     return picture
 
 
@@ -223,5 +237,6 @@ def spending(bought: Spending) -> Picture:
     right.loglog(budget, bought.equal_split * bought.epsilon / budget, "--", color=GREY, label="equal shares")
     right.loglog(budget, bought.total * bought.epsilon / budget, color=BLUE, label="best division")
     right.plot([bought.epsilon], [bought.total], "o", color=RED)
+    logarithmic(right.xaxis, right.yaxis)
     right.legend(fontsize=9)
     return picture

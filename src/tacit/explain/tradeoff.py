@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from tacit import mechanisms
 from tacit.exact import Number, rational
-from tacit.explain.odds import believe, read_share, shown_odds
+from tacit.explain.odds import believe, number_up, read_share, shown_odds
 from tacit.explain.question import Question
 from tacit.sheet import Grid, Readable, Sheet
 
@@ -50,8 +50,8 @@ class Tradeoff(Readable):
         """Return the facts to show."""
         reached = shown_odds(believe(0.5, self.epsilon).at_most)
         lead = (
-            f"To know the {self.question} within +/- {self.error:g} in {self.confidence:.3g} of all cases you need "
-            f"epsilon {self.epsilon:.4g}.",
+            f"To know the {self.question}, up to +/- {self.error:g} in {self.confidence:.4g} of all cases, you need "
+            f"epsilon {number_up(self.epsilon)}.",
             f"One person moves the answer by at most {float(self.question.sensitivity):g}. At this epsilon an attacker who "
             f"gave 50:50 that someone is in the data can reach at most {reached}.",
         )
@@ -160,4 +160,4 @@ def _needed(question: Question, error: Fraction, confidence: Fraction) -> float:
 
 
 def _rows(pairs: tuple[tuple[float, float], ...] | tuple[tuple[int, float], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((f"{x:,}" if isinstance(x, int) else f"{x:.4g}", f"+/- {y:.4g}") for x, y in pairs)
+    return tuple((f"{x:,}" if isinstance(x, int) else f"{x:.4g}", f"+/- {number_up(y)}") for x, y in pairs)

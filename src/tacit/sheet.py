@@ -89,7 +89,7 @@ class Sheet:
 
 
 class Readable:
-    """What is shown everywhere by one `sheet()`: as text, in a rich terminal, in a notebook, as plain data."""
+    """What is shown by one `sheet()`: as text, in a rich terminal, in a notebook, as plain data."""
 
     __slots__ = ()
 

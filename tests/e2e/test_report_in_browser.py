@@ -93,7 +93,10 @@ def test_the_page_and_the_library_agree(browser, tmp_path, epsilon):
     assert text(browser, "error") == f"+/- {meaning.errors[2][1]:g}"
     assert float(text(browser, "bits")) == pytest.approx(meaning.bits, rel=2e-3)
     assert float(text(browser, "bits")) >= meaning.bits * (1 - 1e-9)
-    rows = [row.text.replace(" %", "").split() for row in browser.find_elements("css selector", "#beliefs tbody tr")]
+    rows = [
+        row.text.replace(" %", "").split()
+        for row in browser.find_elements("css selector", "#beliefs tbody tr")
+    ]
     for row, belief in zip(rows, meaning.beliefs, strict=True):
         assert float(row[1]) / 100 == pytest.approx(belief.at_least, abs=1e-4)
         assert float(row[2]) / 100 == pytest.approx(belief.at_most, abs=1e-4)
@@ -150,7 +153,8 @@ def luminance(color):
 def test_notebook_tables_and_pictures_show(browser, tmp_path):
     attack = lab.membership_attack(epsilons=[0.5, 1], trials=500)
     picture = base64.b64encode(attack.plot()._repr_png_()).decode()
-    page = f"<!doctype html><title>t</title>{attack._repr_html_()}<img id='p' src='data:image/png;base64,{picture}'>"
+    image = f"<img id='p' src='data:image/png;base64,{picture}'>"
+    page = f"<!doctype html><title>t</title>{attack._repr_html_()}{image}"
     open_page(browser, tmp_path / "notebook.html", page)
     assert browser.execute_script("return document.getElementById('p').naturalWidth") >= 600
     assert len(browser.find_elements("css selector", "table")) == 2

@@ -6,7 +6,15 @@ import math
 import pytest
 
 import tacit as tc
-from tacit.explain import DEPLOYMENTS, Question, believe, rate_distortion, small_crowd, tradeoff, what_a_budget_buys
+from tacit.explain import (
+    DEPLOYMENTS,
+    Question,
+    believe,
+    rate_distortion,
+    small_crowd,
+    tradeoff,
+    what_a_budget_buys,
+)
 from tacit.explain.odds import at_least, at_most, attack_power, number_up, shown_odds
 from tacit.explain.terminal import curve
 
@@ -57,7 +65,7 @@ def test_the_best_test_obeys_both_sides():
 
 
 def test_the_best_test_against_gaussian_noise_is_near_the_truth():
-    """For N(0,1) against N(mu,1) the best test is known: Phi(mu - Phi^-1(1 - fpr)); ours is at or just above it."""
+    """For N(0,1) against N(mu,1) the best test is known; ours is at or just above it."""
     from scipy.stats import norm
 
     for fpr in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9):
@@ -228,7 +236,11 @@ def test_two_people_are_too_small_a_crowd():  # WORKED_EXAMPLES 22
 
 
 def test_a_budget_is_divided_so_that_the_next_cent_is_worth_the_same_everywhere():
-    questions = {"all": Question("count", 20_000), "rare": Question("count", 300), "sum": Question("sum", 50, (0, 9))}
+    questions = {
+        "all": Question("count", 20_000),
+        "rare": Question("count", 300),
+        "sum": Question("sum", 50, (0, 9)),
+    }
     best = what_a_budget_buys(questions, epsilon=2, weights={"rare": 3})
     assert sum(one.epsilon for one in best.purchases) == pytest.approx(2)
     assert best.total < best.equal_split
@@ -241,7 +253,9 @@ def test_a_budget_is_divided_so_that_the_next_cent_is_worth_the_same_everywhere(
 def test_published_figures_agree_with_our_own_arithmetic():
     by_name = {one.name: one for one in DEPLOYMENTS}
     census = by_name["US Census 2020: redistricting, persons"]
-    assert float(tc.Cost.zcdp(census.rho).epsilon(delta=census.delta)) == pytest.approx(census.epsilon, abs=0.01)
+    assert float(tc.Cost.zcdp(census.rho).epsilon(delta=census.delta)) == pytest.approx(
+        census.epsilon, abs=0.03
+    )  # rho is published to 0.01
     one_report = by_name["Google: Chrome RAPPOR, one report"].epsilon
     f, p, q, h = 1 / 2, 1 / 2, 3 / 4, 2
     yes, no = f * (p + q) / 2 + (1 - f) * q, f * (p + q) / 2 + (1 - f) * p

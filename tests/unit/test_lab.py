@@ -63,7 +63,9 @@ def test_mondrian_leaves_no_class_that_could_be_cut():
 
 
 def test_three_people_of_one_postcode_are_exposed_with_certainty():  # WORKED_EXAMPLES 31
-    attack = lab.homogeneity_attack(k=3, people=lab.village(), known=["postcode"], epsilons=[0.5], trials=1000)
+    attack = lab.homogeneity_attack(
+        k=3, people=lab.village(), known=["postcode"], epsilons=[0.5], trials=1000
+    )
     assert attack.example == ("postcode 1003", 3, True)
     assert attack.right == 1.0
     assert attack.sure == pytest.approx(1 / 3)
@@ -151,7 +153,8 @@ def test_every_result_shows_itself_everywhere(attack):
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.people = 3
     html = result._repr_html_()
-    assert html.startswith("<div") and "<table>" in html
+    assert html.startswith("<div")
+    assert "<table>" in html
     console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     console.print(result)
     assert "bound" in console.export_text()

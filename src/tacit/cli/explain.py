@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,17 +20,34 @@ __all__ = ["explain"]
 @app.command()
 def explain(
     epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")] = None,
-    delta: Annotated[float | None, typer.Option("--delta", help="With epsilon: its delta. With rho: where to read epsilon.")] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option("--delta", help="With epsilon: its delta. With rho: where to read epsilon."),
+    ] = None,
     rho: Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")] = None,
-    prior: Annotated[list[float] | None, typer.Option("--prior", help="An attacker's belief before; may be repeated.")] = None,
-    family: Annotated[list[int] | None, typer.Option("--family", help="A size of group; may be repeated.")] = None,
-    budget: Annotated[float | None, typer.Option("--budget", help="Say how often this epsilon budget pays for it.")] = None,
+    prior: Annotated[
+        list[float] | None, typer.Option("--prior", help="An attacker's belief before; may be repeated.")
+    ] = None,
+    family: Annotated[
+        list[int] | None, typer.Option("--family", help="A size of group; may be repeated.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", help="Say how often this epsilon budget pays for it.")
+    ] = None,
     statistic: Annotated[str | None, typer.Option("--statistic", help="count, sum or mean.")] = None,
     n: Annotated[int | None, typer.Option("--n", help="How many people.")] = None,
-    bounds: Annotated[tuple[float, float] | None, typer.Option("--bounds", help="Public range of a value: LOW HIGH.")] = None,
-    error: Annotated[float | None, typer.Option("--error", help="The wanted error: which epsilon does it need?")] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="How often the noise stays within the error.")] = 0.95,
-    html: Annotated[Path | None, typer.Option("--html", help="Write an interactive page to this file.")] = None,
+    bounds: Annotated[
+        tuple[float, float] | None, typer.Option("--bounds", help="Public range of a value: LOW HIGH.")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option("--error", help="The wanted error: which epsilon does it need?")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="How often the noise stays within the error.")
+    ] = 0.95,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write an interactive page to this file.")
+    ] = None,
     plot: PlotFile = None,
     *,
     as_json: JsonFlag = False,
@@ -94,7 +111,8 @@ def _meaning(
 def _two_questions() -> TacitError:
     return TacitError(
         "bad-parameter",
-        "explain needs one question: a cost (--epsilon, --epsilon and --delta, or --rho), or a wanted error (--error)",
+        "explain needs one question: a cost (--epsilon, --epsilon and --delta, or --rho), or a wanted error "
+        "(--error)",
         why="the one asks what a cost means, the other which cost an answer needs",
-        fix="tacit explain --epsilon 0.5, or tacit explain --n 5000 --bounds 80 200 --statistic mean --error 1",
+        fix="tacit explain --epsilon 0.5, or tacit explain --statistic count --error 5",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Attack", "lab"]
 
 
-class Attack(str, Enum):
+class Attack(StrEnum):
     """The attacks of the lab."""
 
     homogeneity = "homogeneity"
@@ -43,9 +43,12 @@ _TABLES = {Attack.homogeneity, Attack.linking}
 
 @app.command()
 def lab(
-    attack: Annotated[Attack | None, typer.Argument(help="One attack in full; all in short if left out.")] = None,
+    attack: Annotated[
+        Attack | None, typer.Argument(help="One attack in full; all in short if left out.")
+    ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option("--epsilon", "-e", help="Attack Tacit at this cost; may be repeated.")
+        list[float] | None,
+        typer.Option("--epsilon", "-e", help="Attack Tacit at this cost; may be repeated."),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Class size of the k-anonymous tables.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", help="How often each world is played.")] = None,
@@ -56,7 +59,9 @@ def lab(
     """Attack exact answers and k-anonymous tables, then Tacit, and see who learns what."""
     if attack is None:
         if plot is not None:
-            raise bad_parameter("--plot", "used with one attack", str(plot), fix="tacit lab membership --plot lab.png")
+            raise bad_parameter(
+                "--plot", "used with one attack", str(plot), fix="tacit lab membership --plot lab.png"
+            )
         results = {one: _run(one, epsilon or [1.0], k, trials) for one in Attack}
         if as_json:
             show_json({one.value: result.to_dict() for one, result in results.items()})
@@ -91,12 +96,18 @@ def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: in
 
 
 def _summary(results: dict[Attack, Result]) -> Sheet:
-    """One line for each attack: what the unprotected release gives away, and how far the attacker gets with Tacit."""
+    """Give each attack one line: without Tacit, and against it."""
     rows = []
     for attack, result in results.items():
         point = result.points[-1]
         rows.append(
-            (attack.value, result.unprotected, f"{point.epsilon:g}", f"{point.advantage:.3f}", f"{point.bound:.3f}")
+            (
+                attack.value,
+                result.unprotected,
+                f"{point.epsilon:g}",
+                f"{point.advantage:.3f}",
+                f"{point.bound:.3f}",
+            )
         )
     header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound")
     lead = ("Six attacks on people who do not exist. Advantage: 0 is blind guessing, 1 is certainty.",)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["JsonFlag", "PlotFile", "say", "show_json", "write_file"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-PlotFile = Annotated[Path | None, typer.Option("--plot", help="Write a picture to this file (.png, .svg, .pdf).")]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", help="Write a picture to this file (.png, .svg, .pdf).")
+]
 
 
 def show_json(value: object) -> None:
@@ -39,5 +41,8 @@ def write_file(path: Path, write: Callable[[Path], object], what: str) -> None:
         write(path)
     except (OSError, ValueError) as problem:
         raise TacitError(
-            "cannot-write", f"{what} could not be written to {path}", why=str(problem), fix=f"--plot ./{path.name}"
+            "cannot-write",
+            f"{what} could not be written to {path}",
+            why=str(problem),
+            fix=f"--plot ./{path.name}",
         ) from problem

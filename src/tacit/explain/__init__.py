@@ -1,8 +1,9 @@
-"""What a cost means: odds, bits, pictures, and which epsilon an answer needs. Computed from public facts alone.
+"""What a cost means, in odds, bits and pictures, and which epsilon an answer needs; from public facts alone.
 
-The room is also its main function: ``tc.explain(cost)`` is ``tc.explain.explain(cost)``, while ``tc.explain.tradeoff``
-and the others stay names of the room. (`import tacit.explain` binds the module to ``tacit.explain``, so a function of
-that name could not survive; a callable module can.)
+The room is also its main function: ``tc.explain(cost)`` is ``tc.explain.explain(cost)``, while
+``tc.explain.tradeoff``
+and the others stay names of the room. (`import tacit.explain` binds the module to ``tacit.explain``, so a
+function of that name could not survive; a callable module can.)
 
 Examples
 --------

@@ -60,7 +60,8 @@ DEPLOYMENTS: Final = (
         "Erlingsson, Pihur, Korolova, RAPPOR (2014): h=2, f=1/2, p=1/2, q=3/4",
     ),
     Deployment(
-        "Google: Chrome RAPPOR, all reports", 2014, 4.3944, 0, 0, "one value of one client, for ever", "local",
+        "Google: Chrome RAPPOR, all "
+        "reports", 2014, 4.3944, 0, 0, "one value of one client, for ever", "local",
         "Erlingsson, Pihur, Korolova, RAPPOR (2014): 4 ln 3",
     ),
     Deployment(
@@ -72,7 +73,8 @@ DEPLOYMENTS: Final = (
         "Rogers et al., arXiv:2002.05839",
     ),
     Deployment(
-        "US Census 2020: redistricting, persons", 2021, 17.14, 1e-10, 2.56, "one person, the whole release", "central",
+        "US Census 2020: redistricting, "
+        "persons", 2021, 17.14, 1e-10, 2.56, "one person, the whole release", "central",
         "US Census Bureau, June 2021; Abowd et al. (2022)",
     ),
     Deployment(
@@ -80,7 +82,8 @@ DEPLOYMENTS: Final = (
         "Wikimedia Foundation, data set documentation; arXiv:2308.16298",
     ),
     Deployment(
-        "Wikimedia: page views by country, since 2023", 2023, 0, 0, 0.015, "first 10 pages of one device, one day",
+        "Wikimedia: page views by country, since "
+        "2023", 2023, 0, 0, 0.015, "first 10 pages of one device, one day",
         "central", "Wikimedia Foundation, data set documentation; arXiv:2308.16298",
     ),
 )  # fmt: skip

@@ -45,8 +45,8 @@ class Spending(Readable):
     total, equal_split
         The sum of weighted relative errors, by this division and by equal shares.
     price
-        What the next small piece of budget is worth: by how much the sum falls per unit of epsilon. At the best
-        division this is the same for every question.
+        What the next small piece of budget is worth: by how much the sum falls per unit of epsilon. At the
+        best division this is the same for every question.
     """
 
     epsilon: float
@@ -59,13 +59,26 @@ class Spending(Readable):
         """Return the facts to show."""
         saved = 1 - self.total / self.equal_split
         lead = (
-            f"Epsilon {self.epsilon:g} over {len(self.purchases)} questions. Divided so, the weighted errors add up to "
-            f"{self.total:.3%} of the questions' sizes; equal shares would give {self.equal_split:.3%} "
-            f"({saved:.1%} saved).",
-            f"The next 0.01 epsilon would lower the sum by about {0.01 * self.price:.3%}, wherever it is spent.",
+            (
+                f"Epsilon {self.epsilon:g} over {len(self.purchases)} questions. Divided so, the weighted "
+                "errors add up to "
+                f"{self.total:.3%} of the questions' sizes; equal shares would give {self.equal_split:.3%} "
+                f"({saved:.1%} saved)."
+            ),
+            (
+                f"The next 0.01 epsilon would lower the sum by about {0.01 * self.price:.3%}, wherever it is "
+                "spent."
+            ),
         )
         rows = tuple(
-            (one.name, one.question, f"{one.share:.1%}", f"{one.epsilon:.4g}", f"{one.error:.4g}", f"{one.relative:.3%}")
+            (
+                one.name,
+                one.question,
+                f"{one.share:.1%}",
+                f"{one.epsilon:.4g}",
+                f"{one.error:.4g}",
+                f"{one.relative:.3%}",
+            )
             for one in self.purchases
         )
         header = ("question", "facts", "share", "epsilon", "expected error", "relative")
@@ -84,7 +97,8 @@ def what_a_budget_buys(
 ) -> Spending:
     """Divide a budget over questions so that accuracy is worth the same everywhere.
 
-    With Laplace noise a question's expected relative error is r_i = s_i / (size_i epsilon_i). The sum of w_i r_i under
+    With Laplace noise a question's expected relative error is r_i = s_i / (size_i epsilon_i). The sum of
+    w_i r_i under
     sum epsilon_i = epsilon is least (Lagrange) at epsilon_i proportional to sqrt(w_i s_i / size_i): half as
     many people need about 1.4 times the share, not twice.
 
@@ -100,22 +114,29 @@ def what_a_budget_buys(
     Examples
     --------
     >>> from tacit.explain import Question
-    >>> plan = what_a_budget_buys({"all": Question("count", 40_000), "rare": Question("count", 400)}, epsilon=1)
+    >>> plan = what_a_budget_buys({"all": Question("count", 40_000), "rare": Question("count", 400)},
+    epsilon=1)
     >>> [round(one.share, 3) for one in plan.purchases]
     [0.091, 0.909]
     """
     total = rational("epsilon", epsilon)
     if not questions:
-        raise bad_parameter("questions", "at least one question", questions, fix='{"all": Question("count", n=1000)}')
+        raise bad_parameter(
+            "questions", "at least one question", questions, fix='{"all": Question("count", n=1000)}'
+        )
     pulls: dict[str, float] = {}
     for name, question in questions.items():
         if question.span is None:
-            raise bad_parameter(f"questions[{name!r}]", "a question with n", str(question), fix='Question("count", n=1000)')
+            raise bad_parameter(
+                f"questions[{name!r}]", "a question with n", str(question), fix='Question("count", n=1000)'
+            )
         weight = rational("weights", (weights or {}).get(name, 1))
         pulls[name] = float(weight * question.sensitivity / question.span)
     unknown = set(weights or {}) - set(questions)
     if unknown:
-        raise bad_parameter("weights", "given for the questions only", sorted(unknown), fix=f"one of {list(questions)}")
+        raise bad_parameter(
+            "weights", "given for the questions only", sorted(unknown), fix=f"one of {list(questions)}"
+        )
     roots = {name: math.sqrt(pull) for name, pull in pulls.items()}
     whole = math.fsum(roots.values())
     budget = float(total)

@@ -1,4 +1,4 @@
-"""Three classic figures, computed by the mechanisms: error over epsilon, too small a crowd, rate and distortion."""
+"""Classic figures, computed by the mechanisms: error over epsilon, too small a crowd, rate and distortion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RateDistortion", "RatePoint", "SmallCrowd", "rate_distortion", "smal
 
 @dataclass(frozen=True, slots=True)
 class RatePoint:
-    """At one epsilon: information given away (KL, in nats) and error (MSE), by textbook and by the noise drawn."""
+    """At one epsilon: information given away (KL, in nats) and error (MSE), textbook and as drawn."""
 
     epsilon: float
     kl: float
@@ -34,8 +34,8 @@ class RatePoint:
 class RateDistortion(Readable):
     """A count as a channel: the fewer nats about one person, the larger the mean squared error.
 
-    For small epsilon the product tends to 1 for Laplace noise; for Gaussian noise it is 1/2 at every sigma, but
-    without a pure epsilon.
+    For small epsilon the product tends to 1 for Laplace noise; for Gaussian noise it is 1/2 at every sigma,
+    but without a pure epsilon.
     """
 
     points: tuple[RatePoint, ...]
@@ -43,11 +43,20 @@ class RateDistortion(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = (
-            "Privacy as a rate, accuracy as a distortion: halving epsilon makes the squared error of a count four times "
-            "as large and lets through a quarter of the information about one person.",
+            (
+                "Privacy as a rate, accuracy as a distortion: halving epsilon makes the squared error of a "
+                "count four times "
+                "as large and lets through a quarter of the information about one person."
+            ),
         )
         rows = tuple(
-            (f"{p.epsilon:g}", f"{p.kl:.5g}", f"{p.mse:.5g}", f"{p.kl * p.mse:.4f}", f"{p.textbook_kl * p.textbook_mse:.4f}")
+            (
+                f"{p.epsilon:g}",
+                f"{p.kl:.5g}",
+                f"{p.mse:.5g}",
+                f"{p.kl * p.mse:.4f}",
+                f"{p.textbook_kl * p.textbook_mse:.4f}",
+            )
             for p in self.points
         )
         header = ("epsilon", "KL in nats", "MSE", "product", "product, textbook")
@@ -69,7 +78,8 @@ class SmallCrowd(Readable):
     truth, bound, epsilon
         The true sum, the cap of one person's value, and the cost.
     useless, useless_textbook
-        The chance that the answer is negative or off by more than 100 %: of the noise drawn, and of the textbook law.
+        The chance that the answer is negative or off by more than 100 %: of the noise drawn, and of the
+        textbook law.
     needed
         The epsilon at which this chance falls to 5 %.
     """
@@ -84,8 +94,11 @@ class SmallCrowd(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = (
-            f"The true sum is {self.truth:g}, each person can add up to {self.bound:g}, epsilon is {self.epsilon:g}. The "
-            f"answer is negative or off by more than 100 % with probability {self.useless:.4f}.",
+            (
+                f"The true sum is {self.truth:g}, each person can add up to {self.bound:g}, epsilon is "
+                f"{self.epsilon:g}. The "
+                f"answer is negative or off by more than 100 % with probability {self.useless:.4f}."
+            ),
             f"A useful answer (at most 5 %) would need epsilon {self.needed:.3g}, or more people.",
         )
         note = f"By the textbook formula exp(-epsilon x truth / bound): {self.useless_textbook:.4f}."
@@ -113,7 +126,7 @@ def rate_distortion(epsilons: Iterable[Number] = (0.01, 0.03, 0.1, 0.3, 1, 3)) -
         drawn = mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
         book = mechanisms.Laplace(epsilon=epsilon, sensitivity=1).textbook
         kl = Cost.discrete_laplace(scale=1 / epsilon, sensitivity=1).kl
-        points.append(RatePoint(float(epsilon), float(kl), drawn.variance, book.kl, book.variance))
+        points.append(RatePoint(float(epsilon), kl, drawn.variance, book.kl, book.variance))
     if not points:
         raise bad_parameter("epsilons", "at least one number", (), fix="epsilons=(0.1, 1)")
     return RateDistortion(tuple(sorted(points, key=lambda point: point.epsilon)))

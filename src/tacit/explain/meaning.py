@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tacit.accounting import Budget, Cost
+from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.explain.deployments import DEPLOYMENTS
@@ -16,6 +16,7 @@ from tacit.explain.odds import (
     at_most,
     attack_power,
     believe,
+    epsilon_at,
     exceeded_with,
     number_up,
     pure_epsilon,
@@ -24,8 +25,8 @@ from tacit.explain.odds import (
     shown_odds,
 )
 from tacit.explain.question import Question
-from tacit.sheet import Grid, Readable, Sheet
 from tacit.explain.tradeoff import half_width
+from tacit.sheet import Grid, Readable, Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +86,8 @@ class Explanation(Readable):
     families
         What the cost means for several people together.
     errors
-        For each epsilon around the pure cost, within what a count (or the question) stays with 95 % probability.
+        For each epsilon around the pure cost, within what a count (or the question) stays with 95 %
+        probability.
     fits
         How many such costs the given budget can pay.
     """
@@ -116,7 +118,7 @@ class Explanation(Readable):
             return f"An attacker who gave 50:50 that you are in the data can reach at most {reached}."
         loss, condition = self.odds_limit
         if math.isinf(loss):
-            return "With a probability worth naming, this cost may reveal everything: no limit on the odds can be stated."
+            return "This cost may reveal everything with a probability worth naming: the odds have no limit."
         reached = shown_odds(believe(0.5, loss).at_most)
         return (
             f"{condition.capitalize()}, the odds move by at most a factor {shown_factor(loss)}: "
@@ -131,7 +133,13 @@ class Explanation(Readable):
             grids.append(Grid(f"what it buys: {self.question}", ("epsilon", "95 % of answers within"), rows))
         rows = tuple((one.name, one.parameters, one.unit, one.where) for one in DEPLOYMENTS)
         grids.append(Grid("published elsewhere", ("who", "figure", "protects", "model"), rows))
-        notes = ["Figures published elsewhere protect different units; compare them only where the unit is the same."]
+        notes = [
+            (
+                "Figures published elsewhere protect different units; compare them only where the unit is "
+                "the "
+                "same."
+            )
+        ]
         return Sheet(f"What {self._name} means", tuple(self._lead()), tuple(grids), tuple(notes))
 
     def plot(self) -> Picture:
@@ -170,15 +178,17 @@ class Explanation(Readable):
         lead = [self.sentence]
         if self.bits is not None:
             lead.append(
-                f"No answer is more than {shown_factor(self.epsilon)} times likelier with you in the data than without, and "
+                f"No answer is more than {shown_factor(self.epsilon)} times likelier with you in the data "
+                "than without, and "
                 f"nobody gains more than {number_up(self.bits)} bits about you, whatever else they know."
             )
         lead.append(
             f"No attacker beats blind guessing by more than {at_most(self.advantage)}: "
-            f"right at most {at_most((1 + self.advantage) / 2)} of the time where a coin is right half of the time."
+            f"right at most {at_most((1 + self.advantage) / 2)} of the time where a coin is right half of "
+            "the time."
         )
         if self.fits is not None:
-            lead.append(f"The budget pays for {self.fits:,} of these.")
+            lead.append(f"The budget pays for {self.fits:,} of these, asked one after the other.")
         return lead
 
     def _odds_grid(self) -> Grid:
@@ -212,7 +222,7 @@ def explain(
     families: Iterable[int] = (1, 2, 5, 10),
     delta: Number = 1e-6,
     question: Question | None = None,
-    budget: Budget | None = None,
+    budget: Budget | Filter | None = None,
 ) -> Explanation:
     """Say what a cost means: odds, bits, tests, families, error, and how it compares.
 
@@ -231,7 +241,7 @@ def explain(
     question
         What is asked, for the expected error; a count if not given.
     budget
-        Say how many such costs it can pay.
+        Say how many such costs it can pay, asked one after the other; a `Filter` is what is left of a budget.
 
     Examples
     --------
@@ -247,12 +257,14 @@ def explain(
     sizes = tuple(count("families", size, zero=False) for size in families)
     return Explanation(
         cost=cost,
-        epsilon=_reading(cost, read_at),
+        epsilon=epsilon_at(cost, read_at),
         delta=read_at,
-        advantage=float(cost.advantage),
-        bits=None if epsilon is None else float(cost.bits),
+        advantage=cost.advantage,
+        bits=None if epsilon is None else cost.bits,
         beliefs=() if epsilon is None else tuple(believe(prior, epsilon) for prior in before),
-        limits=() if epsilon is not None else tuple(Limit(p, exceeded_with(cost, p)) for p in (1e-2, 1e-4, read_at)),
+        limits=()
+        if epsilon is not None
+        else tuple(Limit(p, exceeded_with(cost, p)) for p in (1e-2, 1e-4, read_at)),
         tests=tuple((rate, attack_power(cost, rate)) for rate in (0.01, 0.05, 0.1, 0.2)),
         families=tuple(_family(cost, size, read_at) for size in sizes),
         errors=() if epsilon is None else _errors(epsilon, asked),
@@ -269,27 +281,45 @@ def _cost_of(subject: Cost | Budget | Priced) -> Cost:
     if isinstance(subject, Priced) and isinstance(subject.cost, Cost):
         return subject.cost
     raise bad_parameter(
-        "subject", "a cost, a budget, or something that has a cost", type(subject).__name__, fix="tc.Cost.pure(0.5)"
+        "subject",
+        "a cost, a budget, or something that has a cost",
+        type(subject).__name__,
+        fix="tc.Cost.pure(0.5)",
     )
 
 
 def _whole(budget: Budget) -> Cost:
-    """The cost of spending a whole budget."""
+    """Return the cost of spending a whole budget."""
     if budget.rho is not None:
-        return Cost.zcdp(budget.rho)
-    if budget.delta:
-        return Cost.approximate(budget.epsilon, budget.delta)
-    return Cost.pure(budget.epsilon)
-
-
-def _reading(cost: Cost, delta: float) -> float:
-    return float(cost.epsilon(delta=delta))
+        inner = Cost.zcdp(budget.rho)
+        return inner + Cost.approximate(0, budget.delta) if budget.delta else inner
+    return Cost.approximate(budget.epsilon or 0, budget.delta)
 
 
 def _family(cost: Cost, size: int, delta: float) -> Family:
     together = cost.group(size)
-    return Family(size, _reading(together, delta), float(together.advantage))
+    return Family(size, epsilon_at(together, delta), together.advantage)
 
 
 def _errors(epsilon: float, question: Question) -> tuple[tuple[float, float], ...]:
     return tuple((times * epsilon, half_width(question, times * epsilon)) for times in (0.25, 0.5, 1, 2, 4))
+
+
+def _fits(cost: Cost, budget: Budget | Filter) -> int:
+    """Count how many such costs, one after the other, a budget (or what is left of it) admits."""
+    left = budget if isinstance(budget, Filter) else Filter.start(budget)
+    one = cost.spend
+
+    def admits(times: int) -> bool:
+        sums = [None if part is None else times * part for part in (one.epsilon, one.rho)]
+        return times * one.delta <= 1 and left.admits(Spend(sums[0], times * one.delta, sums[1]))
+
+    if not admits(1):
+        return 0
+    low, high = 1, 2
+    while admits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if admits(middle) else (low, middle)
+    return low

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = [
     "at_most",
     "attack_power",
     "believe",
+    "epsilon_at",
     "exceeded_with",
     "number_up",
     "pure_epsilon",
@@ -118,20 +119,30 @@ def number_up(value: float, digits: int = 4) -> str:
 
 def pure_epsilon(cost: Cost) -> float | None:
     """Return the epsilon of a pure cost; None where no finite epsilon holds without a delta."""
-    epsilon = float(cost.epsilon(delta=0))
+    epsilon = epsilon_at(cost, 0)
     return epsilon if math.isfinite(epsilon) else None
 
 
+def epsilon_at(cost: Cost, delta: Number) -> float:
+    """Return the epsilon at delta; infinity where the cost promises nothing there."""
+    try:
+        return cost.epsilon(delta=delta)
+    except TacitError as refusal:
+        if refusal.code != "no-guarantee":
+            raise
+        return math.inf
+
+
 def exceeded_with(cost: Cost, probability: float) -> float | None:
-    """Return the smallest t (on a fine scale, rounded up) with P(loss > t) at most `probability`; None if none."""
+    """Return the smallest t, rounded up, with P(loss > t) at most `probability`; None if there is none."""
     low, high = 0.0, 1.0
-    while float(cost.loss_exceeds(high)) > probability:
+    while cost.loss_exceeds(high) > probability:
         low, high = high, 2 * high
         if high > 1e4:
             return None
     for _ in range(40):
         middle = (low + high) / 2
-        if float(cost.loss_exceeds(middle)) > probability:
+        if cost.loss_exceeds(middle) > probability:
             low = middle
         else:
             high = middle
@@ -139,24 +150,8 @@ def exceeded_with(cost: Cost, probability: float) -> float | None:
 
 
 def attack_power(cost: Cost, false_alarms: float) -> float:
-    """Return the most true alarms that any test reaches with this rate of false alarms.
-
-    From the definition, both ways round: true <= exp(e) false + delta(e), and 1 - false <= exp(e) (1 - true) + delta(e),
-    for every e; each e gives a valid limit, so the smallest over a grid is one. A pure cost needs only its own
-    epsilon and e = 0.
-    """
-    epsilon = pure_epsilon(cost)
-    if epsilon is not None:
-        curve = [(0.0, float(cost.advantage)), (epsilon, 0.0)]
-    else:
-        top = min(50.0, float(cost.epsilon(delta=1e-9)))
-        if not math.isfinite(top):
-            top = 50.0
-        curve = [(top * step / 40, float(cost.delta(epsilon=top * step / 40))) for step in range(41)]
-    limits = [1.0]
-    for e, delta in curve:
-        limits += [math.exp(e) * false_alarms + delta, 1 - math.exp(-e) * (1 - false_alarms - delta)]
-    return max(false_alarms, min(limits))
+    """Return the most true alarms that any test reaches with this rate of false alarms."""
+    return 1 - cost.tradeoff(false_alarms)
 
 
 def read_share(name: str, value: Number) -> float:

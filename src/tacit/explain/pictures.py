@@ -1,4 +1,4 @@
-"""Pictures by matplotlib (extra ``plot``): opaque background and strong lines, legible on light and dark pages."""
+"""Pictures by matplotlib (extra ``plot``): opaque and with strong lines, legible on light and dark pages."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class Measured(Protocol):
     @property
     def bound(self) -> float: ...
 
+
 __all__ = [
     "Picture",
     "explanation",
@@ -74,7 +75,9 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
-def axes(picture: Picture, title: str, xlabel: str, ylabel: str, place: tuple[int, int, int] = (1, 1, 1)) -> Axes:
+def axes(
+    picture: Picture, title: str, xlabel: str, ylabel: str, place: tuple[int, int, int] = (1, 1, 1)
+) -> Axes:
     """Add one plain set of axes."""
     ax: Axes = picture.add_subplot(*place)
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold")
@@ -95,10 +98,8 @@ def logarithmic(*sides: Axis) -> None:
         side.set_minor_formatter(NullFormatter())
 
 
-def success_curve(
-    curve: Sequence[Measured], title: str, *, exposed: float, exposed_label: str
-) -> Picture:
-    """Draw the measured advantage with its intervals, the bound, and what the unprotected release gives away."""
+def success_curve(curve: Sequence[Measured], title: str, *, exposed: float, exposed_label: str) -> Picture:
+    """Draw the measured advantage with its intervals, the bound, and the unprotected release."""
     picture = Picture()
     ax = axes(picture, title, "epsilon (total cost of what the attacker saw)", "attacker's advantage")
     points = sorted(curve, key=lambda point: point.epsilon)
@@ -121,7 +122,12 @@ def repeated_questions(
 ) -> Picture:
     """Draw the advantage over the number of repetitions: fresh noise climbs, a stored answer does not."""
     picture = Picture()
-    ax = axes(picture, f"Asking again, epsilon {epsilon:g} each", "how often the question is asked", "attacker's advantage")
+    ax = axes(
+        picture,
+        f"Asking again, epsilon {epsilon:g} each",
+        "how often the question is asked",
+        "attacker's advantage",
+    )
     for points, color, label in ((redrawn, RED, "fresh noise"), (stored, BLUE, "stored answer")):
         ax.errorbar(repeats, *_bars(points), fmt="o-", color=color, capsize=3, label=label)
         ax.plot(repeats, [point.bound for point in points], "--", color=color, label=f"bound, {label}")
@@ -155,7 +161,9 @@ def explanation(meant: Explanation) -> Picture:
     middle = axes(picture, "The best test", "false alarms", "true alarms", (1, 3, 2))
     rates = np.linspace(0, 1, 61)
     middle.plot(share, share, "--", color=GREY, label="blind guessing")
-    middle.plot(rates, [attack_power(meant.cost, float(rate)) for rate in rates], color=RED, label="best possible")
+    middle.plot(
+        rates, [attack_power(meant.cost, float(rate)) for rate in rates], color=RED, label="best possible"
+    )
     middle.legend(fontsize=8, loc="lower right")
     right = axes(picture, "Groups and families", "people together", "advantage, at most", (1, 3, 3))
     sizes = [str(family.size) for family in meant.families]
@@ -198,8 +206,20 @@ def rate_distortion_curves(figure: RateDistortion) -> Picture:
     left.loglog(epsilon, [p.textbook_mse for p in points], "--", color=GREY, label="textbook 2 / epsilon^2")
     left.loglog(epsilon, [p.mse for p in points], "o-", color=BLUE, label="noise drawn")
     left.legend(fontsize=9)
-    right = axes(picture, "Rate and distortion", "information about one person, KL in nats", "mean squared error", (1, 2, 2))
-    right.loglog([p.textbook_kl for p in points], [p.textbook_mse for p in points], "--", color=GREY, label="Laplace, textbook")
+    right = axes(
+        picture,
+        "Rate and distortion",
+        "information about one person, KL in nats",
+        "mean squared error",
+        (1, 2, 2),
+    )
+    right.loglog(
+        [p.textbook_kl for p in points],
+        [p.textbook_mse for p in points],
+        "--",
+        color=GREY,
+        label="Laplace, textbook",
+    )
     right.loglog([p.kl for p in points], [p.mse for p in points], "o-", color=BLUE, label="Laplace, drawn")
     ends = np.geomspace(points[0].kl, points[-1].kl, 50)
     right.loglog(ends, 0.5 / ends, color=ORANGE, label="Gaussian: KL x MSE = 1/2 (not pure)")
@@ -217,7 +237,14 @@ def small_crowd_density(crowd: SmallCrowd) -> Picture:
     x = np.linspace(crowd.truth - 4 * scale, crowd.truth + 4 * scale, 801)
     density = np.exp(-np.abs(x - crowd.truth) / scale) / (2 * scale)
     ax.plot(x, density, color=BLUE)
-    ax.fill_between(x, density, where=np.abs(x - crowd.truth) >= crowd.truth, color=RED, alpha=0.35, label="negative, or off by more than 100 %")
+    ax.fill_between(
+        x,
+        density,
+        where=np.abs(x - crowd.truth) >= crowd.truth,
+        color=RED,
+        alpha=0.35,
+        label="negative, or off by more than 100 %",
+    )
     ax.axvline(crowd.truth, color=GREY, linestyle="--", label=f"truth {crowd.truth:g}")
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=9)
@@ -232,7 +259,9 @@ def spending(bought: Spending) -> Picture:
     bars = left.bar(names, [one.share for one in bought.purchases], color=BLUE, width=0.6)
     left.bar_label(bars, [f"error {one.relative:.2%}" for one in bought.purchases], fontsize=9)
     left.margins(y=0.15)
-    right = axes(picture, "What more budget would buy", "epsilon", "sum of weighted relative errors", (1, 2, 2))
+    right = axes(
+        picture, "What more budget would buy", "epsilon", "sum of weighted relative errors", (1, 2, 2)
+    )
     budget = np.geomspace(bought.epsilon / 8, bought.epsilon * 8, 60)
     right.loglog(budget, bought.equal_split * bought.epsilon / budget, "--", color=GREY, label="equal shares")
     right.loglog(budget, bought.total * bought.epsilon / budget, color=BLUE, label="best division")

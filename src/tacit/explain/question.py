@@ -18,8 +18,8 @@ STATISTICS: Final = ("count", "sum", "mean")
 class Question:
     """A statistic over n people, each with one value between public bounds.
 
-    Sensitivities: a count moves by 1 when a person is added or removed; a sum by the larger of |low| and |high|;
-    a mean of a public number n of people by (high - low) / n when one person's value changes.
+    Sensitivities: a count moves by 1 when a person is added or removed; a sum by the larger of |low| and
+    |high|; a mean of a public number n of people by (high - low) / n when one person's value changes.
 
     Parameters
     ----------
@@ -44,7 +44,9 @@ class Question:
         self, statistic: str, n: SupportsIndex | None = None, bounds: tuple[Number, Number] | None = None
     ) -> None:
         if statistic not in STATISTICS:
-            raise bad_parameter("statistic", f"one of {', '.join(STATISTICS)}", statistic, fix='statistic="mean"')
+            raise bad_parameter(
+                "statistic", f"one of {', '.join(STATISTICS)}", statistic, fix='statistic="mean"'
+            )
         object.__setattr__(self, "statistic", statistic)
         object.__setattr__(self, "n", None if n is None else count("n", n, zero=False))
         object.__setattr__(self, "bounds", None if bounds is None else _read_bounds(bounds))
@@ -52,7 +54,7 @@ class Question:
             raise TacitError(
                 "bad-parameter",
                 f"a {statistic} needs bounds",
-                why="without a range one person can move the answer by any amount, so no noise would be enough",
+                why="without a range one person can move the answer by any amount, and no noise is enough",
                 fix="bounds=(0, 100)",
             )
         if statistic == "mean" and self.n is None:
@@ -75,7 +77,7 @@ class Question:
 
     @property
     def span(self) -> Fraction | None:
-        """The size against which an error is called relative: n for a count, n x bound for a sum, the range of a mean."""
+        """What an error is compared with: n for a count, n x bound for a sum, the range for a mean."""
         if self.statistic == "mean" and self.bounds is not None:
             return self.bounds[1] - self.bounds[0]
         return None if self.n is None else self.n * self.sensitivity

@@ -22,7 +22,7 @@ _POINTS = 200
 
 
 def page(explanation: Explanation) -> str:
-    """Return the page for a cost: a slider over epsilon if it is pure, else over the odds and their exceptions."""
+    """Return the page: a slider over epsilon for a pure cost, else over the odds and their exceptions."""
     sheet = explanation.sheet()
     rows = tuple((one.name, one.parameters, one.unit, one.where, one.source) for one in DEPLOYMENTS)
     parts = {
@@ -63,7 +63,10 @@ def _facts(explanation: Explanation) -> dict[str, object]:
         "mode": "loss",
         "start": explanation.epsilon,
         "delta": f"{explanation.delta:g}",
-        "losses": [[float(t), float(cost.loss_exceeds(float(t)))] for t in losses],
+        "losses": [[float(t), cost.loss_exceeds(float(t))] for t in losses],
         "tests": [[float(rate), attack_power(cost, float(rate))] for rate in rates],
-        "families": [[family.size, family.epsilon if np.isfinite(family.epsilon) else None] for family in explanation.families],
+        "families": [
+            [family.size, family.epsilon if np.isfinite(family.epsilon) else None]
+            for family in explanation.families
+        ],
     }

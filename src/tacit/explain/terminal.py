@@ -47,7 +47,10 @@ def curve(
         put(*mark, "X")
     top, bottom = f"{highs[1]:.3g}", f"{lows[1]:.3g}"
     labels = [top, *[""] * (height - 2), bottom]
-    lines = [ylabel, *(f"{label:>7} |{''.join(row)}".rstrip() for label, row in zip(labels, rows, strict=True))]
+    lines = [
+        ylabel,
+        *(f"{label:>7} |{''.join(row)}".rstrip() for label, row in zip(labels, rows, strict=True)),
+    ]
     left, right = f"{lows[0]:.3g}", f"{highs[0]:.3g}"
     lines += ["        +" + "-" * width, "         " + left + right.rjust(width - len(left)) + "   " + xlabel]
     return "\n".join(lines)

@@ -50,18 +50,29 @@ class Tradeoff(Readable):
         """Return the facts to show."""
         reached = shown_odds(believe(0.5, self.epsilon).at_most)
         lead = (
-            f"To know the {self.question}, up to +/- {self.error:g} in {self.confidence:.4g} of all cases, you need "
-            f"epsilon {number_up(self.epsilon)}.",
-            f"One person moves the answer by at most {float(self.question.sensitivity):g}. At this epsilon an attacker who "
-            f"gave 50:50 that someone is in the data can reach at most {reached}.",
+            (
+                f"To know the {self.question}, up to +/- {self.error:g} in {self.confidence:.4g} of all "
+                "cases, "
+                "you need "
+                f"epsilon {number_up(self.epsilon)}."
+            ),
+            (
+                f"One person moves the answer by at most {float(self.question.sensitivity):g}. At this "
+                "epsilon "
+                "an attacker who "
+                f"gave 50:50 that someone is in the data can reach at most {reached}."
+            ),
         )
         picked = self.curve[:: max(1, len(self.curve) // 8)]
         grids = [Grid("error over epsilon", ("epsilon", "error"), _rows(picked))]
         if self.crowd:
             grids.append(Grid("error over n, at this epsilon", ("n", "error"), _rows(self.crowd)))
         notes = [
-            f"By the textbook formula: epsilon {self.textbook:.4g}. The error is that of the noise; sampling and "
-            "values outside the bounds come on top."
+            (
+                f"By the textbook formula: epsilon {self.textbook:.4g}. The error is that of the noise; "
+                "sampling and "
+                "values outside the bounds come on top."
+            )
         ]
         if self.question.statistic == "mean":
             notes.append(
@@ -85,7 +96,7 @@ class Tradeoff(Readable):
 
 
 def noise_for(question: Question, epsilon: Number) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
-    """Return the mechanism that answers a question at epsilon: integer noise for counts, a fine grid for the rest."""
+    """Return the mechanism that answers a question: whole noise for counts, a fine grid for the rest."""
     if question.sensitivity == 1 and question.statistic == "count":
         return mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
     return mechanisms.Laplace(epsilon=epsilon, sensitivity=question.sensitivity)
@@ -141,7 +152,9 @@ def tradeoff(
     crowd = []
     if question.statistic == "mean" and question.n is not None:
         sizes = sorted({max(1, question.n * times // 4) for times in (1, 2, 4, 8, 16)})
-        crowd = [(size, half_width(Question(statistic, size, question.bounds), needed, sure)) for size in sizes]
+        crowd = [
+            (size, half_width(Question(statistic, size, question.bounds), needed, sure)) for size in sizes
+        ]
     return Tradeoff(
         question=question,
         error=float(wanted),
@@ -159,5 +172,7 @@ def _needed(question: Question, error: Fraction, confidence: Fraction) -> float:
     return kind.accuracy_to_epsilon(error, confidence, sensitivity=question.sensitivity)
 
 
-def _rows(pairs: tuple[tuple[float, float], ...] | tuple[tuple[int, float], ...]) -> tuple[tuple[str, str], ...]:
+def _rows(
+    pairs: tuple[tuple[float, float], ...] | tuple[tuple[int, float], ...],
+) -> tuple[tuple[str, str], ...]:
     return tuple((f"{x:,}" if isinstance(x, int) else f"{x:.4g}", f"+/- {number_up(y)}") for x, y in pairs)

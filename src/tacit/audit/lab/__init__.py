@@ -1,7 +1,7 @@
 """The attack lab: see with your own eyes what anonymisation and exact answers give away, and what Tacit does.
 
-Each attack returns a frozen result: print it, show it in a notebook, `.plot()` it. All of them attack people who do not
-exist (`synthetic_people`, `village`), made by a public recipe.
+Each attack returns a frozen result: print it, show it in a notebook, `.plot()` it. All of them attack
+people who do not exist (`synthetic_people`, `village`), made by a public recipe.
 
 Examples
 --------

@@ -46,10 +46,17 @@ class AveragingAttack(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = (
-            f"One count at epsilon {self.epsilon:g}, asked again and again. With fresh noise each time the average "
-            "homes in on the truth, and the honest price is the number of repetitions times epsilon.",
-            "The ledger closes this road: the same question on the same data is answered with the stored answer, identical "
-            "and free, so that a thousand copies tell no more than one.",
+            (
+                f"One count at epsilon {self.epsilon:g}, asked again and again. With fresh noise each time "
+                "the "
+                "average "
+                "homes in on the truth, and the honest price is the number of repetitions times epsilon."
+            ),
+            (
+                "The ledger closes this road: the same question on the same data is answered with the stored "
+                "answer, identical "
+                "and free, so that a thousand copies tell no more than one."
+            ),
         )
         rows = tuple(
             (
@@ -63,7 +70,10 @@ class AveragingAttack(Readable):
         )
         header = ("asked", "advantage, fresh noise", "bound", "advantage, stored answer", "bound")
         widest = max(point.high - point.low for point in (*self.redrawn, *self.stored)) / 2
-        note = f"Measured over {self.redrawn[0].trials:,} trials in each world; {CONFIDENCE:.1%} intervals within +/- {widest:.3f}."
+        note = (
+            f"Measured over {self.redrawn[0].trials:,} trials in each world; "
+            f"{CONFIDENCE:.1%} intervals within +/- {widest:.3f}."
+        )
         return Sheet("Averaging attack", lead, (Grid("", header, rows),), (note,))
 
     @property
@@ -91,8 +101,8 @@ def averaging_attack(
 ) -> AveragingAttack:
     """Ask the same count many times and average.
 
-    The worlds are: one person more, or not. A count has sensitivity 1 and gets discrete Laplace noise. The attacker
-    says "one more" if the average lies nearer to that world.
+    The worlds are: one person more, or not. A count has sensitivity 1 and gets discrete Laplace noise. The
+    attacker says "one more" if the average lies nearer to that world.
 
     Parameters
     ----------
@@ -114,7 +124,10 @@ def averaging_attack(
     asked = tuple(count("repeats", again, zero=False) for again in repeats)
     if not asked or max(asked) * number > 100_000_000:
         raise bad_parameter(
-            "repeats", "some numbers whose largest, times trials, is at most 10^8", asked, fix="repeats=(1, 10, 100)"
+            "repeats",
+            "some numbers whose largest, times trials, is at most 10^8",
+            asked,
+            fix="repeats=(1, 10, 100)",
         )
     totals = [noisy_counts(np.full((number, max(asked)), here), exact).cumsum(axis=1) for here in (1, 0)]
     redrawn, stored = [], []

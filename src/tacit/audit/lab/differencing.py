@@ -49,10 +49,18 @@ class DifferencingAttack(Readable):
         """Return the facts to show."""
         who, everyone, without, has = self.example
         lead = (
-            f"Each of the two answers is a count over about {self.people:,} people and looks harmless. Their difference "
-            f"is one person: {self.exposed:.1%} of the people can be singled out so, and the exact answers give "
-            f"away the condition of {self.right:.0%} of them.",
-            "Tacit answers both with noise of a typical size of 2 / epsilon each; the difference of one drowns in it.",
+            (
+                f"Each of the two answers is a count over about {self.people:,} people and looks harmless. "
+                "Their difference "
+                f"is one person: {self.exposed:.1%} of the people can be singled out so, and the exact "
+                "answers "
+                "give "
+                f"away the condition of {self.right:.0%} of them."
+            ),
+            (
+                "Tacit answers both with noise of a typical size of 2 / epsilon each; the difference of one "
+                "drowns in it."
+            ),
         )
         rows = (
             ("people with the condition", str(everyone)),
@@ -87,8 +95,8 @@ def differencing_attack(
 ) -> DifferencingAttack:
     """Ask for a count with and without one person, exactly and of Tacit.
 
-    Against Tacit the worlds are: the target has the condition, or not. Both counts have sensitivity 1 and cost half
-    of epsilon each. The attacker says yes if the first noisy count exceeds the second.
+    Against Tacit the worlds are: the target has the condition, or not. Both counts have sensitivity 1 and
+    cost half of epsilon each. The attacker says yes if the first noisy count exceeds the second.
 
     Parameters
     ----------

@@ -6,9 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from tacit import noise
 from tacit.accounting import Cost
 from tacit.audit._events import clopper_pearson
@@ -20,7 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from fractions import Fraction
 
-__all__ = ["Success", "curve_grid", "from_means", "from_trials", "noisy_counts", "read_epsilons", "read_trials"]
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = [
+    "Success",
+    "curve_grid",
+    "from_means",
+    "from_trials",
+    "noisy_counts",
+    "read_epsilons",
+    "read_trials",
+]
 
 #: Each interval misses with probability at most 1 - CONFIDENCE.
 CONFIDENCE = 0.999
@@ -68,11 +76,13 @@ def from_trials(
 ) -> Success:
     """Compare the guesses "yes" made in the world where yes is true with those made where it is not.
 
-    The two shares get Clopper-Pearson bounds at a quarter of the error each; their difference holds by the union bound.
+    The two shares get Clopper-Pearson bounds at a quarter of the error each; their difference holds by the
+    union bound.
     """
     error = (1 - confidence) / 4  # two shares, two sides
     (hit_low, hit_high), (alarm_low, alarm_high) = (
-        (float(side) for side in clopper_pearson(int(guesses.sum()), guesses.size, error)) for guesses in (yes, no)
+        (float(side) for side in clopper_pearson(int(guesses.sum()), guesses.size, error))
+        for guesses in (yes, no)
     )
     return Success(
         epsilon=float(epsilon),
@@ -85,13 +95,11 @@ def from_trials(
     )
 
 
-def from_means(
-    epsilon: Fraction, shares: npt.NDArray[np.float64], confidence: float = CONFIDENCE
-) -> Success:
+def from_means(epsilon: Fraction, shares: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> Success:
     """Turn the share of right guesses in each independent trial (prior 50:50) into an advantage.
 
-    The interval is the empirical Bernstein bound (Maurer and Pontil 2009, theorem 4) on both sides: it assumes only
-    that trials are independent and shares lie in [0, 1].
+    The interval is the empirical Bernstein bound (Maurer and Pontil 2009, theorem 4) on both sides: it
+    assumes only that trials are independent and shares lie in [0, 1].
     """
     n = shares.size
     mean, variance = float(shares.mean()), float(shares.var(ddof=1))
@@ -147,4 +155,4 @@ def noisy_counts(counts: npt.NDArray[np.int64], epsilon: Fraction) -> npt.NDArra
 
 
 def _bound(epsilon: Fraction) -> float:
-    return float(Cost.pure(epsilon).advantage)
+    return Cost.pure(epsilon).advantage

@@ -51,15 +51,22 @@ class HomogeneityAttack(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = [
-            f"A {self.k}-anonymous table of {self.people:,} people in {self.classes:,} classes. In some classes "
-            f"everybody has the same secret, so whoever is known to be in the class is exposed: {self.sure:.1%} of "
-            f"all people, and the attacker is right in {self.right:.0%} of these cases."
+            (
+                f"A {self.k}-anonymous table of {self.people:,} people in {self.classes:,} classes. In some "
+                "classes "
+                "everybody has the same secret, so whoever is known to be in the class is exposed: "
+                f"{self.sure:.1%} of "
+                f"all people, and the attacker is right in {self.right:.0%} of these cases."
+            )
         ]
         if self.example:
             where, size, has = self.example
-            lead.append(f"Example: {where}: all {size} people {'have' if has else 'do not have'} the condition.")
+            lead.append(
+                f"Example: {where}: all {size} people {'have' if has else 'do not have'} the condition."
+            )
         lead.append(
-            "Tacit publishes noisy counts of the condition instead. The attacker may know everybody else's secret; "
+            "Tacit publishes noisy counts of the condition instead. The attacker may know everybody else's "
+            "secret; "
             "the odds about the last person still move by at most exp(epsilon)."
         )
         rows = (("the table", "certain", f"{self.sure:.1%} of people", f"{self.right:.0%} right"),)
@@ -80,7 +87,9 @@ class HomogeneityAttack(Readable):
         """Draw the success curve against Tacit next to its bound and the certainty under k-anonymity."""
         from tacit.explain.pictures import success_curve
 
-        return success_curve(self.curve, "Homogeneity attack", exposed=1.0, exposed_label=f"{self.k}-anonymous class")
+        return success_curve(
+            self.curve, "Homogeneity attack", exposed=1.0, exposed_label=f"{self.k}-anonymous class"
+        )
 
 
 def homogeneity_attack(
@@ -93,10 +102,12 @@ def homogeneity_attack(
 ) -> HomogeneityAttack:
     """Attack a k-anonymous table by its uniform classes, then noisy counts of the same people.
 
-    The k-anonymous table prints ranges and each person's condition. Against Tacit the two worlds are: the target has
-    the condition or not, everyone else known to the attacker; the release is the number of people with the condition in
-    the target's place (sensitivity 1, whether a person is added or a condition flipped), with discrete Laplace
-    noise. The attacker takes the likelier world, which is the best that anyone can do.
+    The k-anonymous table prints ranges and each person's condition. Against Tacit the two worlds are: the
+    target has
+    the condition or not, everyone else known to the attacker; the release is the number of people with the
+    condition in
+    the target's place (sensitivity 1, whether a person is added or a condition flipped), with discrete
+    Laplace noise. The attacker takes the likelier world, which is the best that anyone can do.
 
     Parameters
     ----------
@@ -114,7 +125,8 @@ def homogeneity_attack(
     Examples
     --------
     >>> from tacit.audit import lab
-    >>> attack = lab.homogeneity_attack(k=3, people=lab.village(), known=["postcode"], epsilons=[1], trials=1000)
+    >>> attack = lab.homogeneity_attack(k=3, people=lab.village(), known=["postcode"], epsilons=[1],
+    trials=1000)
     >>> attack.example
     ('postcode 1003', 3, True)
     >>> attack.right, attack.curve[0].within_bound

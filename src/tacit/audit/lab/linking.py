@@ -53,10 +53,17 @@ class LinkingAttack(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = (
-            f"Two tables of the same {self.people:,} people, each {self.k}-anonymous: one coarsens age, sex and "
-            f"education, the other age, sex and postcode. A neighbour knows all four. Put side by side, "
-            f"{self.alone:.1%} of the people are the only one who fits both their classes.",
-            "Two releases of Tacit simply add up: the price of both is the sum of their epsilons, known beforehand.",
+            (
+                f"Two tables of the same {self.people:,} people, each {self.k}-anonymous: one coarsens age, "
+                "sex "
+                "and "
+                f"education, the other age, sex and postcode. A neighbour knows all four. Put side by side, "
+                f"{self.alone:.1%} of the people are the only one who fits both their classes."
+            ),
+            (
+                "Two releases of Tacit simply add up: the price of both is the sum of their epsilons, known "
+                "beforehand."
+            ),
         )
         rows = (
             ("first table", f"{self.pinned_first:.1%}"),
@@ -81,7 +88,10 @@ class LinkingAttack(Readable):
         from tacit.explain.pictures import success_curve
 
         return success_curve(
-            self.curve, "Linking two releases", exposed=self.alone, exposed_label="alone in both k-anonymous tables"
+            self.curve,
+            "Linking two releases",
+            exposed=self.alone,
+            exposed_label="alone in both k-anonymous tables",
         )
 
 
@@ -94,8 +104,10 @@ def linking_attack(
 ) -> LinkingAttack:
     """Intersect two k-anonymous tables (Ganta, Kasiviswanathan, Smith 2008), then two noisy ones of Tacit.
 
-    Against Tacit the worlds are: the target is in the data, or not. Each release counts the target's diagnosis in
-    one cell of a partition (by age band, by postcode), so one person changes one count by one; each costs half of
+    Against Tacit the worlds are: the target is in the data, or not. Each release counts the target's
+    diagnosis in
+    one cell of a partition (by age band, by postcode), so one person changes one count by one; each costs
+    half of
     epsilon. The attacker knows everyone else, so each count votes for one world, and the votes are added.
 
     Parameters

@@ -45,17 +45,25 @@ class MembershipAttack(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = (
-            f"The attacker knows the secrets of all {self.people - 1:,} others and asks whether the target is in the data. "
-            "The exact count says it for certain.",
-            "A noisy count cannot: whatever the attacker knows, the advantage stays under tanh(epsilon / 2). For this count the "
-            "best attack reaches that bound, so the bound is no exaggeration.",
+            (
+                f"The attacker knows the secrets of all {self.people - 1:,} others and asks whether the "
+                "target "
+                "is in the data. "
+                "The exact count says it for certain."
+            ),
+            (
+                "A noisy count cannot: whatever the attacker knows, the advantage stays under tanh(epsilon / "
+                "2). For this count the "
+                "best attack reaches that bound, so the bound is no exaggeration."
+            ),
         )
         rows = (
             ("without the target", f"{self.without_target:,}", "certain"),
             ("with the target", f"{self.with_target:,}", "certain"),
         )
         note = (
-            "What stays allowed: learning that the condition is common among people like the target. That would be known "
+            "What stays allowed: learning that the condition is common among people like the target. That "
+            "would be known "
             "whether or not the target took part."
         )
         grids = (Grid("exact count", ("world", "answer", "the attacker is"), rows), curve_grid(self.curve))
@@ -87,8 +95,8 @@ def membership_attack(
 ) -> MembershipAttack:
     """Decide from a count of the condition whether the target is in the data.
 
-    The worlds are: the data with the target, the data without. The count has sensitivity 1 and gets discrete Laplace
-    noise; the attacker, who knows everyone else, takes the likelier world.
+    The worlds are: the data with the target, the data without. The count has sensitivity 1 and gets
+    discrete Laplace noise; the attacker, who knows everyone else, takes the likelier world.
 
     Parameters
     ----------

@@ -47,14 +47,16 @@ class Anonymised:
     def shown(self, cls: int) -> str:
         """Describe a class as the release prints it, for example ``age 34-41, postcode 1003``."""
         bounds = zip(self.names, self.low[cls], self.high[cls], strict=True)
-        return ", ".join(f"{name} {low}" if low == high else f"{name} {low}-{high}" for name, low, high in bounds)
+        return ", ".join(
+            f"{name} {low}" if low == high else f"{name} {low}-{high}" for name, low, high in bounds
+        )
 
 
 def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) -> Anonymised:
     """Coarsen quasi-identifiers until everybody hides among at least k - 1 others.
 
-    Starting from one class with everyone, the column with the widest range (relative to its whole range) is cut at
-    its median, as long as both halves keep k people; a class that no column can cut is published.
+    Starting from one class with everyone, the column with the widest range (relative to its whole range) is
+    cut at its median, as long as both halves keep k people; a class that no column can cut is published.
 
     This promises k-anonymity, which is **no privacy guarantee**: the lab shows why.
 
@@ -74,10 +76,14 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
     """
     least = count("k", k, zero=False)
     if not known:
-        raise bad_parameter("known", "at least one column", known, fix='known=people.known("age", "postcode")')
+        raise bad_parameter(
+            "known", "at least one column", known, fix='known=people.known("age", "postcode")'
+        )
     table = np.column_stack([np.asarray(column, dtype=np.int64) for column in known.values()])
     if len(table) < least:
-        raise bad_parameter("k", f"at most the number of people, {len(table)}", least, fix=f"k={max(1, len(table))}")
+        raise bad_parameter(
+            "k", f"at most the number of people, {len(table)}", least, fix=f"k={max(1, len(table))}"
+        )
     spread = np.maximum(np.ptp(table, axis=0), 1)
     label = np.empty(len(table), dtype=np.int64)
     finished: list[npt.NDArray[np.int64]] = []

@@ -1,4 +1,4 @@
-"""Bundled synthetic people: a census-like table made by a fixed public recipe, so that everybody attacks the same."""
+"""Bundled synthetic people: a census-like table, made by a fixed public recipe."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class People:
 def hashed_uniform(index: npt.ArrayLike, stream: int) -> npt.NDArray[np.float64]:
     """Spread whole numbers evenly over [0, 1): a public hash (SplitMix64), not randomness.
 
-    The lab's people and an attacker's query designs come from here: anyone can repeat them, and nothing secret
-    depends on them. Noise that protects anybody comes from `tacit.noise`, never from this.
+    The lab's people and an attacker's query designs come from here: anyone can repeat them, and nothing
+    secret depends on them. Noise that protects anybody comes from `tacit.noise`, never from this.
 
     Examples
     --------

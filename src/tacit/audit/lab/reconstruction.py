@@ -48,18 +48,28 @@ class ReconstructionAttack(Readable):
     def sheet(self) -> Sheet:
         """Return the facts to show."""
         lead = (
-            f"A secret yes/no of {self.people:,} people; {self.questions:,} sums over subsets that anyone can look up. "
-            f"Least squares brings back {self.recovered[1]:.1%} of the column from exact sums. Rounding the "
-            "answers is a weak defence: see the table.",
-            "Asked of Tacit, all questions together cost epsilon, so each answer gets a small share of it and enough noise. "
-            "Half right is what a coin achieves.",
+            (
+                f"A secret yes/no of {self.people:,} people; {self.questions:,} sums over subsets that "
+                "anyone "
+                "can look up. "
+                f"Least squares brings back {self.recovered[1]:.1%} of the column from exact sums. Rounding "
+                "the "
+                "answers is a weak defence: see the table."
+            ),
+            (
+                "Asked of Tacit, all questions together cost epsilon, so each answer gets a small share of "
+                "it "
+                "and enough noise. "
+                "Half right is what a coin achieves."
+            ),
         )
         rows = tuple(
             ("exact" if step == 1 else f"to the nearest {step}", f"{share:.1%}")
             for step, share in self.recovered.items()
         )
         right = tuple(
-            (f"{point.epsilon:g}", f"{point.accuracy:.1%}", f"{(1 + point.bound) / 2:.1%}") for point in self.curve
+            (f"{point.epsilon:g}", f"{point.accuracy:.1%}", f"{(1 + point.bound) / 2:.1%}")
+            for point in self.curve
         )
         grids = (
             Grid("published sums", ("rounding", "column recovered"), rows),
@@ -97,9 +107,10 @@ def reconstruction_attack(
 ) -> ReconstructionAttack:
     """Recover a secret column from subset sums by least squares, exact, rounded, and noised by Tacit.
 
-    The column is drawn by fair coins for each trial, so nothing but the answers tells anything about it, and under
-    a total of epsilon each entry can be guessed with probability at most exp(epsilon) / (1 + exp(epsilon)). Each
-    subset sum has sensitivity 1 and costs epsilon / questions.
+    The column is drawn by fair coins for each trial, so nothing but the answers tells anything about it,
+    and under
+    a total of epsilon each entry can be guessed with probability at most exp(epsilon) / (1 + exp(epsilon)).
+    Each subset sum has sensitivity 1 and costs epsilon / questions.
 
     Parameters
     ----------
@@ -126,7 +137,10 @@ def reconstruction_attack(
     m = 2 * n if questions is None else count("questions", questions, zero=False)
     if n > 2000 or not n <= m <= 10 * n:
         raise bad_parameter(
-            "questions", "between 1 and 10 for each of at most 2000 people", (n, m), fix="people=500, questions=1000"
+            "questions",
+            "between 1 and 10 for each of at most 2000 people",
+            (n, m),
+            fix="people=500, questions=1000",
         )
     steps = dict.fromkeys([1, *(count("roundings", step, zero=False) for step in roundings)])
     asked = (hashed_uniform(np.arange(m * n), stream=17) < 0.5).reshape(m, n).astype(np.float64)

@@ -11,15 +11,30 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import noise
+    from tacit import accounting, noise
+    from tacit.accounting import Budget, Cost
     from tacit.explain import explain
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["TacitError", "__version__", "explain", "noise"]
+__all__ = [
+    "Budget",
+    "Cost",
+    "TacitError",
+    "__version__",
+    "accounting",
+    "explain",
+    "noise",
+]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"explain": "tacit.explain", "noise": "tacit.noise"}
+_LAZY = {
+    "Budget": "tacit.accounting",
+    "Cost": "tacit.accounting",
+    "accounting": "tacit.accounting",
+    "explain": "tacit.explain",
+    "noise": "tacit.noise",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -111,10 +111,9 @@ class Readable:
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures as plain data, ready for JSON."""
-        found = plain(self)
-        if not isinstance(found, dict):
+        if not is_dataclass(self):
             raise TypeError(f"{type(self).__name__} is not a dataclass")
-        return found
+        return {field.name: plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
 
 def plain(value: object) -> object:

@@ -15,7 +15,7 @@ from tacit.explain import (
     tradeoff,
     what_a_budget_buys,
 )
-from tacit.explain.odds import at_least, at_most, attack_power, number_up, shown_odds
+from tacit.explain.odds import at_least, at_most, best_test, number_up, shown_odds
 from tacit.explain.terminal import curve
 
 PURE = tc.Cost.pure(0.5)
@@ -70,14 +70,15 @@ def test_the_best_test_against_gaussian_noise_is_near_the_truth():
 
     for fpr in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9):
         truth = norm.sf(norm.isf(fpr) - 0.25)
-        assert truth - 1e-12 <= attack_power(GAUSSIAN, fpr) <= truth + 0.003
+        assert truth - 1e-12 <= best_test(GAUSSIAN)(fpr) <= truth + 0.003
 
 
 @pytest.mark.parametrize("cost", [PURE, GAUSSIAN], ids=["pure", "gaussian"])
 def test_blind_guessing_is_never_beaten_by_more_than_the_advantage(cost):
+    power = best_test(cost)
     for step in range(1, 20):
         fpr = step / 20
-        assert fpr <= attack_power(cost, fpr) <= fpr + float(cost.advantage) + 1e-12
+        assert fpr <= power(fpr) <= fpr + float(cost.advantage) + 1e-12
 
 
 def test_with_a_delta_the_exception_is_named():
@@ -131,8 +132,10 @@ def test_every_explanation_shows_itself_everywhere():
         assert "<table>" in meaning._repr_html_()
         json.dumps(meaning.to_dict(), allow_nan=False)
         assert meaning.plot()._repr_png_().startswith(b"\x89PNG")
-        with Console(width=100).capture() as _:
-            pass
+        console = Console(width=100)
+        with console.capture() as said:
+            console.print(meaning)
+        assert "groups and families" in said.get()
         page = meaning.html_report()
         assert "http://" not in page.replace("http://www.w3.org", "")
         assert "https://" not in page

@@ -12,7 +12,7 @@ from tacit.cli.output import JsonFlag, PlotFile, say, show_json, write_file
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit.explain import Explanation, Tradeoff
+    from tacit.explain import Explanation
 
 __all__ = ["explain"]
 
@@ -53,12 +53,12 @@ def explain(
     as_json: JsonFlag = False,
 ) -> None:
     """Say what a cost means (--epsilon, --rho), or which epsilon a wanted error needs (--error)."""
+    from tacit.explain import Tradeoff, tradeoff
+
     result: Explanation | Tradeoff
     if error is not None:
         if epsilon is not None or rho is not None or delta is not None or html is not None:
             raise _two_questions()
-        from tacit.explain import tradeoff
-
         result = tradeoff(statistic or "count", error=error, n=n, bounds=bounds, confidence=confidence)
     else:
         result = _meaning(epsilon, delta, rho, prior, family, budget, (statistic, n, bounds))
@@ -70,7 +70,7 @@ def explain(
         show_json(result)
         return
     say(result)
-    if error is not None:
+    if isinstance(result, Tradeoff):
         say("", result.chart())
     for path in (html, plot):
         if path is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import bad_parameter
@@ -14,8 +14,8 @@ from tacit.explain.odds import (
     Belief,
     at_least,
     at_most,
-    attack_power,
     believe,
+    best_test,
     epsilon_at,
     exceeded_with,
     number_up,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Family", "Limit", "Priced", "explain"]
 
 
-@runtime_checkable
 class Priced(Protocol):
     """Whatever has a cost: a mechanism, a plan, a release."""
 
@@ -129,8 +128,10 @@ class Explanation(Readable):
         """Return the facts to show."""
         grids = [self._odds_grid(), self._tests_grid(), self._families_grid()]
         if self.errors:
-            rows = tuple((f"{epsilon:.4g}", f"+/- {number_up(error)}") for epsilon, error in self.errors)
-            grids.append(Grid(f"what it buys: {self.question}", ("epsilon", "95 % of answers within"), rows))
+            bought = tuple((f"{epsilon:.4g}", f"+/- {number_up(error)}") for epsilon, error in self.errors)
+            grids.append(
+                Grid(f"what it buys: {self.question}", ("epsilon", "95 % of answers within"), bought)
+            )
         rows = tuple((one.name, one.parameters, one.unit, one.where) for one in DEPLOYMENTS)
         grids.append(Grid("published elsewhere", ("who", "figure", "protects", "model"), rows))
         notes = [
@@ -254,6 +255,7 @@ def explain(
     read_at = 0.0 if epsilon is not None else read_share("delta", delta)
     before = tuple(read_share("priors", prior) for prior in priors)
     asked = Question("count") if question is None else question
+    power = best_test(cost)
     sizes = tuple(count("families", size, zero=False) for size in families)
     return Explanation(
         cost=cost,
@@ -265,7 +267,7 @@ def explain(
         limits=()
         if epsilon is not None
         else tuple(Limit(p, exceeded_with(cost, p)) for p in (1e-2, 1e-4, read_at)),
-        tests=tuple((rate, attack_power(cost, rate)) for rate in (0.01, 0.05, 0.1, 0.2)),
+        tests=tuple((rate, power(rate)) for rate in (0.01, 0.05, 0.1, 0.2)),
         families=tuple(_family(cost, size, read_at) for size in sizes),
         errors=() if epsilon is None else _errors(epsilon, asked),
         question=asked,
@@ -278,8 +280,9 @@ def _cost_of(subject: Cost | Budget | Priced) -> Cost:
         return subject
     if isinstance(subject, Budget):
         return _whole(subject)
-    if isinstance(subject, Priced) and isinstance(subject.cost, Cost):
-        return subject.cost
+    cost = getattr(subject, "cost", None)
+    if isinstance(cost, Cost):
+        return cost
     raise bad_parameter(
         "subject",
         "a cost, a budget, or something that has a cost",

@@ -10,14 +10,16 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.accounting import Cost
 
 __all__ = [
     "Belief",
     "at_least",
     "at_most",
-    "attack_power",
     "believe",
+    "best_test",
     "epsilon_at",
     "exceeded_with",
     "number_up",
@@ -140,7 +142,7 @@ def exceeded_with(cost: Cost, probability: float) -> float | None:
         low, high = high, 2 * high
         if high > 1e4:
             return None
-    for _ in range(40):
+    for _ in range(18):
         middle = (low + high) / 2
         if cost.loss_exceeds(middle) > probability:
             low = middle
@@ -149,9 +151,23 @@ def exceeded_with(cost: Cost, probability: float) -> float | None:
     return high
 
 
-def attack_power(cost: Cost, false_alarms: float) -> float:
-    """Return the most true alarms that any test reaches with this rate of false alarms."""
-    return 1 - cost.tradeoff(false_alarms)
+def best_test(cost: Cost) -> Callable[[float], float]:
+    """Return the function from false alarms to the most true alarms that any test reaches.
+
+    The same bound as `Cost.tradeoff`, with the curve of delta read once for many rates: for every e,
+    true <= exp(e) false + delta(e) and 1 - false <= exp(e) (1 - true) + delta(e) (Wasserman and Zhou 2010).
+    """
+    top = epsilon_at(cost, 0)
+    if math.isinf(top):
+        top = epsilon_at(cost, 1e-9)
+    top = min(top, 50.0)
+    curve = [(top * step / 32, cost.delta(epsilon=top * step / 32)) for step in range(33)]
+
+    def most_true_alarms(rate: float) -> float:
+        limits = ((math.exp(e) * rate + delta, 1 - math.exp(-e) * (1 - rate - delta)) for e, delta in curve)
+        return min(1.0, max(rate, min(min(pair) for pair in limits)))
+
+    return most_true_alarms
 
 
 def read_share(name: str, value: Number) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from tacit.explain.odds import attack_power
+from tacit.explain.odds import best_test
 
 try:
     from matplotlib.figure import Figure
@@ -159,11 +159,9 @@ def explanation(meant: Explanation) -> Picture:
         left.plot(before, odds / (1 + odds), color=color, label=text)
     left.legend(fontsize=8, loc="upper left", title=label, title_fontsize=8)
     middle = axes(picture, "The best test", "false alarms", "true alarms", (1, 3, 2))
-    rates = np.linspace(0, 1, 61)
+    rates, power = np.linspace(0, 1, 201), best_test(meant.cost)
     middle.plot(share, share, "--", color=GREY, label="blind guessing")
-    middle.plot(
-        rates, [attack_power(meant.cost, float(rate)) for rate in rates], color=RED, label="best possible"
-    )
+    middle.plot(rates, [power(float(rate)) for rate in rates], color=RED, label="best possible")
     middle.legend(fontsize=8, loc="lower right")
     right = axes(picture, "Groups and families", "people together", "advantage, at most", (1, 3, 3))
     sizes = [str(family.size) for family in meant.families]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.explain.deployments import DEPLOYMENTS
-from tacit.explain.odds import attack_power, exceeded_with
+from tacit.explain.odds import best_test, exceeded_with
 from tacit.sheet import Grid
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
-_POINTS = 200
+_POINTS = 80
 
 
 def page(explanation: Explanation) -> str:
@@ -55,7 +55,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
             "start": explanation.epsilon,
             "families": [family.size for family in explanation.families],
         }
-    cost = explanation.cost
+    cost, power = explanation.cost, best_test(explanation.cost)
     furthest = exceeded_with(cost, 1e-9) or explanation.epsilon
     losses = np.linspace(0, 1.1 * furthest, _POINTS + 1)
     rates = np.concatenate([[0], np.geomspace(1e-3, 1, 80)])
@@ -64,7 +64,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
         "start": explanation.epsilon,
         "delta": f"{explanation.delta:g}",
         "losses": [[float(t), cost.loss_exceeds(float(t))] for t in losses],
-        "tests": [[float(rate), attack_power(cost, float(rate))] for rate in rates],
+        "tests": [[float(rate), power(float(rate))] for rate in rates],
         "families": [
             [family.size, family.epsilon if np.isfinite(family.epsilon) else None]
             for family in explanation.families

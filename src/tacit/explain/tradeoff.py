@@ -85,7 +85,7 @@ class Tradeoff(Readable):
         """Draw error over epsilon with letters, the answer marked X."""
         from tacit.explain.terminal import curve
 
-        x, y = zip(*self.curve, strict=True)
+        x, y = zip(*((epsilon, error) for epsilon, error in self.curve if error > 0), strict=True)
         return curve(x, y, xlabel="epsilon", ylabel="error", mark=(self.epsilon, self.error))
 
     def plot(self) -> Picture:
@@ -97,7 +97,7 @@ class Tradeoff(Readable):
 
 def noise_for(question: Question, epsilon: Number) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
     """Return the mechanism that answers a question: whole noise for counts, a fine grid for the rest."""
-    if question.sensitivity == 1 and question.statistic == "count":
+    if question.statistic == "count":
         return mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
     return mechanisms.Laplace(epsilon=epsilon, sensitivity=question.sensitivity)
 
@@ -168,8 +168,9 @@ def tradeoff(
 
 def _needed(question: Question, error: Fraction, confidence: Fraction) -> float:
     """Return the smallest epsilon whose noise stays within the error; the mechanism checks it forward."""
-    kind = type(noise_for(question, 1))
-    return kind.accuracy_to_epsilon(error, confidence, sensitivity=question.sensitivity)
+    if question.statistic == "count":
+        return mechanisms.DiscreteLaplace.accuracy_to_epsilon(error, confidence, sensitivity=1)
+    return mechanisms.Laplace.accuracy_to_epsilon(error, confidence, sensitivity=question.sensitivity)
 
 
 def _rows(

@@ -72,7 +72,11 @@ class Success:
 
 
 def from_trials(
-    epsilon: Fraction, yes: npt.NDArray[np.bool_], no: npt.NDArray[np.bool_], confidence: float = CONFIDENCE
+    epsilon: Fraction,
+    yes: npt.NDArray[np.bool_],
+    no: npt.NDArray[np.bool_],
+    *,
+    confidence: float = CONFIDENCE,
 ) -> Success:
     """Compare the guesses "yes" made in the world where yes is true with those made where it is not.
 
@@ -95,7 +99,9 @@ def from_trials(
     )
 
 
-def from_means(epsilon: Fraction, shares: npt.NDArray[np.float64], confidence: float = CONFIDENCE) -> Success:
+def from_means(
+    epsilon: Fraction, shares: npt.NDArray[np.float64], *, confidence: float = CONFIDENCE
+) -> Success:
     """Turn the share of right guesses in each independent trial (prior 50:50) into an advantage.
 
     The interval is the empirical Bernstein bound (Maurer and Pontil 2009, theorem 4) on both sides: it

@@ -145,7 +145,7 @@ def reconstruction_attack(
     steps = dict.fromkeys([1, *(count("roundings", step, zero=False) for step in roundings)])
     asked = (hashed_uniform(np.arange(m * n), stream=17) < 0.5).reshape(m, n).astype(np.float64)
     solve = np.linalg.pinv(asked)
-    columns = noise.bernoulli(Fraction(1, 2), size=(number, n)).astype(np.int64)
+    columns = np.asarray(noise.bernoulli(Fraction(1, 2), size=(number, n)), dtype=np.int64)
     sums = np.rint(columns @ asked.T).astype(np.int64)
 
     def right(answers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -99,7 +99,7 @@ def _lowest_bit_of(j: int, width: int) -> Callable[[Rows], Floats]:
 
 
 def lowest_bit(x: Floats) -> Floats:
-    """Return the exponent of the lowest set bit: x is a multiple of 2^e, not of 2^(e+1) (0 has none: 2000)."""
+    """Return the exponent of the lowest set bit: x is a multiple of 2^e, not of 2^(e+1); for 0, 2000."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     lowest = whole & -whole

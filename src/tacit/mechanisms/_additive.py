@@ -15,19 +15,28 @@ from tacit.mechanisms._grid import add, from_steps, read_numbers, to_steps
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import NDArray
 
+    from tacit.accounting import Cost
     from tacit.mechanisms._lattice import Law
 
 __all__ = ["Additive", "smallest_epsilon"]
 
 
 class Additive(Mechanism):
-    """Round to a public grid, add integer noise, return floats; everything stated is read off the lattice law."""
+    """Round to a public grid, add integer noise, return floats; all figures are read off the lattice law."""
 
     __slots__ = ()
 
     sensitivity: Fraction
+    _cost: Cost
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the lattice law that is sampled."""
+        return self._cost
 
     @abstractmethod
     def lattice(self, size: int = 1) -> tuple[Fraction, Law]:
@@ -36,8 +45,8 @@ class Additive(Mechanism):
     def release(self, value: object) -> Any:
         """Return the value plus noise: a float for a number, an array of floats for an array.
 
-        Rounds to the grid by floor(x/g + 1/2) first. The number of entries of an array is public. NaN and infinities
-        are refused: give them a meaning with `clip` before.
+        Rounds to the grid by floor(x/g + 1/2) first. The number of entries of an array is public. NaN and
+        infinities are refused: give them a meaning with `clip` before.
         """
         numbers = read_numbers(value)
         shape = numbers.shape if isinstance(numbers, np.ndarray) else None
@@ -55,8 +64,8 @@ class Additive(Mechanism):
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.
 
-        Exact from the lattice law: the smallest number of grid steps with enough coverage, and half a step for the
-        rounding to the grid.
+        Exact from the lattice law: the smallest number of grid steps with enough coverage, and half a step
+        for the rounding to the grid.
 
         Parameters
         ----------
@@ -122,16 +131,24 @@ def _one(value: object) -> Fraction:
     return Fraction(number)
 
 
-def smallest_epsilon(make: Any, error: Number, confidence: Number, *, precision: float = 1e-9) -> float:
+def smallest_epsilon(
+    make: Callable[[float], Any],
+    error: Number,
+    confidence: Number,
+    *,
+    precision: float = 1e-9,
+    of: Mapping[str, int] | None = None,
+) -> float:
     """Return the smallest epsilon, up to a relative `precision`, whose mechanism has at most this error.
 
-    `make(epsilon)` builds the mechanism. The answer is checked forward: its error is at most the wanted one.
+    `make(epsilon)` builds the mechanism, `of` holds further arguments of its `error`. The answer is checked
+    forward: its error is at most the wanted one.
     """
     wanted = float(rational("error", error))
     confidence_level(confidence)
 
     def meets(epsilon: float) -> bool:
-        return bool(make(epsilon).error(confidence) <= wanted)
+        return bool(make(epsilon).error(confidence, **(of or {})) <= wanted)
 
     high = 1.0
     while not meets(high):

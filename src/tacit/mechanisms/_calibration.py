@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.accounting import Cost
 
 __all__ = ["smallest_sigma", "square_root_up"]
@@ -43,7 +44,9 @@ def smallest_sigma(cost: Callable[[Fraction], Cost], *, epsilon: Fraction, delta
     while not meets(high):
         high *= 2
         if high > 2.0**60:
-            raise bad_parameter("epsilon", "large enough for some noise to reach it", epsilon, fix="epsilon=0.5")
+            raise bad_parameter(
+                "epsilon", "large enough for some noise to reach it", epsilon, fix="epsilon=0.5"
+            )
     low = high / 2
     while low > 2.0**-60 and meets(low):
         high, low = low, low / 2

@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from tacit import noise
 from tacit.errors import TacitError
 
-__all__ = ["FINE", "Numbers", "Steps", "add", "default_grid", "fine_grid", "from_steps", "read_numbers", "to_steps"]
+__all__ = [
+    "FINE",
+    "Numbers",
+    "Steps",
+    "add",
+    "default_grid",
+    "fine_grid",
+    "from_steps",
+    "read_numbers",
+    "to_steps",
+]
 
 FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible beside the noise
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
@@ -33,7 +43,8 @@ Numbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | 
 def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]:
     """Return a grid g and N = sensitivity / g, whole, with at least 2^20 steps in the noise scale.
 
-    Depends on public parameters only. Whole numbers lie on the grid unless the sensitivity is an odd fraction.
+    Depends on public parameters only. Whole numbers lie on the grid unless the sensitivity is an odd
+    fraction.
 
     Examples
     --------
@@ -59,7 +70,7 @@ def fine_grid(sensitivity: Fraction, size: int) -> Fraction:
 
 
 def read_numbers(value: object) -> Numbers:
-    """Read one finite number, or an array of them; the refusal never shows the value, which is private."""
+    """Read one finite number or an array of them."""
     if isinstance(value, bool | np.bool_):
         raise _not_numbers()
     if isinstance(value, int | np.integer):
@@ -133,7 +144,12 @@ def add(steps: Steps, drawn: int | NDArray[np.int64]) -> Steps:
     """Add noise without wrapping around: in 64 bits where all fits, else in Python ints."""
     if isinstance(steps, int):
         return steps + drawn
-    if steps.dtype == np.int64 and not isinstance(drawn, int) and drawn.dtype == np.int64 and _fits(steps, drawn):
+    if (
+        steps.dtype == np.int64
+        and not isinstance(drawn, int)
+        and drawn.dtype == np.int64
+        and _fits(steps, drawn)
+    ):
         return cast("NDArray[np.int64]", steps + drawn)
     return cast("NDArray[np.object_]", steps.astype(object) + np.asarray(drawn).astype(object))
 

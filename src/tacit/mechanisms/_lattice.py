@@ -1,6 +1,7 @@
 """The laws of integer noise, exactly: draws, tails, half-widths, variances.
 
-Everything a mechanism says about its error is read off the law that is sampled, never off a continuous cousin.
+Everything a mechanism says about its error is read off the law that is sampled, never off a continuous
+cousin.
 """
 
 from __future__ import annotations

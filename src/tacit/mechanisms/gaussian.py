@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
-from tacit.mechanisms._calibration import square_root_up, smallest_sigma
+from tacit.mechanisms._calibration import smallest_sigma, square_root_up
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import exactly_one, show
+from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -68,14 +68,16 @@ def _delta(delta: Number) -> Fraction:
 class Gaussian(Additive):
     """Add Gaussian noise to a number, or to an array.
 
-    Guarantee: the whole privacy curve of the Gaussian mechanism with mu = sensitivity / sigma (so also rho = mu^2 / 2),
-    where neighbours move the number by at most `sensitivity`, or an array by at most `sensitivity` in L2.
+    Guarantee: the whole privacy curve of the Gaussian mechanism with mu = sensitivity / sigma (so also rho
+    = mu^2 / 2), where neighbours move the number by at most `sensitivity`, or an array by at most
+    `sensitivity` in L2.
 
-    Argument: the value is rounded to a public grid, which moves it by at most N steps (an array of d numbers by
-    s/g + sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of 1 +- exp(-20000), a
-    randomised rounding of continuous Gaussian noise with 2^10 steps^2 less variance, whatever the dimension
-    (docs/proofs/mechanisms.md, lemma 3); one part in 2^20 more sigma than charged covers both. On a coarse grid
-    of your own the cost is that of the discrete Gaussian law itself (one number), or its rho (several).
+    Argument: the value is rounded to a public grid, which moves it by at most N steps (an array of d
+    numbers by s/g + sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of
+    1 +- exp(-20000), a randomised rounding of continuous Gaussian noise with 2^10 steps^2 less variance,
+    whatever the dimension (docs/proofs/mechanisms.md, lemma 3); one part in 2^20 more sigma than charged
+    covers both. On a coarse grid of your own the cost is that of the discrete Gaussian law itself (one
+    number), or its rho (several).
 
     Parameters
     ----------
@@ -88,12 +90,15 @@ class Gaussian(Additive):
     sensitivity
         The most that one unit can move the value, in L2.
     calibration
-        ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula, refused above
-        epsilon 1.
+        ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula,
+        refused above epsilon 1.
     grid
-        The public grid; by default fine enough to be invisible. With a grid of your own, state the `size` of arrays.
+        The public grid; by default fine enough to be invisible. With a grid of your own, state the `size`
+        of arrays.
     size
         With a grid of your own: the most numbers released together.
+    adjacency
+        Which neighbours the sensitivity speaks of; carried by the cost.
 
     Examples
     --------
@@ -112,7 +117,7 @@ class Gaussian(Additive):
     _steps: int
     _own_grid: bool
     _size: int
-    cost: Cost
+    _cost: Cost
 
     def __init__(
         self,
@@ -125,6 +130,7 @@ class Gaussian(Additive):
         calibration: Literal["analytic", "classic"] = "analytic",
         grid: Number | None = None,
         size: int | None = None,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
         from tacit.accounting import Cost
 
@@ -135,7 +141,9 @@ class Gaussian(Additive):
                 "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
             )
         if calibration not in {"analytic", "classic"}:
-            raise bad_parameter("calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"')
+            raise bad_parameter(
+                "calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"'
+            )
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
@@ -144,9 +152,10 @@ class Gaussian(Additive):
             case _ if calibration == "classic":
                 spread = classic_sigma(epsilon, delta, moved)  # type: ignore[arg-type]
             case _:
-                target, chance = rational("epsilon", epsilon), _delta(delta)  # type: ignore[arg-type]
                 spread = moved * smallest_sigma(
-                    lambda s: Cost.gaussian(sigma=s, sensitivity=1), epsilon=target, delta=chance
+                    lambda s: Cost.gaussian(sigma=s, sensitivity=1),
+                    epsilon=rational("epsilon", epsilon),  # type: ignore[arg-type]
+                    delta=_delta(delta),  # type: ignore[arg-type]
                 )
         together = 1 if size is None else count("size", size, zero=False)
         if grid is None:
@@ -163,8 +172,8 @@ class Gaussian(Additive):
             ("_size", together),
         ):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "cost", self._charge(Cost))
-        if given == "epsilon" and float(self.cost.epsilon(delta=delta)) > float(epsilon):  # type: ignore[arg-type]
+        object.__setattr__(self, "_cost", self._charge(read_adjacency(adjacency)))
+        if given == "epsilon" and self.cost.epsilon(delta=delta) > epsilon:  # type: ignore[arg-type,operator]
             raise TacitError(  # a coarse grid of one's own can cost more than was asked for
                 "over-target",
                 "the grid is so coarse that this noise costs more than the epsilon asked for",
@@ -172,15 +181,17 @@ class Gaussian(Additive):
                 fix="grid=None",
             )
 
-    def _charge(self, cost: type[Cost]) -> Cost:
+    def _charge(self, adjacency: Adjacency) -> Cost:
+        from tacit.accounting import Cost
+
         if self.sensitivity / self.sigma > _LARGEST_SHIFT:
-            return cost.zcdp(self.sensitivity**2 / (2 * self.sigma**2))
+            return Cost.zcdp(self.sensitivity**2 / (2 * self.sigma**2), adjacency=adjacency)
         if not self._own_grid or self.sigma / self.grid >= FINE:
-            return cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity)
+            return Cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity, adjacency=adjacency)
         _, law = self.lattice(self._size)
         if self._size == 1:
-            return cost.discrete_gaussian(sigma=law.sigma, sensitivity=self._steps)
-        return cost.zcdp(self._steps**2 / (2 * law.sigma**2))
+            return Cost.discrete_gaussian(sigma=law.sigma, sensitivity=self._steps, adjacency=adjacency)
+        return Cost.zcdp(self._steps**2 / (2 * law.sigma**2), adjacency=adjacency)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
@@ -219,6 +230,6 @@ class Gaussian(Additive):
 
     def __repr__(self) -> str:
         return (
-            f"Gaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}, grid={show(self.grid)}; "
-            f"within {show(self.error(0.95))} at 95 %)"
+            f"Gaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}, "
+            f"grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
@@ -12,9 +11,11 @@ from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
 from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._lattice import LaplaceLaw
-from tacit.mechanisms._mechanism import confidence_level, exactly_one, show
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from tacit.accounting import Cost
 
 __all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
@@ -22,16 +23,17 @@ __all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
 _CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is dominated by it
 
 
-def laplace_cost(epsilon: Fraction, steps: int) -> Cost:
-    """Return the cost of discrete Laplace noise of scale steps/epsilon on integers that move by `steps` in L1.
+def laplace_cost(epsilon: Fraction, steps: int, adjacency: Adjacency) -> Cost:
+    """Return the cost of discrete Laplace noise of scale steps/epsilon on integers moved by `steps` in L1.
 
-    A refinement of a lattice is dominated by it (docs/proofs/mechanisms.md, lemma 2), so that a fine lattice is
-    charged as the coarsest one of at least 1024 steps that it refines: the difference is below a millionth.
+    A refinement of a lattice is dominated by it (docs/proofs/mechanisms.md, lemma 2), so that a fine
+    lattice is charged as the coarsest one of at least 1024 steps that it refines: the difference is below a
+    millionth.
     """
     from tacit.accounting import Cost
 
     charged = coarsest(steps)
-    return Cost.discrete_laplace(scale=charged / epsilon, sensitivity=charged)
+    return Cost.discrete_laplace(scale=charged / epsilon, sensitivity=charged, adjacency=adjacency)
 
 
 def coarsest(steps: int) -> int:
@@ -51,13 +53,13 @@ def coarsest(steps: int) -> int:
 class Laplace(Additive):
     """Add Laplace noise to a number, or to an array.
 
-    Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the number by at most `sensitivity`, or all
-    entries of an array together by at most `sensitivity` in L1.
+    Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the number by at most
+    `sensitivity`, or all entries of an array together by at most `sensitivity` in L1.
 
-    Argument: the value is rounded to a public grid g with s/g = N whole, so that it moves by at most N steps (an array
-    of d numbers: N >= s/g + d). Discrete Laplace noise of scale N/epsilon then changes no probability
-    by more than exp(epsilon). The cost is that of the lattice law; for an array the scalar law dominates
-    (docs/proofs/mechanisms.md, lemma 1).
+    Argument: the value is rounded to a public grid g with s/g = N whole, so that it moves by at most N
+    steps (an array of d numbers: N >= s/g + d). Discrete Laplace noise of scale N/epsilon then changes no
+    probability by more than exp(epsilon). The cost is that of the lattice law; for an array the scalar law
+    dominates (docs/proofs/mechanisms.md, lemma 1).
 
     Parameters
     ----------
@@ -66,10 +68,12 @@ class Laplace(Additive):
     sensitivity
         The most that one unit can move the value, in L1.
     grid
-        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). With a grid of
-        your own, state the `size` of arrays.
+        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). With a
+        grid of your own, state the `size` of arrays.
     size
         With a grid of your own: the most numbers released together.
+    adjacency
+        Which neighbours the sensitivity speaks of; carried by the cost.
 
     Examples
     --------
@@ -88,7 +92,7 @@ class Laplace(Additive):
     _steps: int
     _own_grid: bool
     _size: int
-    cost: Cost
+    _cost: Cost
 
     def __init__(
         self,
@@ -98,6 +102,7 @@ class Laplace(Additive):
         sensitivity: Number,
         grid: Number | None = None,
         size: int | None = None,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
         moved = rational("sensitivity", sensitivity)
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
@@ -117,7 +122,7 @@ class Laplace(Additive):
             ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
-            ("cost", laplace_cost(spent, steps)),
+            ("_cost", laplace_cost(spent, steps, read_adjacency(adjacency))),
         ):
             object.__setattr__(self, name, value)
 
@@ -143,7 +148,9 @@ class Laplace(Additive):
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         grid = fine_grid(self.sensitivity, max(size, _CHARGED))
         charged = coarsest(self._steps)
-        steps = charged * math.ceil((self.sensitivity / grid + size) / charged)  # a refinement of what is charged
+        steps = charged * math.ceil(
+            (self.sensitivity / grid + size) / charged
+        )  # a refinement of what is charged
         return grid, LaplaceLaw(steps / self.epsilon)
 
     @property
@@ -165,8 +172,8 @@ class Laplace(Additive):
 
     def __repr__(self) -> str:
         return (
-            f"Laplace(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}, scale={show(self.scale)}, "
-            f"grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
+            f"Laplace(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}, "
+            f"scale={show(self.scale)}, grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
         )
 
 
@@ -178,7 +185,7 @@ class LaplaceTextbook:
     --------
     >>> import tacit as tc
     >>> two_people = tc.mechanisms.Laplace(epsilon=0.5, sensitivity=100).textbook
-    >>> round(two_people.exceeds(100), 4)  # sum of two ages, capped at 100 and truly 100: off by 100 % or more
+    >>> round(two_people.exceeds(100), 4)  # two ages capped at 100 that sum to 100: off by 100 % or more
     0.6065
     """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, noise
+    from tacit import accounting, mechanisms, noise
     from tacit.accounting import Budget, Cost
     from tacit.explain import explain
 
@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "accounting",
     "explain",
+    "mechanisms",
     "noise",
 ]
 
@@ -33,6 +34,7 @@ _LAZY = {
     "Cost": "tacit.accounting",
     "accounting": "tacit.accounting",
     "explain": "tacit.explain",
+    "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["Grid", "Readable", "Sheet", "plain"]
 
 _WIDTH = 100
+_CELL = "text-align:left;padding:.15em 1.2em .15em 0"
+_TITLE = "caption-side:top;text-align:left;font-weight:600;padding:.6em 0 .2em;white-space:nowrap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +41,12 @@ class Grid:
 
     def html(self) -> str:
         """Write the table as HTML; every cell is escaped."""
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
+        head = "".join(f'<th style="{_CELL}">{html.escape(cell)}</th>' for cell in self.header)
         rows = (
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows
+            "<tr>" + "".join(f'<td style="{_CELL}">{html.escape(cell)}</td>' for cell in row) + "</tr>"
+            for row in self.rows
         )
-        title = f"<caption>{html.escape(self.title)}</caption>" if self.title else ""
+        title = f'<caption style="{_TITLE}">{html.escape(self.title)}</caption>' if self.title else ""
         return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 

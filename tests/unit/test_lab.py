@@ -154,7 +154,7 @@ def test_every_result_shows_itself_everywhere(attack):
         setattr(result, dataclasses.fields(result)[0].name, 3)
     html = result._repr_html_()
     assert html.startswith("<div")
-    assert "<table>" in html
+    assert "<table" in html
     console = Console(width=120)
     with console.capture() as said:
         console.print(result)

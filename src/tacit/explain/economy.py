@@ -114,8 +114,8 @@ def what_a_budget_buys(
     Examples
     --------
     >>> from tacit.explain import Question
-    >>> plan = what_a_budget_buys({"all": Question("count", 40_000), "rare": Question("count", 400)},
-    epsilon=1)
+    >>> questions = {"all": Question("count", 40_000), "rare": Question("count", 400)}
+    >>> plan = what_a_budget_buys(questions, epsilon=1)
     >>> [round(one.share, 3) for one in plan.purchases]
     [0.091, 0.909]
     """

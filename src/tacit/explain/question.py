@@ -18,8 +18,8 @@ STATISTICS: Final = ("count", "sum", "mean")
 class Question:
     """A statistic over n people, each with one value between public bounds.
 
-    Sensitivities: a count moves by 1 when a person is added or removed; a sum by the larger of |low| and
-    |high|; a mean of a public number n of people by (high - low) / n when one person's value changes.
+    Sensitivities: a count moves by 1 when a person is added or removed; a sum by the bound that is larger
+    in size; a mean of a public number n of people by (high - low) / n when one person's value changes.
 
     Parameters
     ----------

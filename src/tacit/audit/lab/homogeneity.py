@@ -125,8 +125,7 @@ def homogeneity_attack(
     Examples
     --------
     >>> from tacit.audit import lab
-    >>> attack = lab.homogeneity_attack(k=3, people=lab.village(), known=["postcode"], epsilons=[1],
-    trials=1000)
+    >>> attack = lab.homogeneity_attack(k=3, people=lab.village(), known=["postcode"], trials=1000)
     >>> attack.example
     ('postcode 1003', 3, True)
     >>> attack.right, attack.curve[0].within_bound

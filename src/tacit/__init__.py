@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, mechanisms, noise
+    from tacit import accounting, audit, mechanisms, noise
     from tacit.accounting import Budget, Cost
     from tacit.explain import explain
 
@@ -23,6 +23,7 @@ __all__ = [
     "TacitError",
     "__version__",
     "accounting",
+    "audit",
     "explain",
     "mechanisms",
     "noise",
@@ -33,6 +34,7 @@ _LAZY = {
     "Budget": "tacit.accounting",
     "Cost": "tacit.accounting",
     "accounting": "tacit.accounting",
+    "audit": "tacit.audit",
     "explain": "tacit.explain",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",

@@ -24,7 +24,6 @@ CODES: Final[dict[str, str]] = {
     # mechanisms
     "not-finite": "a value to be released is not a finite number of the kind needed",
     "missing-bounds": "values have no public bounds",
-    "over-target": "calibrated noise on this grid costs more than was asked for",
     "unknown-category": "an answer is not one of the declared categories",
     "run-spent": "a sparse vector run has given all its answers above the threshold",
 }

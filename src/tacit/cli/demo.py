@@ -39,7 +39,7 @@ def demo() -> None:
     )
 
 
-def _histogram(draws: np.ndarray, reach: int) -> Table:  # type: ignore[type-arg]
+def _histogram(draws: np.ndarray, reach: int) -> Table:
     values = np.arange(-reach, reach + 1)
     shares = np.array([(draws == value).mean() for value in values])
     table = Table(box=None, show_header=True, header_style="dim", pad_edge=False)

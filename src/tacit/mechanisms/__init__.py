@@ -9,7 +9,7 @@ from tacit.mechanisms.clipping import clip, fold, truncate
 from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.gaussian import Gaussian, classic_sigma
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.histogram import Histogram
 from tacit.mechanisms.laplace import Laplace, LaplaceTextbook
 from tacit.mechanisms.noisy_max import NoisyMax
@@ -48,7 +48,6 @@ __all__ = [
     "TopK",
     "Variance",
     "VarianceAndCount",
-    "classic_sigma",
     "clip",
     "fold",
     "truncate",

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._grid import add, from_steps, read_numbers, to_steps
+from tacit.mechanisms._grid import Numbers, Steps, add, from_steps, read_numbers, to_steps
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Additive(Mechanism):
 
     sensitivity: Fraction
     _cost: Cost
+    _own_grid: bool
+    _size: int | None
 
     @property
     def cost(self) -> Cost:
@@ -51,14 +53,31 @@ class Additive(Mechanism):
         numbers = read_numbers(value)
         shape = numbers.shape if isinstance(numbers, np.ndarray) else None
         grid, law = self.lattice(1 if shape is None else math.prod(shape))
-        return from_steps(add(to_steps(numbers, grid), law.draw(shape)), grid)
+        return from_steps(add(self._steps_of(numbers, grid), law.draw(shape)), grid)
+
+    def _steps_of(self, numbers: Numbers, grid: Fraction) -> Steps:
+        """Round to the grid; on a grid of the user's own, undeclared arrays must lie on it already."""
+        steps = to_steps(numbers, grid)
+        if not self._own_grid or not isinstance(numbers, np.ndarray) or numbers.size <= (self._size or 1):
+            return steps
+        if self._size == 1 or any(
+            Fraction(x) != int(k) * grid for x, k in zip(numbers.flat, steps.flat, strict=True)
+        ):  # type: ignore[union-attr]
+            raise bad_parameter(
+                "value",
+                f"at most {self._size or 1} numbers, or numbers on the grid",
+                "an array",
+                why="rounding many numbers to a coarse grid adds to the sensitivity",
+                fix=f"{type(self).__name__}(..., grid=..., size={numbers.size})",
+            )
+        return steps
 
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         numbers = read_numbers(value)
         shape = numbers.shape if isinstance(numbers, np.ndarray) else ()
         grid, law = self.lattice(max(1, math.prod(shape)))
-        steps = np.broadcast_to(np.asarray(to_steps(numbers, grid)), (count, *shape))
+        steps = np.broadcast_to(np.asarray(self._steps_of(numbers, grid)), (count, *shape))
         return cast("NDArray[np.float64]", from_steps(add(steps, law.draw((count, *shape))), grid))
 
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:

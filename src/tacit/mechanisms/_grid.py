@@ -63,7 +63,7 @@ def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]
 
 
 def fine_grid(sensitivity: Fraction, size: int) -> Fraction:
-    """Return a power of two for `size` numbers together: their roundings are a millionth of the sensitivity."""
+    """Return a power of two for `size` numbers: rounding them costs a millionth of the sensitivity."""
     wanted = sensitivity / (FINE * size)
     down = wanted.denominator.bit_length() - wanted.numerator.bit_length() + 1  # 2^-down <= wanted
     return Fraction(1, 1 << down) if down >= 0 else Fraction(1 << -down)
@@ -90,6 +90,8 @@ def read_numbers(value: object) -> Numbers:
     except ValueError:
         raise _not_numbers() from None
     if array.ndim == 0:
+        if not isinstance(value, np.ndarray):  # no number, and no sequence of them
+            raise _not_numbers()
         return read_numbers(array.item())
     if array.dtype.kind in "iu":
         return array.astype(np.int64) if array.dtype != np.uint64 else _exact(array)

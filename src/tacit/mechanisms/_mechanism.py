@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["Adjacency", "Interval", "Mechanism", "confidence_level", "exactly_one", "read_adjacency", "show"]
+__all__ = [
+    "Adjacency",
+    "Interval",
+    "Mechanism",
+    "check_delta",
+    "confidence_level",
+    "exactly_one",
+    "read_adjacency",
+    "show",
+]
 
 Adjacency = Literal["add/remove", "replace"]
 _T = TypeVar("_T", float, NDArray[np.float64])
@@ -91,6 +100,16 @@ def confidence_level(confidence: Number) -> Fraction:
             "confidence", "a number between 0 and 1, both excluded", confidence, fix="confidence=0.95"
         )
     return level
+
+
+def check_delta(given: str, delta: Number | None) -> None:
+    """Refuse a delta without an epsilon, an epsilon without a delta, and a delta outside (0, 1)."""
+    if (delta is None) == (given == "epsilon"):
+        raise bad_parameter(
+            "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
+        )
+    if delta is not None and rational("delta", delta) >= 1:
+        raise bad_parameter("delta", "below 1", delta, fix="delta=1e-6")
 
 
 def exactly_one(**given: object) -> str:

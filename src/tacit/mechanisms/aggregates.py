@@ -290,7 +290,7 @@ class Mean(Noised):
         return float(noisy) if self.n is not None else self._mean(float(noisy[0]), float(noisy[1]))
 
     def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` independent outputs on the same rows (`n` private: the two sums): for auditors only."""
+        """Return `count` independent outputs on the same rows (or two sums): for auditors only."""
         return self.noise.release_many(self.exact(value), count)
 
     def _mean(self, above: float, below: float) -> MeanAndCount:

@@ -33,9 +33,10 @@ _STRAY = Fraction(1, 100)  # the chance that noise makes any empty cell look inh
 class Bounds(Rows):
     """Find a clip range where none is known beforehand.
 
-    Guarantee: epsilon, pure. The rows are counted in the cells between public candidates, every count gets discrete
-    Laplace noise (sensitivity 1 under add/remove, 2 under replace), and the range is read off the noisy counts: cells
-    that noise alone could explain are set to zero, and a share `tail` of the rest is left out at each end.
+    Guarantee: epsilon, pure. The rows are counted in the cells between public candidates, every count gets
+    discrete Laplace noise (sensitivity 1 under add/remove, 2 under replace), and the range is read off the
+    noisy counts: cells that noise alone could explain are set to zero, and a share `tail` of the rest is
+    left out at each end.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Bounds(Rows):
     Examples
     --------
     >>> import tacit as tc
-    >>> tc.mechanisms.Bounds(epsilon=1).release([float(x) for x in range(100, 1100)])
+    >>> tc.mechanisms.Bounds(epsilon=1).release([float(x) for x in range(100, 1000)])
     (64.0, 1024.0)
     """
 
@@ -100,16 +101,14 @@ class Bounds(Rows):
         return np.bincount(cell, minlength=len(self.candidates) + 1).astype(np.int64)
 
     def release(self, value: Any) -> tuple[float, float]:
-        """Return (low, high), two candidates with low < high; the widest range where too few rows are seen."""
+        """Return (low, high), two candidates, low < high; the widest range where too few rows are seen."""
         noisy = np.asarray(self.noise.release(self.exact(value)), dtype=np.float64)
         kept = np.where(noisy > self.error(1 - _STRAY), noisy, 0.0)
         top = len(self.candidates) - 1
         if not kept.any():
             return self.candidates[0], self.candidates[top]
         sums = np.cumsum(kept) / kept.sum()
-        first = int(
-            np.searchsorted(sums, float(self.tail), side="right")
-        )  # the cell that holds the lower tail
+        first = int(np.searchsorted(sums, float(self.tail), side="right"))
         last = int(np.searchsorted(sums, 1 - float(self.tail), side="left"))
         low, high = max(0, first - 1), min(top, last)
         if low >= high:
@@ -121,7 +120,7 @@ class Bounds(Rows):
         return self.noise.release_many(self.exact(value), count)
 
     def error(self, confidence: Number) -> float:
-        """Return the count that no cell's noise exceeds, with this confidence: cells below it are not seen."""
+        """Return the count that no cell's noise exceeds, with this confidence: less is not seen."""
         return self.noise.error(confidence, size=len(self.candidates) + 1, together=True)
 
     @property

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import smallest_epsilon
-from tacit.mechanisms._calibration import smallest_sigma, square_root_up
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._whole import Whole, read_whole
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class DiscreteGaussian(Whole):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        from tacit.accounting import Cost
+        from tacit.accounting import Budget, Cost, calibrate
 
         if size is not None and count("size", size) != 1:
             raise bad_parameter("size", "1 or None (any number of counts)", size, fix="size=None")
@@ -86,21 +86,15 @@ class DiscreteGaussian(Whole):
             return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
 
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        if (delta is None) == (given == "epsilon"):
-            raise bad_parameter(
-                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
-            )
+        check_delta(given, delta)
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
                 spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
             case _:
-                spread = smallest_sigma(
-                    charge,
-                    epsilon=rational("epsilon", epsilon),  # type: ignore[arg-type]
-                    delta=rational("delta", delta),  # type: ignore[arg-type]
-                )
+                target = Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+                spread = rational("sigma", calibrate(lambda s: charge(rational("sigma", s)), target))
         for name, value in (
             ("sensitivity", moved),
             ("sigma", spread),

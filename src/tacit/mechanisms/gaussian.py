@@ -4,64 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
-from tacit.mechanisms._calibration import smallest_sigma, square_root_up
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
-__all__ = ["Gaussian", "classic_sigma"]
+__all__ = ["Gaussian"]
 
 _PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous one
 _LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is proven for the lattice
-
-
-def classic_sigma(epsilon: Number, delta: Number, sensitivity: Number) -> Fraction:
-    """Return sensitivity sqrt(2 ln(1.25/delta)) / epsilon, rounded up (Dwork and Roth 2014, theorem A.1).
-
-    Valid for epsilon up to 1 only, and refused above.
-
-    Examples
-    --------
-    >>> round(float(classic_sigma(0.5, 1e-6, 0.024)), 4)
-    0.2543
-    """
-    spent, chance = rational("epsilon", epsilon), _delta(delta)
-    if spent > 1:
-        raise bad_parameter(
-            "epsilon",
-            "at most 1 with the classic calibration",
-            epsilon,
-            why="the classic formula is proven for epsilon up to 1; above, it can add too little noise",
-            fix='calibration="analytic"',
-        )
-    with localcontext() as context:
-        context.prec = 40
-        ratio = Decimal(5 * chance.denominator) / Decimal(4 * chance.numerator)
-        root = (2 * ratio.ln()).sqrt()
-    return rational("sensitivity", sensitivity) * _ceiling(root) / spent
-
-
-def _ceiling(x: Decimal) -> Fraction:
-    """Return a short rational just above x (a relative 2^-50)."""
-    exact = Fraction(x)
-    return Fraction(math.ceil(exact * 2**50) + 1, 2**50)
-
-
-def _delta(delta: Number) -> Fraction:
-    chance = rational("delta", delta)
-    if chance >= 1:
-        raise bad_parameter("delta", "below 1", delta, fix="delta=1e-6")
-    return chance
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -93,10 +53,11 @@ class Gaussian(Additive):
         ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula,
         refused above epsilon 1.
     grid
-        The public grid; by default fine enough to be invisible. With a grid of your own, state the `size`
-        of arrays.
+        The public grid; by default fine enough to be invisible. On a grid of your own, arrays must lie on it
+        already, unless you state their `size`.
     size
-        With a grid of your own: the most numbers released together.
+        With a grid of your own: the most numbers that are rounded and released together; 1 for single
+        numbers.
     adjacency
         Which neighbours the sensitivity speaks of; carried by the cost.
 
@@ -116,7 +77,7 @@ class Gaussian(Additive):
     grid: Fraction
     _steps: int
     _own_grid: bool
-    _size: int
+    _size: int | None
     _cost: Cost
 
     def __init__(
@@ -132,37 +93,57 @@ class Gaussian(Additive):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        from tacit.accounting import Cost
+        from tacit.accounting import Budget, Cost, calibrate, textbook
 
         moved = rational("sensitivity", sensitivity)
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        if (delta is None) == (given == "epsilon"):
-            raise bad_parameter(
-                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
-            )
+        check_delta(given, delta)
         if calibration not in {"analytic", "classic"}:
             raise bad_parameter(
                 "calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"'
             )
+        near = read_adjacency(adjacency)
+        together = None if size is None else count("size", size, zero=False)
+        step, steps = None, 0
+        if grid is not None:
+            step = rational("grid", grid)
+            slack = 0 if together in {None, 1} else math.isqrt(together - 1) + 1  # type: ignore[operator]
+            steps = math.ceil(moved / step) + slack
+
+        def charge(spread: Fraction) -> Cost:
+            if moved / spread > _LARGEST_SHIFT:
+                return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
+            if step is None or spread / step >= FINE:
+                return Cost.gaussian(sigma=spread, sensitivity=moved, adjacency=near)
+            sampled = steps * spread / moved * _PAD
+            if together == 1:
+                return Cost.discrete_gaussian(sigma=sampled, sensitivity=steps, adjacency=near)
+            return Cost.zcdp(steps**2 / (2 * sampled**2), adjacency=near)
+
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
                 spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
             case _ if calibration == "classic":
-                spread = classic_sigma(epsilon, delta, moved)  # type: ignore[arg-type]
+                unit = textbook.gaussian_sigma(epsilon, delta=delta, sensitivity=1)  # type: ignore[arg-type]
+                spread = moved * rational("sigma", unit)
             case _:
-                spread = moved * smallest_sigma(
-                    lambda s: Cost.gaussian(sigma=s, sensitivity=1),
-                    epsilon=rational("epsilon", epsilon),  # type: ignore[arg-type]
-                    delta=_delta(delta),  # type: ignore[arg-type]
+                target = Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+                spread = moved * rational(
+                    "sigma", calibrate(lambda s: charge(moved * rational("sigma", s)), target)
                 )
-        together = 1 if size is None else count("size", size, zero=False)
-        if grid is None:
+        cost = charge(spread)
+        if given == "epsilon" and cost.delta(epsilon=epsilon) > delta:  # type: ignore[arg-type,operator]
+            raise bad_parameter(
+                "grid",
+                "fine enough for the classic calibration to keep its promise",
+                grid,
+                why="the lattice law is charged, not its continuous cousin",
+                fix="grid=None",
+            )
+        if step is None:
             step, steps = default_grid(moved, spread)
-        else:
-            step = rational("grid", grid)
-            steps = math.ceil(moved / step) + (0 if together == 1 else math.isqrt(together - 1) + 1)
         for name, value in (
             ("sensitivity", moved),
             ("sigma", spread),
@@ -170,42 +151,13 @@ class Gaussian(Additive):
             ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
+            ("_cost", cost),
         ):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "_cost", self._charge(read_adjacency(adjacency)))
-        if given == "epsilon" and self.cost.epsilon(delta=delta) > epsilon:  # type: ignore[arg-type,operator]
-            raise TacitError(  # a coarse grid of one's own can cost more than was asked for
-                "over-target",
-                "the grid is so coarse that this noise costs more than the epsilon asked for",
-                why="the lattice law is charged, not its continuous cousin",
-                fix="grid=None",
-            )
-
-    def _charge(self, adjacency: Adjacency) -> Cost:
-        from tacit.accounting import Cost
-
-        if self.sensitivity / self.sigma > _LARGEST_SHIFT:
-            return Cost.zcdp(self.sensitivity**2 / (2 * self.sigma**2), adjacency=adjacency)
-        if not self._own_grid or self.sigma / self.grid >= FINE:
-            return Cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity, adjacency=adjacency)
-        _, law = self.lattice(self._size)
-        if self._size == 1:
-            return Cost.discrete_gaussian(sigma=law.sigma, sensitivity=self._steps, adjacency=adjacency)
-        return Cost.zcdp(self._steps**2 / (2 * law.sigma**2), adjacency=adjacency)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid:
-            if size > self._size:
-                raise bad_parameter(
-                    "value",
-                    f"at most {self._size} numbers",
-                    f"{size} of them",
-                    why="on a grid of your own the rounding of each number adds to the sensitivity",
-                    fix=f"Gaussian(..., grid=..., size={size})",
-                )
-            grid, steps = self.grid, self._steps
-        elif size <= 1:
+        if self._own_grid or size <= 1:
             grid, steps = self.grid, self._steps
         else:
             grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1)

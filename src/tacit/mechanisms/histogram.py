@@ -11,8 +11,8 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.mechanisms._calibration import square_root_up
 from tacit.mechanisms._mechanism import Interval, exactly_one, read_adjacency
+from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._rows import Rows
 from tacit.mechanisms.aggregates import counting_noise
 from tacit.mechanisms.clipping import as_floats

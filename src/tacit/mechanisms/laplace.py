@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
 from tacit.mechanisms._grid import default_grid, fine_grid
@@ -68,10 +67,10 @@ class Laplace(Additive):
     sensitivity
         The most that one unit can move the value, in L1.
     grid
-        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). With a
-        grid of your own, state the `size` of arrays.
+        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). On a
+        grid of your own, arrays must lie on it already, unless you state their `size`.
     size
-        With a grid of your own: the most numbers released together.
+        With a grid of your own: the most numbers that are rounded and released together.
     adjacency
         Which neighbours the sensitivity speaks of; carried by the cost.
 
@@ -91,7 +90,7 @@ class Laplace(Additive):
     grid: Fraction
     _steps: int
     _own_grid: bool
-    _size: int
+    _size: int | None
     _cost: Cost
 
     def __init__(
@@ -109,12 +108,12 @@ class Laplace(Additive):
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:
             spent = moved / rational("scale", scale)  # type: ignore[arg-type]
-        together = 1 if size is None else count("size", size, zero=False)
+        together = None if size is None else count("size", size, zero=False)
         if grid is None:
             step, steps = default_grid(moved, moved / spent)
         else:
             step = rational("grid", grid)
-            steps = math.ceil(moved / step) if together == 1 else math.ceil(moved / step + together)
+            steps = math.ceil(moved / step + (0 if together in {None, 1} else together))  # type: ignore[operator]
         for name, value in (
             ("sensitivity", moved),
             ("epsilon", spent),
@@ -134,17 +133,7 @@ class Laplace(Additive):
 
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid:
-            if size > self._size:
-                raise bad_parameter(
-                    "value",
-                    f"at most {self._size} numbers",
-                    f"{size} of them",
-                    why="on a grid of your own the rounding of each number adds to the sensitivity",
-                    fix=f"Laplace(..., grid=..., size={size})",
-                )
-            return self.grid, LaplaceLaw(self._steps / self.epsilon)
-        if size <= 1:
+        if self._own_grid or size <= 1:
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         grid = fine_grid(self.sensitivity, max(size, _CHARGED))
         charged = coarsest(self._steps)

@@ -1,9 +1,9 @@
 """Exact noise: draws that follow their stated law exactly, from secure bits, at NumPy's speed.
 
-Integers only, no seed, no floats in the law. Parameters are exact: a Fraction, an int, or a float at its decimal
-reading (0.1 is one tenth). ``size=None`` gives a Python int of any size; a shape gives an array of 64-bit integers, and
-a draw that does not fit is refused with code ``does-not-fit``. A generator that fails refuses with
-``randomness-failed``.
+Integers only, no seed, no floats in the law. Parameters are exact: a Fraction, an int, or a float at its
+decimal reading (0.1 is one tenth). ``size=None`` gives a Python int of any size; a shape gives an array of
+64-bit integers, and a draw that does not fit is refused with code ``does-not-fit``. A generator that fails
+refuses with ``randomness-failed``.
 """
 
 from tacit.noise.coins import bernoulli, bernoulli_exp

@@ -1,8 +1,9 @@
 """Secure random bits: the operating system's entropy, expanded by AES-256 in counter mode.
 
-Every key serves one thread of one process for at most one mebibyte, then a fresh one is drawn from the operating
-system. There is no seed. State is thread-local, dropped in a forked child, and cannot be pickled or copied.
-Where the generator fails, the draw fails with code ``randomness-failed``; there is no other source to fall back to.
+Every key serves one thread of one process for at most one mebibyte, then a fresh one is drawn from the
+operating system. There is no seed. State is thread-local, dropped in a forked child, and cannot be pickled or
+copied. Where the generator fails, the draw fails with code ``randomness-failed``; there is no other source to
+fall back to.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Exhausted", "feed", "fill", "word", "words"]
+__all__ = ["ExhaustedError", "feed", "fill", "word", "words"]
 
 _PER_KEY = 1 << 20  # bytes of output under one key
 _STOCK = 256  # words kept ready for scalar draws
 _ZEROS = memoryview(bytes(_PER_KEY))
 
 
-class Exhausted(Exception):
+class ExhaustedError(Exception):
     """A test fed fewer bits than the draw asked for."""
 
 
 class _Stream(threading.local):
-    """One thread's cipher stream and its stock of unused words. Each word leaves the stock by one atomic pop."""
+    """One thread's cipher stream and its stock of unused words; each leaves the stock by one atomic pop."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -120,16 +121,17 @@ def words(count: int) -> list[int]:
     if fed is not None:
         return [int.from_bytes(fed(8), "little") for _ in range(count)]
     stream = _own()
-    taken: list[int] = []
-    while len(taken) < count:
-        try:
-            taken.append(stream.stock.pop())
-        except IndexError:
-            fresh = np.empty(_STOCK, np.uint64)
+    while True:
+        stock = stream.stock
+        if len(stock) < count:
+            fresh = np.empty(max(_STOCK, count), np.uint64)
             stream.fill(memoryview(fresh).cast("B"))  # type: ignore[arg-type]
-            stream.stock = fresh.tolist()
+            stream.stock = stock = fresh.tolist()
             fresh.fill(0)
-    return taken
+        try:
+            return [stock.pop() for _ in range(count)]
+        except IndexError:  # a signal handler drew in between; what was popped is lost, never reused
+            continue
 
 
 def word() -> int:
@@ -145,14 +147,14 @@ _FED: ContextVar[Callable[[int], bytes] | None] = ContextVar("tacit-fed-bits", d
 def feed(bits: bytes) -> Iterator[Callable[[], int]]:
     """Feed these bytes instead of random ones, in this context only; yields a count of bytes used so far.
 
-    Tests alone use it. Asking for more than was fed raises `Exhausted`.
+    Tests alone use it. Asking for more than was fed raises `ExhaustedError`.
     """
     used = 0
 
     def take(count: int) -> bytes:
         nonlocal used
         if used + count > len(bits):
-            raise Exhausted
+            raise ExhaustedError
         used += count
         return bits[used - count : used]
 

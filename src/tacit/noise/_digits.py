@@ -1,7 +1,8 @@
 """Geometric draws digit by digit: the binary digits of a geometric number are independent coins.
 
-With a = exp(-1/s), P(G = k) = (1 - a) a^k factors over the digits of k, so digit i is 1 with probability
-1 / (1 + exp(2^i / s)), independently; and P(G >= 2^K) = exp(-2^K / s). A draw takes the same steps whatever it returns.
+With a = exp(-1/s), P(G = k) = (1 - a) a^k factors over the digits of k, so digit i is 1 with probability 1 /
+(1 + exp(2^i / s)), independently; and P(G >= 2^K) = exp(-2^K / s). A draw takes the same steps whatever it
+returns.
 """
 
 from __future__ import annotations
@@ -31,15 +32,19 @@ _MARGIN = 2.0**-40  # far above the error of a coin's probability computed in do
 @lru_cache(maxsize=256)
 def _thresholds(n: int, d: int) -> tuple[int, ...]:
     """Return floor(2^64 / (1 + exp(2^i d / n))) for each digit i below 46 scales."""
+    digits = (_REACH * n // d).bit_length()
+    work = 128 + digits
+    one = 1 << work
+    low, high = exp_minus(Fraction(d, n), work)  # exp(-2^i d / n), squared from digit to digit
     found = []
-    for i in range((_REACH * n // d).bit_length()):
-        bits = 96
-        while True:
-            low, high = logistic(Fraction(d << i, n), bits)
-            if low >> (bits - 64) == high >> (bits - 64):
-                break
+    for i in range(digits):
+        first, last = (low << 64) // (one + low), (high << 64) // (one + high)
+        bits = 64
+        while first != last:
             bits += 64
-        found.append(low >> (bits - 64))
+            first, last = (end >> (bits - 64) for end in logistic(Fraction(d << i, n), bits))
+        found.append(first)
+        low, high = (low * low) >> work, ((high * high) >> work) + 1
     return tuple(found)
 
 
@@ -63,6 +68,11 @@ def geometric_one(scale: Fraction) -> int:
     """Draw one G with P(G = k) proportional to exp(-k / scale), k >= 0, as a Python int of any size."""
     limits = _thresholds(scale.numerator, scale.denominator)
     last, *uniforms = _bits.words(len(limits) + 1)
+    return _assemble(scale, limits, uniforms, last)
+
+
+def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], last: int) -> int:
+    """Put a geometric number together from one uniform word per digit and one for what lies beyond."""
     drawn = 0
     for i, (uniform, limit) in enumerate(zip(uniforms, limits, strict=True)):
         if uniform < limit or (uniform == limit and _is_set(i, scale, uniform, 64)):
@@ -73,18 +83,15 @@ def geometric_one(scale: Fraction) -> int:
 
 
 def laplace_one(scale: Fraction) -> int:
-    """Draw one X with P(X = k) proportional to exp(-|k| / scale): G or -1 - G, the second with odds exp(-1/scale)."""
-    drawn = geometric_one(scale)
-    limit = _negative(scale.numerator, scale.denominator)
-    uniform = _bits.word()
-    negative = uniform < limit or (uniform == limit and _is_set(0, scale, uniform, 64))
-    return ~drawn if negative else drawn
+    """Draw one X with P(X = k) proportional to exp(-|k| / scale).
 
-
-def _negative(n: int, d: int) -> int:
-    """Return the threshold of the sign's coin: it is the coin of digit 0."""
-    limits = _thresholds(n, d)
-    return limits[0] if limits else 0
+    X is G or, with odds exp(-1/scale) to 1, -1 - G; zero comes from one side only and nothing is rejected.
+    """
+    limits = _thresholds(scale.numerator, scale.denominator)
+    sign, last, *uniforms = _bits.words(len(limits) + 2)
+    drawn = _assemble(scale, limits, uniforms, last)
+    limit = limits[0] if limits else 0  # the sign's coin is that of digit 0
+    return ~drawn if sign < limit or (sign == limit and _is_set(0, scale, sign, 64)) else drawn
 
 
 def _coins(i: int, scales: Values, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -98,7 +105,7 @@ def _coins(i: int, scales: Values, rates: NDArray[np.float64]) -> NDArray[np.boo
     uniform -= chance
     coins = uniform < 0
     for where in np.flatnonzero(np.abs(uniform) < _MARGIN):
-        coins[where] = _is_set(i, scales.exact(where), int(words[where]), 53)
+        coins[where] = _is_set(i, scales.exact(int(where)), int(words[where]), 53)
     return coins
 
 
@@ -108,7 +115,7 @@ def _rates(scales: Values) -> NDArray[np.float64]:
 
 
 def geometric_many(scales: Values) -> NDArray[np.int64]:
-    """Draw one geometric number per element, each with a scale of its own; refuse where 64 bits do not hold it."""
+    """Draw one geometric number per element, each with its own scale; refuse what 64 bits do not hold."""
     out = np.empty(scales.near.size, np.int64)
     for start in range(0, out.size, _BLOCK):
         index = np.arange(start, min(start + _BLOCK, out.size))
@@ -129,7 +136,7 @@ def _geometric_block(scales: Values) -> NDArray[np.int64]:
     first = np.empty(rates.size, np.uint64)
     _bits.fill(first)
     for where in np.flatnonzero(first == 0):
-        beyond = _beyond(top, scales.exact(where), 0, 64) << top
+        beyond = _beyond(top, scales.exact(int(where)), 0, 64) << top
         if beyond + int(drawn[where]) >= 2**63:
             raise does_not_fit("geometric noise")
         drawn[where] += beyond

@@ -1,4 +1,4 @@
-"""How a draw is made: one number by its scalar sampler, an array by its table, one scale per element by either."""
+"""How a draw is made: one number by its scalar sampler, an array by its table, one scale each by either."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Exact comparisons: certified integer intervals around real numbers, and uniform reals extended bit by bit.
 
-An interval at ``bits`` is a pair of integers ``low <= 2**bits * value <= high``. Every step below rounds the low end
-down and the high end up, so that the pair is certain by construction, whatever the precision.
+An interval at ``bits`` is a pair of integers ``low <= 2**bits * value <= high``. Every step below rounds the
+low end down and the high end up, so that the pair is certain by construction, whatever the precision.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ Interval = tuple[int, int]
 def below(digits: int, bits: int, bound: Callable[[int], Interval]) -> bool:
     """Decide exactly whether a uniform real lies below a bound.
 
-    The uniform real is known to lie in ``[digits, digits + 1) / 2**bits``; ``bound(bits)`` is a certified interval.
-    While the two overlap, 64 fresh bits are appended. The answer is that of the infinitely long comparison.
+    The uniform real is known to lie in ``[digits, digits + 1) / 2**bits``; ``bound(bits)`` is a certified
+    interval. While the two overlap, 64 fresh bits are appended. The answer is that of the infinitely long
+    comparison.
     """
     while True:
         low, high = bound(bits)
@@ -45,8 +46,8 @@ def scaled(value: Fraction, bits: int) -> Interval:
 def exp_minus(x: Fraction, bits: int) -> Interval:
     """Return the interval of ``exp(-x)`` for a rational ``x >= 0``; its width is at most 2.
 
-    With q = x / 2^k < 1/2, exp(q) is summed by its Taylor series (all terms positive, so floors give a lower and
-    ceilings an upper bound, and the rest after a term t is at most t), inverted, and squared k times.
+    With q = x / 2^k < 1/2, exp(q) is summed by its Taylor series (all terms positive, so floors give a lower
+    and ceilings an upper bound, and the rest after a term t is at most t), inverted, and squared k times.
     """
     n, d = x.numerator, x.denominator
     if n == 0:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,6 @@ Size = int | tuple[int, ...] | None
 
 LARGEST_SCALE = Fraction(2**60)
 _MOST_DRAWS = 2**32
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from tacit.noise import _bits, _floats
 from tacit.noise._intervals import Interval, below, exp_minus, scaled
-from tacit.noise._parameters import Values, read, read_size, spread
+from tacit.noise._parameters import read, read_size, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from tacit.exact import Number
     from tacit.noise._parameters import Numbers, Size
 
 __all__ = ["bernoulli", "bernoulli_exp", "exp_coin", "exp_coins"]
@@ -24,6 +25,12 @@ __all__ = ["bernoulli", "bernoulli_exp", "exp_coin", "exp_coins"]
 _MARGIN = 2.0**-40  # far above the error of a chance computed in doubles
 
 
+@overload
+def bernoulli(p: Number, size: None = None) -> bool: ...
+@overload
+def bernoulli(p: Numbers, size: int | tuple[int, ...]) -> NDArray[np.bool_]: ...
+@overload
+def bernoulli(p: Sequence[Any] | np.ndarray[Any, Any], size: Size = None) -> NDArray[np.bool_]: ...
 def bernoulli(p: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
     """Draw True with probability exactly p.
 
@@ -49,6 +56,12 @@ def bernoulli(p: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
     return _each(values.near, lambda i: lambda bits: scaled(values.exact(i), bits)).reshape(shape)
 
 
+@overload
+def bernoulli_exp(x: Number, size: None = None) -> bool: ...
+@overload
+def bernoulli_exp(x: Numbers, size: int | tuple[int, ...]) -> NDArray[np.bool_]: ...
+@overload
+def bernoulli_exp(x: Sequence[Any] | np.ndarray[Any, Any], size: Size = None) -> NDArray[np.bool_]: ...
 def bernoulli_exp(x: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
     """Draw True with probability exactly exp(-x).
 
@@ -68,16 +81,16 @@ def bernoulli_exp(x: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
     shape = read_size(size)
     if isinstance(value, Fraction):
         if shape is None:
-            return exp_coin(value)
+            return exp_coin(value.numerator, value.denominator)
         return _alike(lambda bits: exp_minus(value, bits), math.prod(shape)).reshape(shape)
     values, shape = spread("x", value, shape)
     return exp_coins(values.near, values.exact).reshape(shape)
 
 
-def exp_coin(x: Fraction) -> bool:
-    """Draw True with probability exp(-x), once."""
-    near = float(x) if x < _floats.FAR else float(_floats.FAR)
-    return _coin(_floats.exp_minus_one(near), lambda bits: exp_minus(x, bits))
+def exp_coin(n: int, d: int) -> bool:
+    """Draw True with probability exp(-n/d), once."""
+    near = n / d if n < _floats.FAR * d else float(_floats.FAR)  # rounded once
+    return _coin(_floats.exp_minus_one(near), lambda bits: exp_minus(Fraction(n, d), bits))
 
 
 def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
@@ -97,7 +110,7 @@ def _coin(near: float, bound: Callable[[int], Interval]) -> bool:
 
 
 def _each(near: NDArray[np.float64], bound: Callable[[int], Callable[[int], Interval]]) -> NDArray[np.bool_]:
-    """Compare one uniform number per element with its chance: doubles where they can tell, exact elsewhere."""
+    """Compare one uniform number per element with its chance: in doubles if they can tell, else exactly."""
     words = np.empty(near.size, np.uint64)
     _bits.fill(words)
     words >>= np.uint64(11)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from tacit.noise._strips import strips
 from tacit.noise.coins import exp_coin, exp_coins
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from tacit.exact import Number
     from tacit.noise._parameters import Numbers, Size
 
 __all__ = ["discrete_gaussian"]
@@ -30,13 +33,15 @@ def _energy(sigma: Fraction, t: int, y: int) -> Fraction:
 def _one(sigma: Fraction) -> int:
     """Draw a discrete Laplace number of scale t, accept with exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)).
 
-    Canonne, Kamath, Steinke 2020, Algorithm 3: the product of the two is proportional to exp(-y^2 / (2 sigma^2)).
+    Canonne, Kamath, Steinke 2020, Algorithm 3: the product of the two is proportional to exp(-y^2 / (2
+    sigma^2)).
     """
-    t = int(sigma) + 1
-    scale = Fraction(t)
+    n, d = sigma.numerator**2, sigma.denominator**2
+    t = sigma.numerator // sigma.denominator + 1
+    scale, below = Fraction(t), 2 * n * d * t * t
     while True:
         y = _digits.laplace_one(scale)
-        if exp_coin(_energy(sigma, t, y)):
+        if exp_coin((abs(y) * t * d - n) ** 2, below):
             return y
 
 
@@ -46,18 +51,20 @@ def _many(sigmas: Values) -> NDArray[np.int64]:
     left = np.arange(out.size)
     while left.size:
         own = sigmas.at(left)
-        t = np.floor(own.near) + 1.0  # any whole number is valid; only the acceptance rate depends on it
-        scales = Values(t, lambda i, t=t: Fraction(int(t[i])), t)
-        y = _digits.laplace_many(scales)
-        sigma = np.maximum(own.near, 2.0**-500)
-        x = (np.abs(y.astype(np.float64)) - sigma * (sigma / t)) / sigma
-        accepted = exp_coins(
-            np.minimum(x * x * 0.5, 2.0**10),
-            lambda i, own=own, t=t, y=y: _energy(own.exact(i), int(t[i]), int(y[i])),
-        )
+        y, accepted = _propose(own)
         out[left[accepted]] = y[accepted]
         left = left[~accepted]
     return out
+
+
+def _propose(sigmas: Values) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Make one proposal per element and toss its coin."""
+    sigma = np.maximum(sigmas.near, 2.0**-500)
+    t = np.floor(sigma) + 1.0  # any whole number is valid; only the acceptance rate depends on it
+    y = _digits.laplace_many(Values(t, lambda i: Fraction(int(t[i])), t))
+    x = (np.abs(y.astype(np.float64)) - sigma * (sigma / t)) / sigma
+    x = np.minimum(x, 2.0**10)
+    return y, exp_coins(0.5 * x * x, lambda i: _energy(sigmas.exact(i), int(t[i]), int(y[i])))
 
 
 def _bulk(sigma: Fraction, count: int) -> NDArray[np.int64]:
@@ -68,6 +75,14 @@ def _bulk(sigma: Fraction, count: int) -> NDArray[np.int64]:
 _GAUSSIAN = Law("discrete Gaussian noise", _one, _bulk, _many)
 
 
+@overload
+def discrete_gaussian(sigma: Number, size: None = None) -> int: ...
+@overload
+def discrete_gaussian(sigma: Numbers, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
+@overload
+def discrete_gaussian(
+    sigma: Sequence[Any] | np.ndarray[Any, Any], size: Size = None
+) -> NDArray[np.int64]: ...
 def discrete_gaussian(sigma: Numbers, size: Size = None) -> int | NDArray[np.int64]:
     """Draw integers k with probability exactly proportional to exp(-k^2 / (2 sigma^2)).
 
@@ -79,8 +94,8 @@ def discrete_gaussian(sigma: Numbers, size: Size = None) -> int | NDArray[np.int
     sigma
         A positive number up to 2^60, exact (a float at its decimal reading), or one per element.
     size
-        None for one Python int of any size, or the shape of an array of 64-bit integers; a draw that does not fit
-        into 64 bits is refused with code ``does-not-fit``, never wrapped.
+        None for one Python int of any size, or the shape of an array of 64-bit integers; a draw that does not
+        fit into 64 bits is refused with code ``does-not-fit``, never wrapped.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 
 __all__ = ["from_grid", "quantise"]
 
+_BLOCK = 1 << 15
 _EXACT = 2**53  # whole numbers up to here are doubles
 
 
+@overload
+def quantise(x: float | Fraction, grid: Number) -> int: ...
+@overload
+def quantise(x: Sequence[float] | NDArray[Any], grid: Number) -> NDArray[np.int64]: ...
 def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number) -> int | NDArray[np.int64]:
     """Round to the grid: floor(x / grid + 1/2) in exact arithmetic.
 
-    Rounding half up moves by whole grid steps when x does, so a change of x by D changes the result by at most
-    ceil(D / grid); half-even rounding could double it (law 1).
+    Rounding half up moves by whole grid steps when x does, so a change of x by D changes the result by at
+    most ceil(D / grid); half-even rounding could double it (law 1).
 
     Parameters
     ----------
     x
-        A number (an int or Fraction exactly, a float at the binary value it stores), or an array of floats or whole
-        numbers. NaN and infinities are refused: decide what they mean before.
+        A number (an int or Fraction exactly, a float at the binary value it stores), or an array of floats or
+        whole numbers. NaN and infinities are refused: decide what they mean before.
     grid
         The step, a positive number, exact (a float at its decimal reading).
 
@@ -96,24 +101,39 @@ def _quantise_whole(values: NDArray[Any], step: Fraction) -> NDArray[np.int64]:
 
 
 def _quantise_floats(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]:
-    """Divide in doubles; where the quotient comes near a half, or is large, decide exactly."""
-    near = float(step)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        quotient = x / near
-        base = np.floor(quotient)
-        part = quotient - base
-        size = np.abs(quotient)
-        up = part >= 0.5
-        if step == near and math.frexp(near)[0] == 0.5:  # a power of two: the quotient and its part are exact
-            unsure = ~(size < 2.0**62)
-        else:  # the quotient is off by less than 2^-51 of itself
-            unsure = ~(size < 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50)
-    out = np.where(unsure, 0.0, base).astype(np.int64) + (up & ~unsure)
-    for i in np.flatnonzero(unsure):
-        out[i] = _fit(_floor(Fraction(float(x[i])), step))
+    out = np.empty(x.size, np.int64)
+    for start in range(0, x.size, _BLOCK):
+        part = x[start : start + _BLOCK]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            out[start : start + _BLOCK] = _quantise_block(part, step)
     return out
 
 
+def _quantise_block(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]:
+    """Divide in doubles; where the quotient comes near a half, or is large, decide exactly."""
+    near = float(step)
+    quotient = x / near
+    base = np.floor(quotient)
+    part = quotient - base
+    size = np.abs(quotient)
+    up = part >= 0.5
+    if step == near and math.frexp(near)[0] == 0.5:  # a power of two: the quotient is exact
+        hard = np.flatnonzero(~(size < 2.0**62))
+    else:  # the quotient is off by less than 2^-51 of itself
+        hard = np.flatnonzero(~(size < 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
+    base[hard] = 0.0
+    out = base.astype(np.int64) + up
+    if hard.size:
+        _, first, label = np.unique(x[hard], return_index=True, return_inverse=True)
+        settled = [_fit(_floor(Fraction(float(x[hard[i]])), step)) for i in first]
+        out[hard] = np.array(settled, np.int64)[label]
+    return out
+
+
+@overload
+def from_grid(k: int, grid: Number) -> float: ...
+@overload
+def from_grid(k: Sequence[int] | NDArray[Any], grid: Number) -> NDArray[np.float64]: ...
 def from_grid(k: int | Sequence[int] | NDArray[Any], grid: Number) -> float | NDArray[np.float64]:
     """Return k * grid as the nearest double, rounded once.
 

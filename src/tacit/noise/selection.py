@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.noise import _bits, _floats
-from tacit.noise._intervals import below, exp_minus, minus_log
+from tacit.noise._intervals import Interval, below, exp_minus, minus_log
 from tacit.noise._parameters import read, read_size
 from tacit.noise.uniform import uniform_below
 
@@ -38,12 +39,11 @@ class _Gaps:
     scale: Fraction
 
     def near(self, start: int, end: int) -> NDArray[np.float64]:
-        """Return gap / scale in doubles, within a relative 2^-51."""
+        """Return gap / scale in doubles, within a relative 2^-51; beyond 2^500 as 2^500."""
         part = self.gap[start:end]
         if part.dtype == object:
-            part = np.array([float(min(g, 2**1000)) for g in part])
-        with np.errstate(over="ignore"):
-            return part / float(max(self.scale, Fraction(1, 2**400)))
+            part = np.array([float(min(gap, 2**600)) for gap in part])
+        return np.minimum(part / float(max(self.scale, Fraction(1, 2**200))), 2.0**500)
 
     def exact(self, i: int) -> Fraction:
         return int(self.gap[i]) / self.scale
@@ -83,13 +83,24 @@ def _whole(item: object) -> int:
     )
 
 
+@overload
+def select(scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: None = None) -> int: ...
+@overload
+def select(
+    scores: Sequence[int] | NDArray[Any], scale: Number = 1, *, size: int | tuple[int, ...]
+) -> NDArray[np.int64]: ...
+@overload
+def select(
+    scores: Sequence[int] | NDArray[Any], scale: Number, size: int | tuple[int, ...]
+) -> NDArray[np.int64]: ...
 def select(
     scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: Size = None
 ) -> int | NDArray[np.int64]:
     """Draw an index i with probability exactly proportional to exp(scores[i] / scale).
 
-    Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies under the
-    true weight, which exact arithmetic decides where the last ticket of a candidate was drawn; else another is drawn.
+    Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies
+    under the true weight, which exact arithmetic decides where the last ticket of a candidate was drawn; else
+    another is drawn.
 
     Parameters
     ----------
@@ -120,25 +131,28 @@ def select(
     drawn = np.empty(1 if shape is None else math.prod(shape), np.int64)
     left = np.arange(drawn.size)
     while left.size:
-        ticket = np.asarray(uniform_below(total, size=left.size))
+        ticket = uniform_below(total, size=left.size)
         chosen = np.searchsorted(ends, ticket, side="right")
         above = ticket - ends[chosen] + tickets[chosen]  # the ticket's place among its candidate's
-        sure = tickets[chosen] - 2
-        won = above < sure - (sure >> 38)
+        won = above < tickets[chosen] - 3 - (tickets[chosen] >> 38)  # certainly under the weight
         for i in np.flatnonzero(~won):
-            x = gaps.exact(int(chosen[i]))
-            won[i] = below(int(above[i]), 0, lambda p, x=x: exp_minus(x, p + bits))
+            won[i] = below(int(above[i]), 0, functools.partial(_weight, gaps.exact(int(chosen[i])), bits))
         drawn[left[won]] = chosen[won]
         left = left[~won]
     return int(drawn[0]) if shape is None else drawn.reshape(shape)
 
 
+def _weight(x: Fraction, tickets: int, bits: int) -> Interval:
+    """Return the interval of 2^tickets exp(-x)."""
+    return exp_minus(x, tickets + bits)
+
+
 def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) -> NDArray[np.int64]:
     """Draw k different indices in order, as if by `select`, removing the winner, and selecting again.
 
-    A race: candidate i arrives at an exponential time of rate exp(scores[i] / scale). The order of arrival is that of
-    repeated selection without replacement, since exponential times forget (Yellott 1977). Times are drawn to 64 bits;
-    where two lie closer than the error bounds, more bits and exact arithmetic decide.
+    A race: candidate i arrives at an exponential time of rate exp(scores[i] / scale). The order of arrival is
+    that of repeated selection without replacement, since exponential times forget (Yellott 1977). Times are
+    drawn to 64 bits; where two lie closer than the error bounds, more bits and exact arithmetic decide.
 
     Parameters
     ----------
@@ -178,14 +192,15 @@ def _arrival(
     uniform: NDArray[np.uint64], gap: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return lower and upper bounds of the log arrival times, log(-log U) + gap."""
-    # U near 0 or 1 (2^-20 apart) leaves too few bits: bounds from nothing but the range
-    wait = _floats.minus_log_uniform(uniform)
-    middle = _floats.log(np.maximum(wait, 2.0**-66)) + gap
-    slack = 2.0**-38 + gap * 2.0**-48
+    middle = _floats.log(_floats.minus_log_uniform(uniform)) + gap
+    slack = 2.0**-36 + gap * 2.0**-48
+    thin = np.flatnonzero((uniform < 2**44) | (uniform > 2**64 - 2**44))  # 64 bits say little about these
+    known = np.minimum(uniform[thin], ~uniform[thin]).astype(np.float64)
+    slack[thin] += 4.0 / np.maximum(known, 1.0)
     early, late = middle - slack, middle + slack
-    few = np.flatnonzero((uniform < 2**20) | (uniform > 2**64 - 2**44))
-    early[few] = np.where(uniform[few] < 2**20, gap[few], -np.inf) - slack[few]
-    late[few] = np.where(uniform[few] < 2**20, np.inf, gap[few]) + slack[few]
+    thin = thin[known < 4]
+    early[thin], late[thin] = -np.inf, np.inf
+    late[gap == 2.0**500] = np.inf
     return early, late
 
 
@@ -237,7 +252,7 @@ def _settle(
     if apart.all():
         return order
     cuts = np.concatenate(([0], np.flatnonzero(apart) + 1, [order.size]))
-    for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, end in itertools.pairwise(cuts.tolist()):
         if end - start > 1:
             racers = [_Racer(int(i), gaps.exact(int(i)), int(uniform[i])) for i in order[start:end]]
             racers.sort(key=functools.cmp_to_key(_before))

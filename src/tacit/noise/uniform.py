@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["permutation", "uniform_below"]
 
+_BLOCK = 1 << 15
 
+
+@overload
+def uniform_below(n: int, size: None = None) -> int: ...
+@overload
+def uniform_below(
+    n: int | Sequence[int] | NDArray[Any], size: int | tuple[int, ...]
+) -> NDArray[np.int64]: ...
+@overload
+def uniform_below(n: Sequence[int] | NDArray[Any], size: Size = None) -> NDArray[np.int64]: ...
 def uniform_below(n: int | Sequence[int] | NDArray[Any], size: Size = None) -> int | NDArray[np.int64]:
     """Draw whole numbers from 0 to n - 1, each with probability exactly 1/n.
 
@@ -48,11 +58,13 @@ def uniform_below(n: int | Sequence[int] | NDArray[Any], size: Size = None) -> i
             except ValueError:
                 raise bad_parameter("size", f"a shape that n of shape {limits.shape} fits", size) from None
         return _below(np.ascontiguousarray(limits).ravel()).reshape(limits.shape)
-    limit = count("n", n, zero=False)
+    limit = count("n", n, zero=False)  # type: ignore[arg-type]
     if shape is None:
         return one_below(limit)
     if limit > 2**63:
         raise does_not_fit("uniform numbers")
+    if limit <= 2**32:
+        return _below_short(limit, math.prod(shape)).reshape(shape)
     return _below(np.full(math.prod(shape), limit, np.uint64)).reshape(shape)
 
 
@@ -102,11 +114,35 @@ def _below(limits: NDArray[np.uint64]) -> NDArray[np.int64]:
     return out.astype(np.int64)
 
 
+def _below_short(limit: int, size: int) -> NDArray[np.int64]:
+    """Draw below one limit of at most 2^32: the high half of 32 random bits times the limit (Lemire 2019).
+
+    Products with a low half under 2^32 mod limit are drawn again; of the others exactly floor(2^32 / limit)
+    lie over each result.
+    """
+    out = np.empty(size, np.int64)
+    uneven = 2**32 % limit
+    for start in range(0, size, _BLOCK):
+        part = out[start : start + _BLOCK]
+        left = np.arange(part.size) if uneven else slice(None)
+        while True:
+            fresh = np.empty(part[left].size, np.uint32)
+            _bits.fill(fresh)
+            product = fresh * np.uint64(limit)
+            part[left] = product >> np.uint64(32)
+            if not uneven:
+                break
+            left = left[product.astype(np.uint32) < uneven]  # type: ignore[index]
+            if not left.size:
+                break
+    return out
+
+
 def permutation(n: int) -> NDArray[np.int64]:
     """Draw an order of 0 .. n - 1, every order with the same probability.
 
-    Positions are sorted by 64 random bits each. Should two be equal, all are drawn again: given that all differ,
-    every order is equally likely by symmetry.
+    Positions are sorted by 64 random bits each. Should two be equal, all are drawn again: given that all
+    differ, every order is equally likely by symmetry.
 
     Examples
     --------

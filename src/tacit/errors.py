@@ -87,7 +87,10 @@ def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: s
     >>> bad_parameter("epsilon", "a positive finite number", -1).what
     'epsilon must be a positive finite number, got -1'
     """
-    shown = repr(got)
+    try:
+        shown = repr(got)
+    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        shown = "a number too long to show"
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return TacitError("bad-parameter", f"{name} must be {must_be}, got {shown}", why=why, fix=fix)

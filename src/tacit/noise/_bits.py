@@ -120,7 +120,7 @@ def words(count: int) -> list[int]:
     fed = _FED.get()
     if fed is not None:
         return [int.from_bytes(fed(8), "little") for _ in range(count)]
-    stream = _own()
+    stream = _stream if _stream.owner == os.getpid() else _own()
     while True:
         stock = stream.stock
         if len(stock) < count:

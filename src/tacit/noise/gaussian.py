@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tacit.noise import _digits
+from tacit.noise import _bits, _digits
 from tacit.noise._draws import Law
 from tacit.noise._parameters import Values, read
 from tacit.noise._strips import strips
@@ -38,10 +38,12 @@ def _one(sigma: Fraction) -> int:
     """
     n, d = sigma.numerator**2, sigma.denominator**2
     t = sigma.numerator // sigma.denominator + 1
-    scale, below = Fraction(t), 2 * n * d * t * t
+    scale, below, t_d = Fraction(t), 2 * n * d * t * t, t * d
+    limits = _digits.thresholds(t, 1)
     while True:
-        y = _digits.laplace_one(scale)
-        if exp_coin((abs(y) * t * d - n) ** 2, below):
+        coin, *words = _bits.words(len(limits) + 3)
+        y = _digits.laplace_from(scale, limits, words)
+        if exp_coin(coin, (abs(y) * t_d - n) ** 2, below):
             return y
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.noise import _bits, _floats
 from tacit.noise._intervals import Interval, below, exp_minus, minus_log
@@ -53,33 +53,43 @@ def _read(scores: Sequence[int] | NDArray[Any], scale: Number) -> _Gaps:
     exact = read("scale", scale)
     if not isinstance(exact, Fraction):
         raise bad_parameter("scale", "one number", scale, fix="scale=1")
-    must_be = "a non-empty sequence of whole numbers"
-    try:
-        items = np.asarray(scores)
-    except ValueError:
-        raise bad_parameter("scores", must_be, "a ragged sequence") from None
+    items = scores if isinstance(scores, np.ndarray) and scores.dtype != object else _whole(scores)
     if items.ndim != 1 or items.size == 0:
-        raise bad_parameter("scores", must_be, f"the shape {items.shape}", fix="scores=[3, 1, 2]")
+        raise _bad_scores(f"the shape {items.shape}")
+    if items.dtype == object:
+        best = max(items)
+        return _Gaps(np.array([best - item for item in items], dtype=object), exact)
     if items.dtype.kind == "i":
-        wide = items.astype(np.int64, copy=False)
-        return _Gaps(np.uint64(int(wide.max()) % 2**64) - wide.view(np.uint64), exact)
+        wide = items.astype(np.int64, copy=False).view(np.uint64)
+        return _Gaps(np.uint64(int(items.max()) % 2**64) - wide, exact)  # exact: below 2^64, and modulo 2^64
     if items.dtype.kind == "u":
         return _Gaps(items.max().astype(np.uint64) - items.astype(np.uint64), exact)
-    if items.dtype == object or (items.dtype.kind == "f" and not isinstance(scores, np.ndarray)):
-        whole = [_whole(item) for item in scores]
-        best = max(whole)
-        return _Gaps(np.array([best - item for item in whole], dtype=object), exact)
-    raise bad_parameter(
-        "scores", must_be, f"the type {items.dtype.name}", fix="put the scores on a grid first"
-    )
+    raise _bad_scores(f"the type {items.dtype.name}")
 
 
-def _whole(item: object) -> int:
-    if isinstance(item, int | np.integer) and not isinstance(item, bool):
-        return int(item)
-    fix = "put the scores on a grid first"
-    raise bad_parameter(
-        "scores", "a non-empty sequence of whole numbers", f"the type {type(item).__name__}", fix=fix
+def _whole(scores: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
+    """Read a sequence of whole numbers, as 64-bit integers if they fit."""
+    whole = []
+    try:
+        for item in scores:
+            if not isinstance(item, int | np.integer) or isinstance(item, bool):
+                raise _bad_scores(f"one of type {type(item).__name__}")
+            whole.append(int(item))
+    except TypeError:
+        raise _bad_scores(f"the type {type(scores).__name__}") from None
+    try:
+        return np.array(whole, np.int64)
+    except OverflowError:
+        return np.array(whole, dtype=object)
+
+
+def _bad_scores(got: str) -> TacitError:
+    """Build the refusal of scores; it shows none of them, since they may be private."""
+    must_be = "a non-empty sequence of whole numbers"
+    return TacitError(
+        "bad-parameter",
+        f"scores must be {must_be}, got {got}",
+        fix="scores=[3, 1, 2], or quantise them first",
     )
 
 
@@ -120,12 +130,7 @@ def select(
     shape = read_size(size)
     n = len(gaps.gap)
     bits = min(50, 61 - n.bit_length())  # a weight of 1 has 2^bits tickets
-    tickets = np.empty(n, np.int64)
-    for start in range(0, n, _BLOCK):
-        weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))
-        weight *= 2.0**bits * (1 + 2.0**-40)
-        tickets[start : start + _BLOCK] = weight
-    tickets += 1
+    tickets = _tickets(gaps, bits)
     ends = np.cumsum(tickets)
     total = int(ends[-1])
     drawn = np.empty(1 if shape is None else math.prod(shape), np.int64)
@@ -140,6 +145,17 @@ def select(
         drawn[left[won]] = chosen[won]
         left = left[~won]
     return int(drawn[0]) if shape is None else drawn.reshape(shape)
+
+
+def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
+    """Return a whole number above 2^bits exp(-gap) for each candidate, by less than 1 and a part in 2^39."""
+    tickets = np.empty(len(gaps.gap), np.int64)
+    for start in range(0, tickets.size, _BLOCK):
+        weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))
+        weight *= 2.0**bits * (1 + 2.0**-40)
+        tickets[start : start + _BLOCK] = weight
+    tickets += 1
+    return tickets
 
 
 def _weight(x: Fraction, tickets: int, bits: int) -> Interval:

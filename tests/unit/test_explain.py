@@ -100,9 +100,10 @@ def test_the_exception_is_not_delta():
 
 
 def test_a_mechanism_that_leaks_everything_sometimes_is_called_by_its_name():  # WORKED_EXAMPLES 7
-    meaning = tc.explain(tc.Cost.approximate(0.5, 0.05), delta=0.06)
-    assert meaning.limits[0].loss is None
+    meaning = tc.explain(tc.Cost.approximate(0.5, 0.05), delta=0.06, families=[1])
+    assert [limit.loss is None for limit in meaning.limits] == [False, True, True]
     assert "no limit" in str(meaning)
+    assert meaning.sentence.startswith("Except with probability 0.06,")
     assert not meaning.pure
 
 
@@ -113,6 +114,24 @@ def test_budgets_and_mechanisms_are_explained_too():
     assert rho.epsilon == float(tc.Cost.zcdp(0.1).epsilon(delta=1e-6))
     both = tc.explain(tc.Budget(epsilon=1, delta=1e-9), delta=1e-6)
     assert both.epsilon <= 1
+
+
+def test_many_pure_queries_are_far_better_than_their_epsilon_but_for_rare_cases():
+    many = 100 * tc.Cost.discrete_laplace(scale=10, sensitivity=1)
+    meaning = tc.explain(many)
+    assert meaning.pure
+    assert meaning.epsilon == pytest.approx(10)
+    assert [limit.probability for limit in meaning.limits] == [1e-2, 1e-4, 1e-6]
+    for limit in meaning.limits:
+        assert limit.loss < 6
+        assert many.loss_exceeds(limit.loss) <= limit.probability
+    assert tc.explain(PURE).limits == ()
+
+
+def test_revealing_nothing_can_be_explained():
+    meaning = tc.explain(tc.Cost.zero(), budget=tc.Budget(epsilon=1))
+    assert meaning.sentence.endswith("at most 50:50.")
+    assert meaning.fits >= 2**39
 
 
 def test_how_often_a_budget_pays():

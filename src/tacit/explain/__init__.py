@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 from tacit.explain.deployments import DEPLOYMENTS, Deployment
 from tacit.explain.economy import Purchase, Spending, what_a_budget_buys
+from tacit.explain.explanation import Explanation, Family, Limit
 from tacit.explain.figures import RateDistortion, RatePoint, SmallCrowd, rate_distortion, small_crowd
-from tacit.explain.meaning import Explanation, Family, Limit, Priced, explain
+from tacit.explain.meaning import Priced, explain
 from tacit.explain.odds import Belief, believe
 from tacit.explain.question import Question
 from tacit.explain.tradeoff import Tradeoff, tradeoff

@@ -140,7 +140,7 @@ def exceeded_with(cost: Cost, probability: float) -> float | None:
     low, high = 0.0, 1.0
     while cost.loss_exceeds(high) > probability:
         low, high = high, 2 * high
-        if high > 1e4:
+        if high > 512:  # a factor of 10^222: no limit worth stating
             return None
     for _ in range(18):
         middle = (low + high) / 2

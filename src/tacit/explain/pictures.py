@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
     from tacit.explain.economy import Spending
+    from tacit.explain.explanation import Explanation
     from tacit.explain.figures import RateDistortion, SmallCrowd
-    from tacit.explain.meaning import Explanation
     from tacit.explain.tradeoff import Tradeoff
 
 

@@ -14,7 +14,7 @@ from tacit.explain.odds import best_test, exceeded_with
 from tacit.sheet import Grid
 
 if TYPE_CHECKING:
-    from tacit.explain.meaning import Explanation
+    from tacit.explain.explanation import Explanation
 
 __all__ = ["page"]
 

@@ -84,9 +84,8 @@ def rates() -> None:
         "gaussian": (noise.discrete_gaussian, generator.normal, 0.25),
     }
     print("million draws per second; ratios of Tacit to each peer, and the floors to reach")
-    print(
-        f"{'law':10}{'scale':>6}{'draws':>12}{'Tacit':>9}{'NumPy':>9}{'OpenDP':>9}{'x NumPy':>9}{'x OpenDP':>10}"
-    )
+    names = ["Tacit", "NumPy", "OpenDP", "x NumPy"]
+    print(f"{'law':10}{'scale':>6}{'draws':>12}{''.join(f'{name:>9}' for name in names)}{'x OpenDP':>10}")
     latencies, fresh = [], itertools.count(10**6)
     for kind, (ours, theirs, floor) in kinds.items():
         for scale in SCALES:

@@ -1,5 +1,9 @@
 """Hypothesis profiles: `ci` is quick and reproducible, `long` searches widely."""
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # spinning threads only slow two test workers
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

@@ -134,7 +134,7 @@ def test_real_scores_are_rounded_half_up_on_the_grid():
     m = tc.mechanisms.Exponential(1, sensitivity=1, grid=0.5)
     assert m.probabilities([0.25, 0.74, -0.25]) == pytest.approx(exponential([0.5, 0.5, 0.0], 2))
     odd = tc.mechanisms.Exponential(1, sensitivity=Fraction(3, 4), grid=0.5)
-    assert odd.scale.steps == 2  # ceil(0.75 / 0.5)
+    assert odd.lattice.steps == 2  # ceil(0.75 / 0.5)
 
 
 def test_these_chi_squares_have_power():

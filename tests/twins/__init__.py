@@ -1,5 +1,5 @@
-"""Deliberately broken copies of our mechanisms. The auditor must catch every one of them. Never import these elsewhere.
+"""Deliberately broken copies of our mechanisms. The auditor must catch every one. Never import them.
 
-Each mirrors a defect that a real system has shipped. Noise is NumPy's here: that is part of what is broken in some, and
-good enough for the others.
+Each mirrors a defect that a real system has shipped. Noise is NumPy's here: that is what is broken in some,
+and good enough for the others.
 """

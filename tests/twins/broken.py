@@ -18,7 +18,7 @@ def integer_laplace(scale: float, size) -> np.ndarray:
 
 
 def float_laplace(value, size):
-    """The textbook line: NumPy's floating-point Laplace noise, whose low bits tell the input (Mironov 2012)."""
+    """The textbook line: NumPy's floating-point Laplace noise, whose bits tell the input (Mironov 2012)."""
     return value + rng.laplace(0, 1, size)
 
 
@@ -84,7 +84,7 @@ class FlipChargedAsRange(tc.mechanisms.PermuteAndFlip):
         return tc.accounting.Cost.exponential(self.epsilon)
 
 
-# -- sparse vector: the variants of Lyu, Su and Li 2017, figure 1, for epsilon 1, sensitivity 1, threshold 0 ---------
+# -- sparse vector: the variants of Lyu, Su and Li 2017, figure 1; epsilon 1, sensitivity 1, threshold 0
 
 
 def _sparse(answers, size, *, bar, noise, c, values=False):

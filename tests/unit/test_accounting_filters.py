@@ -16,7 +16,22 @@ from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.errors import TacitError
 
-HOSTILE = [-1, -0.1, float("nan"), float("inf"), -math.inf, True, False, "1", None, 5e-324, 1j, [1], F(-1, 3), Decimal("NaN")]
+HOSTILE = [
+    -1,
+    -0.1,
+    float("nan"),
+    float("inf"),
+    -math.inf,
+    True,
+    False,
+    "1",
+    None,
+    5e-324,
+    1j,
+    [1],
+    F(-1, 3),
+    Decimal("NaN"),
+]
 
 awkward = st.one_of(
     st.fractions(min_value=0, max_value=2, max_denominator=1000),
@@ -32,7 +47,7 @@ budgets = st.one_of(
     st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100).map(Budget),
     st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100).map(lambda r: Budget(rho=r)),
     st.builds(
-        lambda e, d: Budget(e, d),
+        Budget,
         st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100),
         st.sampled_from([F(1, 10**6), F(1, 100), F(1, 10**12)]),
     ),
@@ -47,7 +62,10 @@ budgets = st.one_of(
 def true_cap(epsilon: F, delta: F) -> mpmath.mpf:
     """Return the largest rho of Canonne, Kamath and Steinke's conversion, to 25 digits."""
     with mpmath.workdps(40):
-        e, d = mpmath.mpf(epsilon.numerator) / epsilon.denominator, mpmath.mpf(delta.numerator) / delta.denominator
+        e, d = (
+            mpmath.mpf(epsilon.numerator) / epsilon.denominator,
+            mpmath.mpf(delta.numerator) / delta.denominator,
+        )
 
         def allows(u):
             z = mpmath.exp(u)
@@ -90,10 +108,15 @@ class FilterAgainstModel(RuleBasedStateMachine):
 
     @precondition(lambda self: self.filter is not None)
     @rule(
-        epsilon=st.one_of(st.none(), awkward), delta=small, rho=st.one_of(st.none(), awkward), scale=st.sampled_from([1, 10, 1000])
+        epsilon=st.one_of(st.none(), awkward),
+        delta=small,
+        rho=st.one_of(st.none(), awkward),
+        scale=st.sampled_from([1, 10, 1000]),
     )
     def charge(self, epsilon, delta, rho, scale):
-        spend = Spend(None if epsilon is None else epsilon / scale, delta, None if rho is None else rho / scale)
+        spend = Spend(
+            None if epsilon is None else epsilon / scale, delta, None if rho is None else rho / scale
+        )
         assert spend.delta >= delta
         new = (
             None if self.epsilon is None or spend.epsilon is None else self.epsilon + spend.epsilon,
@@ -146,7 +169,11 @@ class FilterAgainstModel(RuleBasedStateMachine):
     def sums_are_exact_or_rounded_up(self):
         if self.filter is None:
             return
-        for mine, model in ((self.filter.epsilon, self.epsilon), (self.filter.delta, self.delta), (self.filter.rho, self.rho)):
+        for mine, model in (
+            (self.filter.epsilon, self.epsilon),
+            (self.filter.delta, self.delta),
+            (self.filter.rho, self.rho),
+        ):
             assert (mine is None) == (model is None)
             if mine is not None:
                 self.ever_long |= model.denominator.bit_length() > 1000
@@ -264,7 +291,9 @@ def test_budgets_are_values():
     assert pickle.loads(pickle.dumps(Budget(rho=0.1))) == Budget(rho=0.1)
     with pytest.raises(AttributeError):
         Budget(1).epsilon = F(9)
-    assert eval(repr(Budget(epsilon=F(1, 3), delta=1e-9)), {"Budget": Budget, "Fraction": F}) == Budget(F(1, 3), 1e-9)
+    assert eval(repr(Budget(epsilon=F(1, 3), delta=1e-9)), {"Budget": Budget, "Fraction": F}) == Budget(
+        F(1, 3), 1e-9
+    )
 
 
 @given(epsilon=st.fractions(min_value=0, max_value=50), rho=st.fractions(min_value=F(1, 10**6), max_value=20))
@@ -308,7 +337,9 @@ def test_unknown_versions_are_refused_by_code(damage):
         assert refusal.value.code == "unknown-version"
 
 
-@pytest.mark.parametrize("text", ["-1", "1/0", "0.5", "NaN", "1e3", "", " 1", "1/-2", 1, 0.5, None, True, "9" * 3000])
+@pytest.mark.parametrize(
+    "text", ["-1", "1/0", "0.5", "NaN", "1e3", "", " 1", "1/-2", 1, 0.5, None, True, "9" * 3000]
+)
 def test_stored_numbers_are_exact_or_refused(text):
     for value in (Budget(1), Filter.start(Budget(1))):
         with pytest.raises(TacitError) as refusal:

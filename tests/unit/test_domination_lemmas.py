@@ -29,7 +29,7 @@ EPSILONS = [0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99]
 @pytest.mark.parametrize("scale", [0.5, 1, 3, 8])
 @pytest.mark.parametrize("parts", [(1, 1), (1, 3), (2, 2), (3, 5), (1, 1, 1), (2, 1, 3)], ids=str)
 def test_lemma_1_a_vector_moved_in_l1_reveals_no_more_than_one_number(scale, parts):
-    """delta of a product of discrete Laplace laws moved by parts is at most that of one moved by their sum."""
+    """delta of a product of laws moved by parts is at most that of one law moved by their sum."""
     if len(parts) == 3 and scale > 3:
         pytest.skip("too many cells to enumerate")
     reach = int(30 * scale) + 40 if len(parts) == 2 else int(16 * scale) + 16
@@ -104,7 +104,7 @@ def test_lemma_3_the_smoothed_lattice_sum_is_flat():
 
 
 def test_lemma_3_covers_the_pad_that_the_mechanism_adds():
-    """(S (1 + 2^-20))^2 - r^2 >= (S (1 + 2^-22))^2 for every S >= 2^20 with r = 32: checked at the worst S."""
+    """(S (1 + 2^-20))^2 - r^2 >= (S (1 + 2^-22))^2 for S >= 2^20 and r = 32, at the worst S."""
     from fractions import Fraction
 
     from tacit.mechanisms.gaussian import _PAD

@@ -189,6 +189,10 @@ def test_selection_accepts_whole_scores_of_any_size():
     assert noise.select([2**70, 0, -(2**70)], scale=1e-9) == 0
     assert noise.select([0, 2**63]) == 1
     assert noise.select([3, 3], size=(2, 5)).shape == (2, 5)
+    assert noise.select([3, 3], size=0).shape == (0,)
+    chosen = noise.select([0, 30], scale=[1e-3, 2**60] * 300)
+    assert (chosen[::2] == 1).all()
+    assert 0 < chosen[1::2].sum() < 300
     assert type(noise.select(np.array([1, 2]))) is int
     assert noise.select_top([0, 10**40, -(10**40)], 3).tolist() == [1, 0, 2]
     assert noise.select_top([0, 2**64, 2**1200], 3, scale=Fraction(1, 2**1000)).tolist() == [2, 1, 0]
@@ -224,7 +228,9 @@ def test_bad_scores_are_refused_without_showing_them(scores):
 
 def test_other_bad_selections_are_refused():
     refusal("bad-parameter", noise.select, [1, 2], scale=0)
-    refusal("bad-parameter", noise.select, [1, 2], scale=[1, 2])
+    refusal("bad-parameter", noise.select, [1, 2], scale=[1, 2], size=3)
+    refusal("bad-parameter", noise.select, [1, 2], scale=[1, -2])
+    refusal("bad-parameter", noise.select_top, [1, 2], 1, scale=[1, 2])
     refusal("bad-parameter", noise.select_top, [1, 2], 3)
     refusal("bad-parameter", noise.select_top, [1, 2], -1)
     refusal("bad-parameter", noise.select_top, [1, 2], True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import noise
-from tacit.noise import _bits, _digits, selection
+from tacit.noise import _bits, _digits, _strips, coins, selection
 from tacit.noise._intervals import exp_minus, logistic
 from tacit.noise._parameters import read
 from tacit.noise._strips import strips
@@ -393,7 +393,7 @@ def test_tickets_are_accepted_exactly_under_the_weight(scale):
     bits = 50
     gaps = [Fraction(5 - s) / scale for s in scores]
     weights = [exp_minus(x, 400)[0] for x in gaps]  # times 2^400
-    tickets = selection._tickets(selection._read(scores, scale), bits).tolist()
+    tickets = selection._tickets(selection._gaps(scores, scale), bits).tolist()
     starts = [0, *itertools.accumulate(tickets)]
     for i, w in enumerate(weights):
         edge, rest = w >> (400 - bits), w >> (400 - bits - 64) & (2**64 - 1)
@@ -446,3 +446,45 @@ def test_the_race_is_won_by_exact_arrival_times(scores, data):
         ]
     for early, late in itertools.pairwise(order):
         assert times[early] <= times[late]
+
+
+# --- the quick decisions against the exact ones ---
+
+
+def same_with_exact_decisions(monkeypatch, module, constant, draw):
+    """Draw twice from the same bits; the second time a wide margin leaves all to exact arithmetic."""
+    bits = np.random.default_rng(11).bytes(4_000_000)
+    with _bits.feed(bits) as used:
+        quick, quick_bits = draw(), used()
+    with monkeypatch.context() as wide, _bits.feed(bits) as used:
+        wide.setattr(module, constant, 4.0)
+        slow, slow_bits = draw(), used()
+    assert np.array_equal(quick, slow)
+    assert quick_bits == slow_bits
+
+
+@pytest.mark.parametrize(("power", "signed"), FAMILIES)
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 3), Fraction(30), Fraction(1000), Fraction(2**57) + Fraction(1, 3)]
+)
+def test_strips_decide_in_doubles_as_in_exact_arithmetic(monkeypatch, power, signed, scale):
+    table = cover(scale, power, signed)
+    same_with_exact_decisions(monkeypatch, _strips, "_SLACK", lambda: table.draw(40_000, "noise"))
+
+
+def test_digits_and_coins_decide_in_doubles_as_in_exact_arithmetic(monkeypatch):
+    scales = read("scale", [0.02, 0.5, 3, 77.7, Fraction(10**6, 7)] * 40)
+    chances = [Fraction(k, 997) for k in range(998)]
+    exponents = [Fraction(k * k, 9000) for k in range(998)]
+    same_with_exact_decisions(monkeypatch, _digits, "_MARGIN", lambda: _digits.laplace_many(scales))
+    same_with_exact_decisions(monkeypatch, coins, "_MARGIN", lambda: noise.bernoulli(chances))
+    same_with_exact_decisions(monkeypatch, coins, "_MARGIN", lambda: noise.bernoulli_exp(exponents))
+    same_with_exact_decisions(
+        monkeypatch, coins, "_MARGIN", lambda: noise.discrete_gaussian([0.1, 3, 1e6] * 300)
+    )
+    same_with_exact_decisions(
+        monkeypatch,
+        coins,
+        "_MARGIN",
+        lambda: [noise.discrete_gaussian(s) for s in (Fraction(1, 3), 5, 10**9) * 200],
+    )

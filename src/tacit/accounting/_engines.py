@@ -14,7 +14,16 @@ from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, larger
 from tacit.accounting._curve import Curve, Dots, closed_curve, dots, sampled_curve
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon, gaussian_tail
 from tacit.accounting._lattice import LatticeCost, discrete_gaussian, lattice_cost, on_lattice, two_point_cost
-from tacit.accounting._line import Atoms, DiscreteLaplaceLine, Factor, GaussianLine, LaplaceLine, RangeLine, Reals, ResponseLine
+from tacit.accounting._line import (
+    Atoms,
+    DiscreteLaplaceLine,
+    Factor,
+    GaussianLine,
+    LaplaceLine,
+    RangeLine,
+    Reals,
+    ResponseLine,
+)
 from tacit.accounting._renyi import CurveLine, renyi_delta, renyi_epsilon
 from tacit.accounting._sampled import SampledGaussian
 from tacit.accounting._spectral import Mix, log_moment, peak, spectral_delta, spectral_epsilon, spread, steer
@@ -129,7 +138,9 @@ class _Dithered(NamedTuple):
         upper = spectral_delta(self._with(), e).upper
         small = 1e-3 * upper
         try:
-            lower = spectral_delta(self._with(), e + self._aside(small)).lower - small if small > 1e-290 else 0.0
+            lower = (
+                spectral_delta(self._with(), e + self._aside(small)).lower - small if small > 1e-290 else 0.0
+            )
         except NotConverged:
             lower = 0.0
         return Bracket(max(0.0, lower), upper, "dithered")
@@ -217,7 +228,9 @@ class _Content(NamedTuple):
 
 def _directions(parts: Parts) -> tuple[bool, ...]:
     """Return the directions to take (add: True); only a sample tells them apart."""
-    return (False, True) if any(isinstance(law, Sampled) and law.q < 1 for law, _ in _plain(parts)) else (False,)
+    return (
+        (False, True) if any(isinstance(law, Sampled) and law.q < 1 for law, _ in _plain(parts)) else (False,)
+    )
 
 
 def _plain(parts: Parts) -> Parts:
@@ -276,7 +289,9 @@ def _content(parts: Parts, *, add: bool) -> _Content:
 
 def _infinite(parts: Parts) -> tuple[float, float]:
     """Return bounds on the mass of infinite loss, 1 - prod (1 - delta_i)."""
-    stays = math.fsum(k * math.log1p(-as_float(law.delta)) for law, k in parts if isinstance(law, Approximate))
+    stays = math.fsum(
+        k * math.log1p(-as_float(law.delta)) for law, k in parts if isinstance(law, Approximate)
+    )
     return max(0.0, -math.expm1(stays) * (1 - 64 * U)), -math.expm1(stays) * (1 + 64 * U)
 
 
@@ -385,7 +400,9 @@ def _both(parts: Parts, e: float, *, add: bool) -> Bracket:
     other = _delta(parts, -e, add=not add)
     whole, ratio = -math.expm1(e), math.exp(e)
     return Bracket(
-        (whole + ratio * other.lower) * (1 - 8 * U), min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)), other.method
+        (whole + ratio * other.lower) * (1 - 8 * U),
+        min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)),
+        other.method,
     )
 
 
@@ -463,7 +480,9 @@ def _answer(parts: Parts, ask: Callable[[Engine], Bracket], *, add: bool) -> Bra
     """Return the best bounds on what is asked; families of mechanisms get their lower value from a member."""
     found = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRange) for law, _ in parts):
-        known = canonical((ZCDP(law.epsilon**2 / 8) if isinstance(law, BoundedRange) else law, k) for law, k in parts)
+        known = canonical(
+            (ZCDP(law.epsilon**2 / 8) if isinstance(law, BoundedRange) else law, k) for law, k in parts
+        )
         other = _first(known, ask, add=add)
         found = found if found.upper <= other.upper else other
     if any(isinstance(law, BoundedRange | ZCDP | Renyi) for law, _ in parts):
@@ -499,7 +518,9 @@ def _delta(parts: Parts, e: float, *, add: bool) -> Bracket:
     if e < 0:
         return _both(parts, e, add=add)
     rest, (least, most) = _finite(parts), _infinite(parts)
-    found = _answer(rest, lambda engine: engine.delta(e), add=add) if rest else Bracket(0.0, 0.0, "closed form")
+    found = (
+        _answer(rest, lambda engine: engine.delta(e), add=add) if rest else Bracket(0.0, 0.0, "closed form")
+    )
     upper = min(1.0, (most + (1 - most) * found.upper) * (1 + 8 * U)) if most else found.upper
     return Bracket(max(0.0, (least + (1 - least) * found.lower) * (1 - 8 * U)), upper, found.method)
 

@@ -17,7 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
-from tacit.accounting._line import Atoms, DiscreteGaussianLine, DiscreteLaplaceLine, Factor, LatticeAtoms, Reals
+from tacit.accounting._line import (
+    Atoms,
+    DiscreteGaussianLine,
+    DiscreteLaplaceLine,
+    Factor,
+    LatticeAtoms,
+    Reals,
+)
 from tacit.accounting._spectral import Lattice, Mix, spectral_delta, spectral_epsilon
 from tacit.accounting.laws import (
     BoundedRange,
@@ -58,7 +65,12 @@ class _Total(NamedTuple):
         losses, masses = self.losses[above], self.masses[above]
         gains = -np.expm1(e - losses)
         value = float(masses @ gains)
-        loose = 8 * U * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0]))) * float(masses.sum())
+        loose = (
+            8
+            * U
+            * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0])))
+            * float(masses.sum())
+        )
         error = value * (self.slack + (len(losses) + 8) * U) + loose
         return Bracket(max(0.0, value - error), min(1.0, value + error + 1e-300), "lattice")
 
@@ -67,7 +79,9 @@ class _Total(NamedTuple):
         p = np.cumsum(self.masses[::-1])[::-1]
         q = np.cumsum((self.masses * np.exp(-(self.losses - self.losses[-1])))[::-1])[::-1]
         deltas = np.append(p[1:] - q[1:] * np.exp(self.losses[:-1] - self.losses[-1]), 0.0)
-        at = int(np.argmax(deltas <= delta))  # the first loss where delta is low enough; the root is at or left of it
+        at = int(
+            np.argmax(deltas <= delta)
+        )  # the first loss where delta is low enough; the root is at or left of it
         if p[at] <= delta:
             return float(self.losses[0])
         return float(self.losses[-1] + math.log((p[at] - delta) / q[at]))
@@ -87,7 +101,11 @@ class LatticeCost(NamedTuple):
 
     def delta(self, e: float) -> Bracket:
         upper = _delta(self.upper, e)
-        return upper if self.lower is self.upper else Bracket(_delta(self.lower, e).lower, upper.upper, "lattice")
+        return (
+            upper
+            if self.lower is self.upper
+            else Bracket(_delta(self.lower, e).lower, upper.upper, "lattice")
+        )
 
     def losses(self) -> Reals | None:
         """Return the losses where they are listed exactly."""
@@ -99,7 +117,11 @@ class LatticeCost(NamedTuple):
 
     def epsilon(self, delta: float) -> Bracket:
         upper = _epsilon(self.upper, delta)
-        return upper if self.lower is self.upper else Bracket(_epsilon(self.lower, delta).lower, upper.upper, "lattice")
+        return (
+            upper
+            if self.lower is self.upper
+            else Bracket(_epsilon(self.lower, delta).lower, upper.upper, "lattice")
+        )
 
 
 def _delta(total: _Total | Mix, e: float) -> Bracket:
@@ -114,7 +136,9 @@ def _epsilon(total: _Total | Mix, delta: float) -> Bracket:
 
 def on_lattice(law: Law) -> bool:
     """Say whether this engine takes the law."""
-    return isinstance(law, RandomizedResponse | Pure | DiscreteLaplace | Laplace | BoundedRange | DiscreteGaussian)
+    return isinstance(
+        law, RandomizedResponse | Pure | DiscreteLaplace | Laplace | BoundedRange | DiscreteGaussian
+    )
 
 
 def lattice_cost(parts: Parts) -> LatticeCost:
@@ -149,7 +173,9 @@ def lattice_cost(parts: Parts) -> LatticeCost:
 def two_point_cost(law: Atoms, times: int) -> LatticeCost:
     """Compose one law of two losses with itself: it spans a lattice of its own."""
     low, high = (Fraction(float(loss)) for loss in law.losses)
-    total = _compose([(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low))
+    total = _compose(
+        [(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low)
+    )
     return LatticeCost(total, total)
 
 

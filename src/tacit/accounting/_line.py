@@ -103,7 +103,9 @@ class Atoms:
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         weights /= total
-        slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses)))
+        slip = self.slack + 4 * U * (
+            4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses))
+        )
         phase = 6 * U * h * np.arange(nodes + 1) * float(weights @ np.abs(self.losses))
         error = (len(self.losses) + 16) * U + 2 * slip + phase
         norm_error = slip + len(self.losses) * U + 4 * U * (abs(top) + 1)
@@ -146,7 +148,9 @@ class LatticeAtoms:
         phi = np.fft.rfft(folded)[: nodes + 1].conj() * np.exp(1j * t * self.offset)
         size = float(weights @ rises)
         slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * size)
-        error = 2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
+        error = (
+            2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
+        )
         norm_error = slip + len(kept) * U + 4 * U * (abs(top) + c * abs(self.offset) + 1)
         return Line(top + math.log(total) + c * self.offset, norm_error, phi, error)
 

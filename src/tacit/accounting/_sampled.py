@@ -85,7 +85,9 @@ class SampledGaussian:
         slip = 8 * U * (2 + float(weights @ x[kept] ** 2) + abs(power) * (size + moved))
         missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - len(losses))
         phi = transform(-losses if self.add else losses, weights, h, nodes)
-        error = 2 * (slip + missed) + (len(losses) + 16) * U + 8 * U * (size + moved) * h * np.arange(nodes + 1)
+        error = (
+            2 * (slip + missed) + (len(losses) + 16) * U + 8 * U * (size + moved) * h * np.arange(nodes + 1)
+        )
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return Line(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error)
 

@@ -115,7 +115,9 @@ class _Spectrum:
         scale = math.exp(log)
         upper = scale * (value + error) * (1 + 2 * slip) + 1e-300
         lower = scale * (value - error) * (1 - 2 * slip) - self.aliases(e)
-        return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), "spectral" if self.lattice is None else "lattice")
+        return Bracket(
+            max(0.0, lower), min(1.0, max(0.0, upper)), "spectral" if self.lattice is None else "lattice"
+        )
 
     def root(self, e: float, log_delta: float) -> tuple[float, float]:
         """Return about where delta(e) = delta and -d log delta / d e there."""

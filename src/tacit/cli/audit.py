@@ -59,9 +59,8 @@ def audit(
 
     known = _mechanisms()
     if mechanism not in known:
-        raise bad_parameter(
-            "mechanism", f"one of {', '.join(known)}", mechanism, fix="tacit audit laplace --epsilon 1"
-        )
+        names = ", ".join(known)
+        raise bad_parameter("mechanism", f"one of {names}", mechanism, fix="tacit audit laplace --epsilon 1")
     target = known[mechanism](epsilon, delta)
     at = delta if "gaussian" in mechanism else 0.0
     found = attack(target, samples=samples, delta=at, confidence=confidence)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._grid import Numbers, Steps, add, from_steps, read_numbers, to_steps
+from tacit.mechanisms._grid import Array, add, from_steps, read_numbers, to_steps
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
@@ -51,18 +51,19 @@ class Additive(Mechanism):
         infinities are refused: give them a meaning with `clip` before.
         """
         numbers = read_numbers(value)
-        shape = numbers.shape if isinstance(numbers, np.ndarray) else None
-        grid, law = self.lattice(1 if shape is None else math.prod(shape))
-        return from_steps(add(self._steps_of(numbers, grid), law.draw(shape)), grid)
+        if not isinstance(numbers, np.ndarray):
+            grid, law = self.lattice()
+            return from_steps(to_steps(numbers, grid) + law.draw(), grid)
+        grid, law = self.lattice(numbers.size)
+        return from_steps(add(self._steps_of(numbers, grid), law.draws(numbers.shape)), grid)
 
-    def _steps_of(self, numbers: Numbers, grid: Fraction) -> Steps:
+    def _steps_of(self, numbers: NDArray[Any], grid: Fraction) -> Array:
         """Round to the grid; on a grid of the user's own, undeclared arrays must lie on it already."""
         steps = to_steps(numbers, grid)
-        if not self._own_grid or not isinstance(numbers, np.ndarray) or numbers.size <= (self._size or 1):
+        if not self._own_grid or numbers.size <= (self._size or 1):
             return steps
-        if self._size == 1 or any(
-            Fraction(x) != int(k) * grid for x, k in zip(numbers.flat, steps.flat, strict=True)
-        ):  # type: ignore[union-attr]
+        pairs = zip(numbers.ravel().tolist(), steps.ravel().tolist(), strict=True)
+        if self._size == 1 or any(Fraction(x) != k * grid for x, k in pairs):
             raise bad_parameter(
                 "value",
                 f"at most {self._size or 1} numbers, or numbers on the grid",
@@ -75,10 +76,14 @@ class Additive(Mechanism):
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         numbers = read_numbers(value)
-        shape = numbers.shape if isinstance(numbers, np.ndarray) else ()
-        grid, law = self.lattice(max(1, math.prod(shape)))
-        steps = np.broadcast_to(np.asarray(self._steps_of(numbers, grid)), (count, *shape))
-        return cast("NDArray[np.float64]", from_steps(add(steps, law.draw((count, *shape))), grid))
+        if isinstance(numbers, np.ndarray):
+            grid, law = self.lattice(numbers.size)
+            steps = np.asarray(self._steps_of(numbers, grid))
+        else:
+            grid, law = self.lattice()
+            steps = np.asarray(to_steps(numbers, grid))
+        shape = (count, *steps.shape)
+        return np.asarray(from_steps(add(np.broadcast_to(steps, shape), law.draws(shape)), grid))
 
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.

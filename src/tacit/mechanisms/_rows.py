@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._grid import fine_grid, to_steps
 from tacit.mechanisms._mechanism import Mechanism
-from tacit.mechanisms.clipping import clip, read_bounds
+from tacit.mechanisms.clipping import clip, read_bounds, rows_of
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 
@@ -31,7 +32,10 @@ class Rows(Mechanism):
 
     __slots__ = ()
 
-    adjacency: Adjacency
+    @property
+    @abstractmethod
+    def adjacency(self) -> Adjacency:
+        """What makes two collections of rows neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,10 @@ class IntegerRange:
 
     def above_bottom(self, values: object) -> NDArray[np.int64]:
         """Return each value's steps above the bottom, from 0 to `width`."""
-        numbers = clip(values, self.low, self.high, missing=self.missing)
-        steps = np.asarray(to_steps(numbers.ravel(), self.grid)) - self.bottom
-        return np.clip(steps, 0, self.width).astype(np.int64)
+        numbers = clip(rows_of(values), self.low, self.high, missing=self.missing)
+        steps = np.asarray(to_steps(numbers, self.grid)) - self.bottom
+        inside: NDArray[np.int64] = np.clip(steps, 0, self.width).astype(np.int64)
+        return inside
 
 
 def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjacency]:
@@ -92,9 +97,9 @@ def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjac
     return count("n", n, zero=False), "replace"
 
 
-def check_size(values: object, n: int | None) -> None:
+def check_size(values: Any, n: int | None) -> None:
     """Refuse a collection whose size is not the declared one: both are public."""
-    if n is not None and np.size(np.asarray(values, dtype=object)) != n:
+    if n is not None and len(values) != n:
         raise bad_parameter(
             "values", f"the declared number of rows, n={n}", "another number", fix="n=len(values)"
         )

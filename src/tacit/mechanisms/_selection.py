@@ -43,7 +43,7 @@ class Selection(Mechanism):
     sensitivity: Fraction
     monotone: bool
     adjacency: Adjacency
-    scale: Scale
+    lattice: Scale
 
     def __init__(
         self,
@@ -77,9 +77,14 @@ class Selection(Mechanism):
             ("sensitivity", moved),
             ("monotone", monotone),
             ("adjacency", near),
-            ("scale", Scale(step, steps, factor * steps / spent)),
+            ("lattice", Scale(step, steps, factor * steps / spent)),
         ):
             object.__setattr__(self, name, value)
+
+    @property
+    def scale(self) -> Fraction:
+        """What scores are divided by: 2 sensitivity / epsilon, without the 2 for monotone scores."""
+        return self.lattice.scale * self.lattice.grid
 
     @abstractmethod
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
@@ -138,7 +143,7 @@ class Selection(Mechanism):
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._worse_than(middle, number) <= allowed else (middle, high)
-        return float((high + 1) * self.scale.grid)  # one step for the rounding of two scores
+        return float((high + 1) * self.lattice.grid)  # one step for the rounding of two scores
 
     @abstractmethod
     def _worse_than(self, steps: int, candidates: int) -> float:
@@ -157,7 +162,7 @@ class Selection(Mechanism):
                 why="a choice needs at least one candidate, each with a score",
                 fix="release([3, 1, 2])",
             )
-        return names, np.asarray(to_steps(numbers, self.scale.grid))
+        return names, np.asarray(to_steps(numbers, self.lattice.grid))
 
     def _factor(self) -> str:
         return ", monotone" if self.monotone else ""

@@ -11,7 +11,7 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._rows import Rows
-from tacit.mechanisms.clipping import as_floats
+from tacit.mechanisms.clipping import rows_of
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 from tacit.mechanisms.quantile import read_candidates, read_share
 
@@ -96,7 +96,7 @@ class Bounds(Rows):
 
     def exact(self, value: Any) -> NDArray[np.int64]:
         """Return the exact counts of the cells between candidates, outer ones included: private."""
-        rows = as_floats(value).ravel()
+        rows = rows_of(value)
         cell = np.searchsorted(self.candidates, rows[~np.isnan(rows)], side="left")
         return np.bincount(cell, minlength=len(self.candidates) + 1).astype(np.int64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["as_floats", "clip", "fold", "read_bounds", "truncate"]
+__all__ = ["as_floats", "clip", "fold", "read_bounds", "rows_of", "truncate"]
 
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
@@ -27,7 +27,7 @@ def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fractio
             why="sensitivity is infinite, and no finite noise hides an infinite change",
             fix="bounds=(0, 200_000), a range known without looking at the data",
         )
-    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+    if len(bounds) != 2:
         raise bad_parameter("bounds", "a pair (low, high)", bounds, fix="bounds=(0, 100)")
     low = rational("bounds[0]", bounds[0], zero=True, negative=True)
     high = rational("bounds[1]", bounds[1], zero=True, negative=True)
@@ -65,14 +65,41 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
     return np.clip(np.where(np.isnan(numbers), float(stand_in), numbers), float(bottom), float(top))
 
 
-def as_floats(values: object) -> NDArray[np.float64]:
-    """Return floats, NaN for whatever is not a number; total, since a refusal would tell of the data."""
-    array = np.atleast_1d(np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object))
-    if array.dtype.kind in "fiub":
+def as_floats(values: Any) -> NDArray[np.float64]:
+    """Return floats, NaN for whatever is not a number; total, since a refusal would tell of the data.
+
+    One entry of a sequence is one entry of the result, whatever it holds: a nested list is not a number.
+    """
+    if not isinstance(values, np.ndarray):
+        values = _array(values)
+    if values.dtype.kind in "fiub":
         with np.errstate(over="ignore"):
-            return array.astype(np.float64)
-    flat = np.array([_as_float(one) for one in array.ravel().tolist()], dtype=np.float64)
-    return flat.reshape(array.shape)
+            return np.asarray(values, dtype=np.float64)
+    flat = np.array([_as_float(one) for one in values.ravel().tolist()], dtype=np.float64)
+    return flat.reshape(values.shape)
+
+
+def rows_of(values: Any) -> NDArray[np.float64]:
+    """Return one float per row; a table of several columns is refused (its shape is public)."""
+    numbers = as_floats(values)
+    if numbers.ndim != 1:
+        raise bad_parameter("values", "one value per row", f"the shape {numbers.shape}", fix="values[:, 0]")
+    return numbers
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Lay a sequence out as one array entry per item."""
+    items = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
+    try:
+        quick = np.asarray(items)
+    except (ValueError, TypeError, OverflowError):
+        quick = np.empty((), dtype=object)
+    if quick.ndim == 1 and quick.dtype.kind in "fiub":
+        return quick
+    array = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        array[place] = item
+    return array
 
 
 def _as_float(one: Any) -> float:
@@ -111,4 +138,4 @@ def fold(released: object, low: Number, high: Number) -> Any:
     width = top - bottom
     within = np.mod(np.asarray(released, dtype=np.float64) - bottom, 2 * width)
     folded = bottom + np.where(within > width, 2 * width - within, within)
-    return float(folded) if folded.ndim == 0 else cast("NDArray[np.float64]", folded)
+    return float(folded) if folded.ndim == 0 else folded

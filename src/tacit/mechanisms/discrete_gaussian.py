@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
@@ -12,7 +12,7 @@ from tacit.mechanisms._additive import smallest_epsilon
 from tacit.mechanisms._lattice import GaussianLaw
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._roots import square_root_up
-from tacit.mechanisms._whole import Whole, read_whole
+from tacit.mechanisms._whole import Whole
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -114,12 +114,6 @@ class DiscreteGaussian(Whole):
                 fix="DiscreteGaussian(..., size=None)",
             )
         return Fraction(1), GaussianLaw(self.sigma)
-
-    def release(self, value: object) -> Any:
-        """Return the value plus noise: an int for a number, an array of 64-bit integers for an array."""
-        counts = read_whole(value)
-        self.lattice(1 if isinstance(counts, int) else counts.size)
-        return super(DiscreteGaussian, self).release(counts)
 
     @property
     def worst_pair(self) -> tuple[int, int]:

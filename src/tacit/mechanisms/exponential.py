@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,22 +65,22 @@ class Exponential(Selection):
         return Cost.exponential(self.epsilon, adjacency=self.adjacency)
 
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
-        return noise.select(steps, self.scale.scale, size)
+        return noise.select(steps, self.lattice.scale, size)
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
-        weights = np.exp(-gaps(steps, self.scale.scale))
+        weights = np.exp(-gaps(steps, self.lattice.scale))
         return np.asarray(weights / weights.sum())
 
     def _worse_than(self, steps: int, candidates: int) -> float:
         # one best, all others just too far: more of the best, or others further away, only help
-        others = (candidates - 1) * math.exp(-float((steps + 1) / self.scale.scale))
+        others = (candidates - 1) * math.exp(-float((steps + 1) / self.lattice.scale))
         return others / (1 + others)
 
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """Two candidates, the first rare: its odds move by nearly exp(epsilon)."""
         moved = self.sensitivity
-        rare = max(1, 4 - self.epsilon)
+        rare = max(Fraction(1), 4 - self.epsilon)
         behind = rare * (1 if self.monotone else 2) * moved / self.epsilon
         if self.monotone:
             return [0.0, float(behind)], [0.0, float(behind + moved)]

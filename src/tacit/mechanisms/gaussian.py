@@ -107,7 +107,7 @@ class Gaussian(Additive):
         step, steps = None, 0
         if grid is not None:
             step = rational("grid", grid)
-            slack = 0 if together in {None, 1} else math.isqrt(together - 1) + 1  # type: ignore[operator]
+            slack = 0 if together in {None, 1} else math.isqrt(together - 1) + 1
             steps = math.ceil(moved / step) + slack
 
         def charge(spread: Fraction) -> Cost:

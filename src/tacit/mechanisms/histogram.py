@@ -15,7 +15,7 @@ from tacit.mechanisms._mechanism import Interval, exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._rows import Rows
 from tacit.mechanisms.aggregates import counting_noise
-from tacit.mechanisms.clipping import as_floats
+from tacit.mechanisms.clipping import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ class Histogram(Rows):
             rows = value.tolist() if isinstance(value, np.ndarray) else value
             found = np.array([place.get(_hashable(one), -1) for one in rows], dtype=np.int64)
         else:
-            numbers = as_floats(value).ravel()
+            numbers = rows_of(value)
             cuts = np.array([float(edge) for edge in self.edges or ()])
             found = np.searchsorted(cuts, numbers, side="right") - 1
             found = np.where(numbers == cuts[-1], len(cuts) - 2, found)

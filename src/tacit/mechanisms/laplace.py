@@ -113,7 +113,7 @@ class Laplace(Additive):
             step, steps = default_grid(moved, moved / spent)
         else:
             step = rational("grid", grid)
-            steps = math.ceil(moved / step + (0 if together in {None, 1} else together))  # type: ignore[operator]
+            steps = math.ceil(moved / step + (0 if together in {None, 1} else together))
         for name, value in (
             ("sensitivity", moved),
             ("epsilon", spent),

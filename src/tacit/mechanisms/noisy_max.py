@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class NoisyMax(Selection):
 
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
         shape = (1 if size is None else size, len(steps))
-        drawn = np.asarray(LaplaceLaw(self.scale.scale).draw(shape))
+        drawn = np.asarray(LaplaceLaw(self.lattice.scale).draws(shape))
         noisy = np.asarray(add(np.broadcast_to(steps, shape), drawn))
         best = noisy == noisy.max(axis=1)[:, None]
         place = np.asarray(noise.uniform_below(best.sum(axis=1)))  # ties: the first in a random order
@@ -67,9 +68,9 @@ class NoisyMax(Selection):
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
         """Sum over the winning value; exact on coarse lattices, to about 10^-6 on fine ones."""
-        scale = float(self.scale.scale)
+        scale = float(self.lattice.scale)
         unit = max(1.0, scale / _EXACT_UP_TO)
-        below = np.minimum(gaps(steps, self.scale.scale) * scale / unit, 40 * scale / unit)
+        below = np.minimum(gaps(steps, self.lattice.scale) * scale / unit, 40 * scale / unit)
         a = np.exp(-unit / scale)
         reach = int(40 * scale / unit) + 2
         value = np.arange(-reach, reach + 1, dtype=np.float64)  # of the winner, from the best score
@@ -87,8 +88,8 @@ class NoisyMax(Selection):
 
     def _worse_than(self, steps: int, candidates: int) -> float:
         # to win from so far behind takes two noises that differ by as much; union over the others
-        a = math.exp(-1 / float(self.scale.scale))
-        rest = -math.expm1(-1 / float(self.scale.scale))
+        a = math.exp(-1 / float(self.lattice.scale))
+        rest = -math.expm1(-1 / float(self.lattice.scale))
         gap = steps + 1
         per_pair = a**gap * rest / (1 + a) ** 2 * (gap + a / rest + (1 + a * a) / (rest * (1 + a)))
         return min(1.0, (candidates - 1) * per_pair)
@@ -97,7 +98,7 @@ class NoisyMax(Selection):
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """Two candidates, the first behind: the farther, the closer to epsilon (and the rarer)."""
         moved = self.sensitivity
-        rare = max(1, 4 - self.epsilon)
+        rare = max(Fraction(1), 4 - self.epsilon)
         behind = rare * (1 if self.monotone else 2) * moved / self.epsilon
         if self.monotone:
             return [0.0, float(behind)], [0.0, float(behind + moved)]

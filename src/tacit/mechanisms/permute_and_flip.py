@@ -56,15 +56,15 @@ class PermuteAndFlip(Selection):
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
         gap = steps.max() - steps
         if size is None:
-            taken = np.flatnonzero(np.asarray(noise.geometric(self.scale.scale, len(gap))) >= gap)
+            taken = np.flatnonzero(np.asarray(noise.geometric(self.lattice.scale, len(gap))) >= gap)
             return int(taken[int(noise.uniform_below(len(taken)))])
-        coins = np.asarray(noise.geometric(self.scale.scale, (size, len(gap)))) >= gap
+        coins = np.asarray(noise.geometric(self.lattice.scale, (size, len(gap)))) >= gap
         place = np.asarray(noise.uniform_below(coins.sum(axis=1)))
         return np.asarray(np.argmax(np.cumsum(coins, axis=1) > place[:, None], axis=1), dtype=np.int64)
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
         """P(r) = p_r times the integral of prod_{j != r} (1 - p_j x) over [0, 1], by exact quadrature."""
-        taken = np.exp(-gaps(steps, self.scale.scale))
+        taken = np.exp(-gaps(steps, self.lattice.scale))
         nodes, weights = np.polynomial.legendre.leggauss(min(len(taken) // 2 + 1, 400))
         x, w = (nodes + 1) / 2, weights / 2
         missed = 1 - np.outer(taken, x)  # every entry is positive, since x < 1
@@ -73,7 +73,7 @@ class PermuteAndFlip(Selection):
 
     def _worse_than(self, steps: int, candidates: int) -> float:
         # one best and the others just too far: the best wins if it comes before all others that are taken
-        p = math.exp(-float((steps + 1) / self.scale.scale))
+        p = math.exp(-float((steps + 1) / self.lattice.scale))
         wins = -math.expm1(candidates * math.log1p(-p)) / (candidates * p) if p < 1 else 1 / candidates
         return 1 - wins
 

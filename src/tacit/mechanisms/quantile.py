@@ -12,7 +12,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._rows import Rows
-from tacit.mechanisms.clipping import as_floats
+from tacit.mechanisms.clipping import rows_of
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 from tacit.mechanisms.exponential import Exponential
 
@@ -108,7 +108,7 @@ class Quantile(Rows):
 
     def exact(self, value: Any) -> NDArray[Any]:
         """Return the whole scores, in units of 1/m for q = a/m: private."""
-        rows = as_floats(value).ravel()
+        rows = rows_of(value)
         rows = np.sort(rows[~np.isnan(rows)])
         below = np.searchsorted(rows, self.candidates, side="left")
         above = len(rows) - np.searchsorted(rows, self.candidates, side="right")
@@ -208,7 +208,7 @@ class Quantiles(Rows):
 
     def exact(self, value: Any) -> NDArray[np.int64]:
         """Return the exact counts of cells, then of blocks: private."""
-        rows = as_floats(value).ravel()
+        rows = rows_of(value)
         cell = np.searchsorted(self.candidates, rows[~np.isnan(rows)], side="left")
         cells = np.bincount(cell, minlength=len(self.candidates) + 1).astype(np.int64)
         if not self._block:

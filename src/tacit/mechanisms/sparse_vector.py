@@ -16,8 +16,6 @@ from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, 
 from tacit.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
@@ -140,7 +138,7 @@ class SparseVector(Mechanism):
         """Begin one run, for questions that depend on earlier answers; the whole run costs `cost` once."""
         return SparseVectorRun(self)
 
-    def release(self, value: Iterable[object]) -> list[Any]:
+    def release(self, value: Any) -> list[Any]:
         """Answer a sequence of true values until `c` of them are above; later ones get no answer.
 
         Returns True and False, or where values are released, the noisy value instead of True.
@@ -161,12 +159,12 @@ class SparseVector(Mechanism):
             raise bad_parameter("value", "a sequence of numbers", "one number", fix="[0, 1, 2]")
         steps = np.asarray(to_steps(numbers, self.grid))
         bar = np.asarray(
-            add(np.full(count, self.steps(self.threshold), dtype=np.int64), self._laws[0].draw(count))
+            add(np.full(count, self.steps(self.threshold), dtype=np.int64), self._laws[0].draws(count))
         )
         shape = (count, len(steps))
-        noisy = np.asarray(add(np.broadcast_to(steps, shape), self._laws[1].draw(shape)))
-        above = noisy >= bar[:, None]
-        before = np.cumsum(above, axis=1) - above
+        noisy = np.asarray(add(np.broadcast_to(steps, shape), self._laws[1].draws(shape)))
+        above = np.greater_equal(noisy, bar[:, None]).astype(bool)
+        before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
         rows = np.where(before < self.c, above.astype(np.float64), -1.0)
         if self.values is not None:
             shown = np.stack([self.values.release_many(one, count) for one in numbers.tolist()], axis=1)
@@ -175,7 +173,7 @@ class SparseVector(Mechanism):
 
     def steps(self, number: int | Fraction) -> int:
         """Return a number on the grid."""
-        return int(to_steps(number, self.grid))  # type: ignore[arg-type]
+        return to_steps(number, self.grid)
 
     def error(self, confidence: Number, *, queries: int) -> float:
         """Return a margin: every yes is truly above threshold - margin, every no below threshold + margin.
@@ -229,7 +227,7 @@ class SparseVectorRun:
         number = read_numbers(value)
         if isinstance(number, np.ndarray):
             raise bad_parameter("value", "one number", "an array", fix="ask(12)")
-        noisy = m.steps(number) + int(m._laws[1].draw())  # noqa: SLF001
+        noisy = m.steps(number) + m._laws[1].draw()  # noqa: SLF001
         if noisy < self._bar:
             return False
         self._left -= 1

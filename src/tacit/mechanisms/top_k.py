@@ -93,7 +93,7 @@ class TopK(Mechanism):
     def _pick(self, steps: NDArray[Any]) -> list[int]:
         if self.k > len(steps):
             raise bad_parameter("k", "at most the number of candidates", self.k, fix=f"k={len(steps)}")
-        scale = self.each.scale.scale
+        scale = self.each.lattice.scale
         if self.method == "one-shot":
             return [int(place) for place in noise.select_top(steps, self.k, scale)]
         left = list(range(len(steps)))

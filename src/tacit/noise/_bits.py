@@ -93,7 +93,8 @@ def _forget() -> None:
     _stream = _Stream()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):  # where there is fork
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _own() -> _Stream:

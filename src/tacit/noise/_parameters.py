@@ -103,7 +103,7 @@ def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | 
     if wrong.any():
         _one(name, value[wrong][0].item(), zero=zero, most=most)  # raises the sentence for this value
     if most is not None and near.size and near.max() >= float(most):
-        for item in value[near >= float(most)].flat:
+        for item in np.unique(value[near >= float(most)]):
             _one(name, item.item(), zero=zero, most=most)
     flat = value.ravel()
     return Values(near, lambda i: rational(name, flat[i].item(), zero=True), flat)

@@ -58,7 +58,7 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
         return _floor(Fraction(int(x)), step)
     values = _array("x", x)
     if values.dtype.kind in "iu":
-        return _quantise_whole(values, step)
+        return _quantise_whole(values, step) if values.ndim else _floor(Fraction(int(values)), step)
     if values.dtype.kind != "f" or values.dtype.itemsize > 8:
         raise bad_parameter("x", _MUST_BE, values.dtype.name)
     if not np.isfinite(values).all():

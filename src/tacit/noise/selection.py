@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
+from tacit.exact import count as read_count
 from tacit.noise import _bits, _floats
 from tacit.noise._intervals import Interval, below, exp_minus, minus_log
-from tacit.noise._parameters import read, read_size
+from tacit.noise._parameters import read, read_size, spread
 from tacit.noise.uniform import uniform_below
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
-    from tacit.noise._parameters import Size
+    from tacit.noise._parameters import Numbers, Size
 
 __all__ = ["select", "select_top"]
 
@@ -39,31 +39,30 @@ class _Gaps:
     scale: Fraction
 
     def near(self, start: int, end: int) -> NDArray[np.float64]:
-        """Return gap / scale in doubles, within a relative 2^-51; beyond 2^500 as 2^500."""
+        """Return gap / scale in doubles, within a relative 2^-51; from 2^500 on as 2^500."""
         part = self.gap[start:end]
         if part.dtype == object:
-            part = np.array([float(min(gap, 2**600)) for gap in part])
-        return np.minimum(part / float(max(self.scale, Fraction(1, 2**200))), 2.0**500)
+            part = np.array([float(min(gap, 2**1000)) for gap in part])
+        with np.errstate(over="ignore"):
+            return np.minimum(part / float(self.scale), 2.0**500)
 
     def exact(self, i: int) -> Fraction:
         return int(self.gap[i]) / self.scale
 
 
-def _read(scores: Sequence[int] | NDArray[Any], scale: Number) -> _Gaps:
-    exact = read("scale", scale)
-    if not isinstance(exact, Fraction):
-        raise bad_parameter("scale", "one number", scale, fix="scale=1")
+def _gaps(scores: Sequence[int] | NDArray[Any], scale: Fraction) -> _Gaps:
+    """Read the scores."""
     items = scores if isinstance(scores, np.ndarray) and scores.dtype != object else _whole(scores)
     if items.ndim != 1 or items.size == 0:
         raise _bad_scores(f"the shape {items.shape}")
     if items.dtype == object:
         best = max(items)
-        return _Gaps(np.array([best - item for item in items], dtype=object), exact)
+        return _Gaps(np.array([best - item for item in items], dtype=object), scale)
     if items.dtype.kind == "i":
         wide = items.astype(np.int64, copy=False).view(np.uint64)
-        return _Gaps(np.uint64(int(items.max()) % 2**64) - wide, exact)  # exact: below 2^64, and modulo 2^64
+        return _Gaps(np.uint64(int(items.max()) % 2**64) - wide, scale)  # exact: below 2^64, and modulo 2^64
     if items.dtype.kind == "u":
-        return _Gaps(items.max().astype(np.uint64) - items.astype(np.uint64), exact)
+        return _Gaps(items.max().astype(np.uint64) - items.astype(np.uint64), scale)
     raise _bad_scores(f"the type {items.dtype.name}")
 
 
@@ -97,27 +96,31 @@ def _bad_scores(got: str) -> TacitError:
 def select(scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: None = None) -> int: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Number = 1, *, size: int | tuple[int, ...]
+    scores: Sequence[int] | NDArray[Any], scale: Numbers = 1, *, size: int | tuple[int, ...]
 ) -> NDArray[np.int64]: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Number, size: int | tuple[int, ...]
+    scores: Sequence[int] | NDArray[Any], scale: Numbers, size: int | tuple[int, ...]
+) -> NDArray[np.int64]: ...
+@overload
+def select(
+    scores: Sequence[int] | NDArray[Any], scale: Sequence[Any] | np.ndarray[Any, Any], size: Size = None
 ) -> NDArray[np.int64]: ...
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: Size = None
+    scores: Sequence[int] | NDArray[Any], scale: Numbers = 1, size: Size = None
 ) -> int | NDArray[np.int64]:
     """Draw an index i with probability exactly proportional to exp(scores[i] / scale).
 
     Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies
-    under the true weight, which exact arithmetic decides where the last ticket of a candidate was drawn; else
-    another is drawn.
+    under the true weight, which exact arithmetic decides for the last tickets of a candidate; else another
+    is drawn.
 
     Parameters
     ----------
     scores
         Whole numbers, at least one: an integer array or a sequence of Python ints.
     scale
-        A positive number up to 2^60, exact (a float at its decimal reading).
+        A positive number up to 2^60, exact (a float at its decimal reading), or one per draw.
     size
         None for one Python int, or the shape of an array of independent draws.
 
@@ -126,14 +129,28 @@ def select(
     >>> select([0, 10_000, 0])
     1
     """
-    gaps = _read(scores, scale)
+    value = read("scale", scale)
     shape = read_size(size)
+    if isinstance(value, Fraction):
+        drawn = _select(_gaps(scores, value), 1 if shape is None else math.prod(shape))
+        return int(drawn[0]) if shape is None else drawn.reshape(shape)
+    values, shape = spread("scale", value, shape)
+    out = np.empty(values.near.size, np.int64)
+    _, first, label = np.unique(values.labels, return_index=True, return_inverse=True)
+    for group, start in enumerate(first):
+        mine = np.flatnonzero(label == group)
+        out[mine] = _select(_gaps(scores, values.exact(int(start))), mine.size)
+    return out.reshape(shape)
+
+
+def _select(gaps: _Gaps, count: int) -> NDArray[np.int64]:
+    """Draw tickets until each draw has a winner."""
     n = len(gaps.gap)
     bits = min(50, 61 - n.bit_length())  # a weight of 1 has 2^bits tickets
     tickets = _tickets(gaps, bits)
     ends = np.cumsum(tickets)
     total = int(ends[-1])
-    drawn = np.empty(1 if shape is None else math.prod(shape), np.int64)
+    drawn = np.empty(count, np.int64)
     left = np.arange(drawn.size)
     while left.size:
         ticket = uniform_below(total, size=left.size)
@@ -144,7 +161,7 @@ def select(
             won[i] = below(int(above[i]), 0, functools.partial(_weight, gaps.exact(int(chosen[i])), bits))
         drawn[left[won]] = chosen[won]
         left = left[~won]
-    return int(drawn[0]) if shape is None else drawn.reshape(shape)
+    return drawn
 
 
 def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
@@ -184,9 +201,12 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     >>> select_top([0, 20_000, 10_000], 2).tolist()
     [1, 2]
     """
-    gaps = _read(scores, scale)
+    value = read("scale", scale)
+    if not isinstance(value, Fraction):
+        raise bad_parameter("scale", "one number", scale, fix="scale=1")
+    gaps = _gaps(scores, value)
     n = len(gaps.gap)
-    wanted = count("k", k)
+    wanted = read_count("k", k)
     if wanted > n:
         raise bad_parameter("k", f"at most the number of scores ({n})", k, fix=f"k={n}")
     if wanted == 0:

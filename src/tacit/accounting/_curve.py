@@ -109,9 +109,7 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
         low, high = -_mixed(q, -inner.low), -_mixed(q, -inner.high)
     else:
         low, high = _mixed(q, inner.low), _mixed(q, inner.high)
-    return Curve(
-        lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick
-    )
+    return Curve(lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick)
 
 
 def _mixed(q: float, e: float) -> float:
@@ -175,9 +173,7 @@ def _shuffled(n: int, e0: float) -> Curve:
 
     share, p = math.exp(-e0), 1 / (1 + math.exp(-e0))
     mean, spread = (n - 1) * share, math.sqrt((n - 1) * share * (1 - share))
-    c = np.arange(
-        max(0, math.floor(mean - 12 * spread - 30)), min(n - 1, math.ceil(mean + 12 * spread + 60)) + 1
-    )
+    c = np.arange(max(0, math.floor(mean - 12 * spread - 30)), min(n - 1, math.ceil(mean + 12 * spread + 60)) + 1)
     logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * -e0
     logs += (n - 1 - c) * math.log(-math.expm1(-e0)) if n > 1 else 0.0
     chance = np.exp(logs)
@@ -204,12 +200,7 @@ def _shuffled(n: int, e0: float) -> Curve:
                 inside = (j >= 0) & (j <= c)
                 point = np.where(
                     inside,
-                    np.exp(
-                        gammaln(c + 1)
-                        - gammaln(np.maximum(j, 0) + 1)
-                        - gammaln(np.maximum(c - j, 0) + 1)
-                        - c * math.log(2)
-                    ),
+                    np.exp(gammaln(c + 1) - gammaln(np.maximum(j, 0) + 1) - gammaln(np.maximum(c - j, 0) + 1) - c * math.log(2)),
                     0.0,
                 )
                 over = np.where(j < 0, 1.0, np.where(j >= c, 0.0, bdtrc(np.clip(j, 0, c), c, 0.5)))
@@ -219,9 +210,7 @@ def _shuffled(n: int, e0: float) -> Curve:
                 best = np.where(better, value, best)
                 worst = np.where(better, abs(1 - y) * over + abs(p - y * (1 - p)) * point, worst)
             got = best + sign * loose * worst
-            result[i] = (
-                max(0.0, float(chance @ np.maximum(got, 0.0)) * (1 + sign * loose)) + max(0.0, sign) * outside
-            )
+            result[i] = max(0.0, float(chance @ np.maximum(got, 0.0)) * (1 + sign * loose)) + max(0.0, sign) * outside
         return np.minimum(result, 1.0)
 
     return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e0, e0, quick=n <= 1000)
@@ -232,9 +221,7 @@ def _binomial_tail(n: int, p: float, low: int, high: int) -> float:
 
     def bound(k: int) -> float:
         f = k / n
-        divergence = (f * math.log(f / p) if f else 0.0) + (
-            (1 - f) * math.log((1 - f) / (1 - p)) if f < 1 else 0.0
-        )
+        divergence = (f * math.log(f / p) if f else 0.0) + ((1 - f) * math.log((1 - f) / (1 - p)) if f < 1 else 0.0)
         return math.exp(-n * divergence * (1 - 1e-9))
 
     return (bound(low - 1) if low > 0 else 0.0) + (bound(high + 1) if high < n else 0.0)

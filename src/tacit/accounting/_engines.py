@@ -14,19 +14,10 @@ from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, larger
 from tacit.accounting._curve import Curve, Dots, closed_curve, dots, sampled_curve
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon, gaussian_tail
 from tacit.accounting._lattice import LatticeCost, discrete_gaussian, lattice_cost, on_lattice, two_point_cost
-from tacit.accounting._line import (
-    Atoms,
-    DiscreteLaplaceLine,
-    Factor,
-    GaussianLine,
-    LaplaceLine,
-    RangeLine,
-    Reals,
-    ResponseLine,
-)
+from tacit.accounting._line import Atoms, DiscreteLaplaceLine, Factor, GaussianLine, LaplaceLine, RangeLine, Reals, ResponseLine
 from tacit.accounting._renyi import CurveLine, renyi_delta, renyi_epsilon
 from tacit.accounting._sampled import SampledGaussian
-from tacit.accounting._spectral import Mix, log_moment, peak, spectral_delta, spectral_epsilon, spread, steer
+from tacit.accounting._spectral import Inversion, Mix, log_moment, peak, spread, steer, tiny
 from tacit.accounting.laws import (
     GDP,
     ZCDP,
@@ -80,19 +71,27 @@ class _Single(NamedTuple):
         return Bracket(max(0.0, min(lower, upper)), min(1.0, upper), "closed form")
 
     def epsilon(self, delta: float) -> Bracket:
-        """Find the root by cutting the interval 16 ways."""
-        low, high = 0.0, max(0.0, self.curve.high)
-        if self.delta(0.0).upper <= delta:
+        """Find the root of log delta between a low and a high epsilon by false position (Illinois), then certify."""
+        low, high, ends = 0.0, max(0.0, self.curve.high), [0.0, -800.0]
+        there = self.delta(0.0).upper
+        if there <= delta:
             return Bracket(0.0, 0.0, "closed form")
-        if not math.isfinite(high):
+        ends[0] = math.log(there / delta)
+        if not high < 700:
             high = 1.0
-            while self.delta(high).upper > delta and high < 1e6:
-                low, high = high, 2 * high
-        for _ in range(14):
-            cuts = np.linspace(low, high, 17)
-            good = self.curve.upper(cuts) <= delta
-            at = int(np.argmax(good)) if good.any() else 16
-            low, high = float(cuts[max(0, at - 1)]), float(cuts[at])
+            while (there := self.delta(high).upper) > delta and high < 1e9:
+                low, ends[0], high = high, math.log(there / delta), 2 * high
+            ends[1] = math.log(max(there, 1e-300) / delta)
+        ends[1] = max(ends[1], -50.0)
+        for _ in range(100):
+            e = min(max((low * ends[1] - high * ends[0]) / (ends[1] - ends[0]), low), high)
+            log = math.log(max(self.delta(e).upper, 1e-300) / delta)
+            if log > 0:
+                low, ends[0], ends[1] = e, log, ends[1] / 2
+            else:
+                high, ends[1], ends[0] = e, log, ends[0] / 2
+            if high - low <= 1e-13 * high or abs(log) < 1e-13:
+                break
         found = settle(self.delta, high, delta)
         return Bracket(found.lower, min(found.upper, max(0.0, self.curve.high * (1 + 8 * U))), "closed form")
 
@@ -107,48 +106,29 @@ class _Lazy(NamedTuple):
         return self.make().epsilon(delta)
 
 
-class _Spectral(NamedTuple):
-    mix: Mix
+class _Dithered:
+    """The losses with the loss of one more Gaussian, mu: an upper value, since leaving an answer out reveals no more.
 
-    def delta(self, e: float) -> Bracket:
-        return spectral_delta(self.mix, e)
-
-    def epsilon(self, delta: float) -> Bracket:
-        return spectral_epsilon(self.mix, delta)
-
-
-class _Dithered(NamedTuple):
-    """The losses with the loss of one more Gaussian, mu: an upper value, since dropping an answer reveals no more.
-
-    Lower: delta_with(e + x) <= delta(e) + delta_gauss(x).
+    Lower: delta_with(e + x) <= delta(e) + delta_gauss(x), for basic composition of the two.
     """
 
-    mix: Mix
-
-    def _mu(self) -> float:
-        return 1e-3 * spread(self.mix)
-
-    def _with(self) -> Mix:
-        return Mix((*self.mix.factors, (GaussianLine(self._mu() ** 2), 1)))
-
-    def _aside(self, delta: float) -> float:
-        return gaussian_epsilon(self._mu(), delta).upper
+    def __init__(self, mix: Mix) -> None:
+        self._mu = tiny(mix)
+        self._with = Inversion(Mix((*mix.factors, (GaussianLine(self._mu**2), 1))))
 
     def delta(self, e: float) -> Bracket:
-        upper = spectral_delta(self._with(), e).upper
-        small = 1e-3 * upper
+        upper = self._with.delta(e).upper
         try:
-            lower = (
-                spectral_delta(self._with(), e + self._aside(small)).lower - small if small > 1e-290 else 0.0
-            )
+            aside = gaussian_epsilon(self._mu, 1e-3 * upper).upper
+            lower = self._with.delta(e + aside).lower - 1e-3 * upper
         except NotConverged:
             lower = 0.0
         return Bracket(max(0.0, lower), upper, "dithered")
 
     def epsilon(self, delta: float) -> Bracket:
-        upper = spectral_epsilon(self._with(), delta).upper
+        upper = self._with.epsilon(delta).upper
         try:
-            lower = spectral_epsilon(self._with(), delta * 1.001).lower - self._aside(delta * 0.000999)
+            lower = self._with.epsilon(delta * 1.001).lower - gaussian_epsilon(self._mu, delta * 0.000999).upper
         except NotConverged:
             lower = 0.0
         return Bracket(max(0.0, lower), upper, "dithered")
@@ -213,9 +193,23 @@ def renyi_divergence(parts: Parts, order: float) -> float:
         return math.inf
     worst = 0.0
     for add in _directions(parts):
-        mix, leak, _ = _content(_plain(parts), add=add)
+        mix, leak, _ = _content(_bounded(_plain(parts)), add=add)
         worst = max(worst, math.inf if leak else log_moment(mix, order - 1) / (order - 1) * (1 + 8 * U))
     return worst
+
+
+def _bounded(parts: Parts) -> Parts:
+    """Put laws that dominate it, and whose moments are formulae, for shuffled reports; a sample of them is dropped."""
+    laws: list[tuple[Law, int]] = []
+    for law, times in parts:
+        match law:
+            case Shuffled(_, epsilon):
+                laws.append((Pure(epsilon), times))
+            case Sampled(_, inner) if not math.isfinite(_sup(_plain(inner), add=False)) and _gaussian_mu2(inner) is None:
+                laws.extend((one, times * often) for one, often in _bounded(_plain(inner)))
+            case _:
+                laws.append((law, times))
+    return canonical(laws)
 
 
 class _Content(NamedTuple):
@@ -228,9 +222,7 @@ class _Content(NamedTuple):
 
 def _directions(parts: Parts) -> tuple[bool, ...]:
     """Return the directions to take (add: True); only a sample tells them apart."""
-    return (
-        (False, True) if any(isinstance(law, Sampled) and law.q < 1 for law, _ in _plain(parts)) else (False,)
-    )
+    return (False, True) if any(isinstance(law, Sampled) and law.q < 1 for law, _ in _plain(parts)) else (False,)
 
 
 def _plain(parts: Parts) -> Parts:
@@ -270,15 +262,15 @@ def _gaussian_mu2(parts: Parts) -> Fraction | None:
 
 
 @lru_cache(maxsize=256)
-def _content(parts: Parts, *, add: bool) -> _Content:
-    """Turn laws (no `Approximate` among them) into factors of one direction."""
+def _content(parts: Parts, *, add: bool, finite: bool = False) -> _Content:
+    """Turn laws (no `Approximate` among them) into factors of one direction; samples as finite pairs if asked."""
     mu2, factors, stays, exact = Fraction(0), [], 0.0, True
     for law, times in parts:
         part = _mu2(law)
         if part is not None:
             mu2 += times * part
             continue
-        factor, leak, sharp = _factor(law, add=add)
+        factor, leak, sharp = _finite_pair(law, add=add) if finite and isinstance(law, Sampled) else _factor(law, add=add)
         stays += times * math.log1p(-min(leak, 1 - U))
         exact &= sharp
         factors.append((factor, times))
@@ -289,9 +281,7 @@ def _content(parts: Parts, *, add: bool) -> _Content:
 
 def _infinite(parts: Parts) -> tuple[float, float]:
     """Return bounds on the mass of infinite loss, 1 - prod (1 - delta_i)."""
-    stays = math.fsum(
-        k * math.log1p(-as_float(law.delta)) for law, k in parts if isinstance(law, Approximate)
-    )
+    stays = math.fsum(k * math.log1p(-as_float(law.delta)) for law, k in parts if isinstance(law, Approximate))
     return max(0.0, -math.expm1(stays) * (1 - 64 * U)), -math.expm1(stays) * (1 + 64 * U)
 
 
@@ -317,9 +307,13 @@ def _factor(law: Law, *, add: bool) -> tuple[Factor, float, bool]:
         case Sampled(q, parts) if (mu2 := _gaussian_mu2(_plain(parts))) is not None:
             return SampledGaussian(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
         case Sampled() | Shuffled():
-            pair, exact = _dots(law, add=add)
-            return Atoms(pair.losses, pair.masses, 4 * U + pair.slack), pair.infinite, exact
+            return _finite_pair(law, add=add)
     raise TypeError(type(law).__name__)
+
+
+def _finite_pair(law: Law, *, add: bool) -> tuple[Factor, float, bool]:
+    pair, exact = _dots(law, add=add)
+    return Atoms(pair.losses, pair.masses, 4 * U + pair.slack), pair.infinite, exact
 
 
 @lru_cache(maxsize=256)
@@ -400,9 +394,7 @@ def _both(parts: Parts, e: float, *, add: bool) -> Bracket:
     other = _delta(parts, -e, add=not add)
     whole, ratio = -math.expm1(e), math.exp(e)
     return Bracket(
-        (whole + ratio * other.lower) * (1 - 8 * U),
-        min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)),
-        other.method,
+        (whole + ratio * other.lower) * (1 - 8 * U), min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)), other.method
     )
 
 
@@ -451,11 +443,14 @@ def _engines(parts: Parts, *, add: bool) -> Iterator[Engine]:
     mix = content.mix
     if len(mix.factors) == 1 and isinstance(only := mix.factors[0][0], Atoms) and len(only.losses) == 2:
         yield _on(lambda _: _Lazy(lambda: two_point_cost(only, mix.factors[0][1])), content)
-    yield _on(_Spectral, content)
+    yield _on(Inversion, content)
     if whole and smooth:
         yield _Lazy(lambda: lattice_cost(parts))
+    if any(isinstance(law, Sampled) for law, _ in parts):
+        content = _content(parts, add=add, finite=True)
+        yield _on(Inversion, content)
     yield _on(_Dithered, content)
-    yield _on(_Renyi, content)
+    yield _on(_Renyi, _content(parts, add=add))
 
 
 def _on(engine: Callable[[Mix], Engine], content: _Content) -> Engine:
@@ -480,9 +475,7 @@ def _answer(parts: Parts, ask: Callable[[Engine], Bracket], *, add: bool) -> Bra
     """Return the best bounds on what is asked; families of mechanisms get their lower value from a member."""
     found = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRange) for law, _ in parts):
-        known = canonical(
-            (ZCDP(law.epsilon**2 / 8) if isinstance(law, BoundedRange) else law, k) for law, k in parts
-        )
+        known = canonical((ZCDP(law.epsilon**2 / 8) if isinstance(law, BoundedRange) else law, k) for law, k in parts)
         other = _first(known, ask, add=add)
         found = found if found.upper <= other.upper else other
     if any(isinstance(law, BoundedRange | ZCDP | Renyi) for law, _ in parts):
@@ -518,9 +511,7 @@ def _delta(parts: Parts, e: float, *, add: bool) -> Bracket:
     if e < 0:
         return _both(parts, e, add=add)
     rest, (least, most) = _finite(parts), _infinite(parts)
-    found = (
-        _answer(rest, lambda engine: engine.delta(e), add=add) if rest else Bracket(0.0, 0.0, "closed form")
-    )
+    found = _answer(rest, lambda engine: engine.delta(e), add=add) if rest else Bracket(0.0, 0.0, "closed form")
     upper = min(1.0, (most + (1 - most) * found.upper) * (1 + 8 * U)) if most else found.upper
     return Bracket(max(0.0, (least + (1 - least) * found.lower) * (1 - 8 * U)), upper, found.method)
 
@@ -549,8 +540,8 @@ def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
     if not mix.factors:
         return False
     grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
-    log_m, _ = steer(mix, grid)
-    c = float(grid[int(np.nanargmin(log_m - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)))])
+    bounds = steer(mix, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
+    c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
     exponent = log_moment(mix, c) - c * e + peak(c)
     bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
     return most + leak + bound <= delta * (1 - 1e-12)

@@ -12,20 +12,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
-from tacit.accounting._line import (
-    Atoms,
-    DiscreteGaussianLine,
-    DiscreteLaplaceLine,
-    Factor,
-    LatticeAtoms,
-    Reals,
-)
-from tacit.accounting._spectral import Lattice, Mix, spectral_delta, spectral_epsilon
+from tacit.accounting._line import Atoms, DiscreteGaussianLine, DiscreteLaplaceLine, Factor, LatticeAtoms, Reals
+from tacit.accounting._spectral import Inversion, Lattice, Mix
 from tacit.accounting.laws import (
     BoundedRange,
     DiscreteGaussian,
@@ -65,23 +59,19 @@ class _Total(NamedTuple):
         losses, masses = self.losses[above], self.masses[above]
         gains = -np.expm1(e - losses)
         value = float(masses @ gains)
-        loose = (
-            8
-            * U
-            * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0])))
-            * float(masses.sum())
-        )
+        loose = 8 * U * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0]))) * float(masses.sum())
         error = value * (self.slack + (len(losses) + 8) * U) + loose
         return Bracket(max(0.0, value - error), min(1.0, value + error + 1e-300), "lattice")
+
+    def epsilon(self, delta: float) -> Bracket:
+        return settle(self.delta, max(0.0, self.root(delta)), delta)
 
     def root(self, delta: float) -> float:
         """Return about the smallest e with delta(e) <= delta: between two losses delta is P - exp(e) Q."""
         p = np.cumsum(self.masses[::-1])[::-1]
         q = np.cumsum((self.masses * np.exp(-(self.losses - self.losses[-1])))[::-1])[::-1]
         deltas = np.append(p[1:] - q[1:] * np.exp(self.losses[:-1] - self.losses[-1]), 0.0)
-        at = int(
-            np.argmax(deltas <= delta)
-        )  # the first loss where delta is low enough; the root is at or left of it
+        at = int(np.argmax(deltas <= delta))  # the first loss where delta is low enough; the root is at or left of it
         if p[at] <= delta:
             return float(self.losses[0])
         return float(self.losses[-1] + math.log((p[at] - delta) / q[at]))
@@ -96,16 +86,12 @@ class _Total(NamedTuple):
 class LatticeCost(NamedTuple):
     """A composition between two lattice laws; ``lower`` is ``upper`` where the losses are on the lattice exactly."""
 
-    upper: _Total | Mix
-    lower: _Total | Mix
+    upper: _Total | Inversion
+    lower: _Total | Inversion
 
     def delta(self, e: float) -> Bracket:
-        upper = _delta(self.upper, e)
-        return (
-            upper
-            if self.lower is self.upper
-            else Bracket(_delta(self.lower, e).lower, upper.upper, "lattice")
-        )
+        upper = self.upper.delta(e)
+        return upper if self.lower is self.upper else Bracket(self.lower.delta(e).lower, upper.upper, "lattice")
 
     def losses(self) -> Reals | None:
         """Return the losses where they are listed exactly."""
@@ -116,31 +102,16 @@ class LatticeCost(NamedTuple):
         return self.upper.tail(t) if self.lower is self.upper and isinstance(self.upper, _Total) else None
 
     def epsilon(self, delta: float) -> Bracket:
-        upper = _epsilon(self.upper, delta)
-        return (
-            upper
-            if self.lower is self.upper
-            else Bracket(_epsilon(self.lower, delta).lower, upper.upper, "lattice")
-        )
-
-
-def _delta(total: _Total | Mix, e: float) -> Bracket:
-    return total.delta(e) if isinstance(total, _Total) else spectral_delta(total, e)
-
-
-def _epsilon(total: _Total | Mix, delta: float) -> Bracket:
-    if isinstance(total, Mix):
-        return spectral_epsilon(total, delta)
-    return settle(total.delta, max(0.0, total.root(delta)), delta)
+        upper = self.upper.epsilon(delta)
+        return upper if self.lower is self.upper else Bracket(self.lower.epsilon(delta).lower, upper.upper, "lattice")
 
 
 def on_lattice(law: Law) -> bool:
     """Say whether this engine takes the law."""
-    return isinstance(
-        law, RandomizedResponse | Pure | DiscreteLaplace | Laplace | BoundedRange | DiscreteGaussian
-    )
+    return isinstance(law, RandomizedResponse | Pure | DiscreteLaplace | Laplace | BoundedRange | DiscreteGaussian)
 
 
+@lru_cache(maxsize=64)
 def lattice_cost(parts: Parts) -> LatticeCost:
     """Compose laws that are `on_lattice`; raise `NotConverged` where no lattice of a reasonable size carries them."""
     steps = [_natural(law)[1] for law, _ in parts]
@@ -173,13 +144,11 @@ def lattice_cost(parts: Parts) -> LatticeCost:
 def two_point_cost(law: Atoms, times: int) -> LatticeCost:
     """Compose one law of two losses with itself: it spans a lattice of its own."""
     low, high = (Fraction(float(loss)) for loss in law.losses)
-    total = _compose(
-        [(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low)
-    )
+    total = _compose([(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low))
     return LatticeCost(total, total)
 
 
-def _closed(parts: Parts, base: Fraction) -> Mix | None:
+def _closed(parts: Parts, base: Fraction) -> Inversion | None:
     """Return large lattice noise in closed form, where its own lattice is the common one."""
     factors: list[tuple[Factor, int]] = []
     for law, times in parts:
@@ -191,10 +160,10 @@ def _closed(parts: Parts, base: Fraction) -> Mix | None:
             case _:
                 return None
     offset = sum((times * _natural(law)[0] for law, times in parts), Fraction(0))
-    return Mix(tuple(factors), Lattice(as_float(offset % base), as_float(base)))
+    return Inversion(Mix(tuple(factors), Lattice(as_float(offset % base), as_float(base))))
 
 
-def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _Total | Mix:
+def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _Total | Inversion:
     """Convolve few points; hand many to the spectral engine."""
     points = span / step + 1
     if points > _DIRECT:
@@ -206,7 +175,7 @@ def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _T
             (LatticeAtoms(as_float(pmf.offset), g, int(pmf.step / step), pmf.masses, pmf.slack), times)
             for pmf, times in laws
         )
-        return Mix(factors, Lattice(as_float(offset), g))
+        return Inversion(Mix(factors, Lattice(as_float(offset % step), g)))
     total, offset, slack = np.ones(1), Fraction(0), 0.0
     for pmf, times in laws:
         stride = int(pmf.step / step)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.accounting._bracket import Bracket, U, settle
 from tacit.accounting._line import Line, Reals
-from tacit.accounting._spectral import Mix, log_moment, peak, steer
+from tacit.accounting._spectral import Mix, log_moment, peak, spread, steer
 
 __all__ = ["CurveLine", "renyi_delta", "renyi_epsilon"]
 
@@ -27,9 +27,10 @@ class CurveLine:
     orders: Reals  # minus one, increasing, first 0
     values: Reals  # (order - 1) * divergence
 
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals]:
+    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         values = np.where(c > self.orders[-1], np.inf, np.interp(c, self.orders, self.values))
-        return values, np.full_like(c, 2 * self.values[1] / (self.orders[1] * (1 + self.orders[1])))
+        first = self.values[1] / self.orders[1]
+        return values, np.full_like(c, first), np.full_like(c, 2 * first / (1 + self.orders[1]))
 
     def line(self, c: float, h: float, nodes: int) -> Line:
         if nodes:
@@ -43,12 +44,12 @@ class CurveLine:
 
 def _best(mix: Mix, price: Callable[[Reals, Reals], Reals]) -> float:
     """Return the z > 0 that makes the bound smallest, about."""
-    centre, width = 1 / math.sqrt(float(steer(mix, np.array([1e-9]))[1][0]) + 1e-300), 12.0
+    centre, width = 1 / (spread(mix) + 1e-150), 12.0
     knots = [factor.orders[1:] for factor, _ in mix.factors if isinstance(factor, CurveLine)]
     for _ in range(5):
         grid = centre * np.exp(np.linspace(-width, width, 41))
         grid = np.sort(np.concatenate([grid, *knots]))
-        log_m, _ = steer(mix, grid)
+        log_m = steer(mix, grid)[0]
         with np.errstate(invalid="ignore"):
             values = price(grid, log_m + grid * np.log(grid / (1 + grid)) - np.log1p(grid))
         centre, width = float(grid[int(np.nanargmin(values))]), width / 10

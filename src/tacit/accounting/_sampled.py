@@ -39,11 +39,12 @@ class SampledGaussian:
     add: bool
 
     def _log_a(self, x: Reals) -> Reals:
-        return np.log1p(self.q * np.expm1(self.mu * x - self.mu**2 / 2))
+        u = self.mu * x - self.mu**2 / 2
+        return np.where(u > 600, u + math.log(self.q), np.log1p(self.q * np.expm1(np.minimum(u, 600.0))))
 
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals]:
+    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
-        x = np.arange(-9.0, 26.0 + 3 * self.mu - 2 * math.log(self.q) / self.mu, step)
+        x = np.arange(-9.0, 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0), step)
         log_a = self._log_a(x)
         exponents = np.multiply.outer(-c if self.add else c + 1, log_a) - x * x / 2
         top = exponents.max(axis=1)
@@ -55,7 +56,7 @@ class SampledGaussian:
         logs = top + np.log(total * (step / _ROOT_2PI))
         if not self.add:
             logs[(c + 1) * self.mu > x[-1] - 6] = np.inf  # the mass of this tilt may lie beyond the grid
-        return logs, spread
+        return logs, -mean if self.add else mean, spread
 
     def line(self, c: float, h: float, nodes: int) -> Line:
         t = h * nodes
@@ -84,10 +85,8 @@ class SampledGaussian:
         moved = self.mu * float(weights @ np.abs(x[kept])) + self.mu**2 + self.q / (1 - self.q)
         slip = 8 * U * (2 + float(weights @ x[kept] ** 2) + abs(power) * (size + moved))
         missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - len(losses))
-        phi = transform(-losses if self.add else losses, weights, h, nodes)
-        error = (
-            2 * (slip + missed) + (len(losses) + 16) * U + 8 * U * (size + moved) * h * np.arange(nodes + 1)
-        )
+        phi, rough = transform(-losses if self.add else losses, weights, h, nodes)
+        error = rough + 2 * (slip + missed) + 8 * U * (size + moved) * h * np.arange(nodes + 1)
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return Line(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error)
 

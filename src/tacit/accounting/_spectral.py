@@ -19,10 +19,12 @@ import numpy as np
 from tacit.accounting._bracket import Bracket, NotConverged, U, settle
 from tacit.accounting._line import Complexes, Factor, Reals
 
-__all__ = ["Lattice", "Mix", "log_moment", "peak", "spectral_delta", "spectral_epsilon", "spread", "steer"]
+__all__ = ["Inversion", "Lattice", "Mix", "log_moment", "peak", "spread", "steer", "tiny"]
 
 _SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
-_MOST_NODES = 1 << 17
+_MOST_NODES = 1 << 15
+_BIN = 0.03  # epsilons this close, relatively, share a line, so that delta and epsilon agree
+_KEPT = 8
 
 
 class Lattice(NamedTuple):
@@ -39,99 +41,24 @@ class Mix(NamedTuple):
     lattice: Lattice | None = None
 
 
+class _Grid(NamedTuple):
+    """Real c with log M, its derivatives, and the logarithm of Chernoff's bound on delta(0), about."""
+
+    c: Reals
+    log_m: Reals
+    mean: Reals
+    bend: Reals
+    hat: Reals
+
+
 class _Plan(NamedTuple):
     """Where to integrate (any choice is valid; a good one is tight and quick)."""
 
     c: float
     c2: float
     period: float
-    log_ratio: float  # log of delta exp(c e) / M(c), about
-    e: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Spectrum:
-    """M on the nodes of one line: serves every epsilon nearby."""
-
-    c: float
-    period: float
-    t: Reals
-    weight: Reals
-    phi: Complexes
-    phi_error: Reals
-    log_norm: float
-    norm_error: float
-    log_tail: float  # of |phi| beyond the last node; -inf where no node is left out
-    log_norm2: float  # an upper value of log M(c2)
-    c2: float
-    lattice: Lattice | None
-    kernel: Complexes  # of exp(-z e); on a lattice 1 / (1 - exp(-z g))
-    kernel1: Complexes  # on a lattice 1 / (1 - exp(-(z+1) g)), else 1 / (z+1)
-
-    def _kernel(self, e: float) -> tuple[Complexes, Complexes, Complexes, Reals]:
-        """Return exp(-i t e), the kernels of delta and -d delta/d e, and the size of the terms they are made of."""
-        if self.lattice is None:
-            return np.exp(-1j * self.t * e), self.kernel, self.kernel1, np.abs(self.kernel)
-        offset, g = self.lattice
-        rise = offset + g * math.ceil((e - offset) / g) - e
-        two = math.exp(-rise) * self.kernel1
-        turn = np.exp(-1j * self.t * (e + rise)) * math.exp(-self.c * rise)
-        noise = 1 + (abs(e) + abs(offset)) * (self.c + self.t)
-        return turn, self.kernel - two, two, (np.abs(self.kernel) + np.abs(two)) * noise
-
-    def sums(self, e: float) -> tuple[float, float, float]:
-        """Return sum, its error bound and the sum for the derivative, all relative to exp(log M(c) - c e)."""
-        turn, kernel, slope, size = self._kernel(e)
-        turned = self.phi * turn
-        value = float(self.weight @ (turned * kernel).real)
-        derivative = float(self.weight @ (turned * slope).real)
-        rough = 8 * U * (4 + abs(e) * self.t) + len(self.t) * U
-        error = float(self.weight @ (size * (self.phi_error + np.abs(self.phi) * rough)))
-        if self.log_tail > -math.inf:
-            error += math.exp(self.log_tail) * self._left_out()
-        return value, error, derivative
-
-    def _left_out(self) -> float:
-        """Return the weight of the kernel beyond the last node."""
-        last = float(self.t[-1])
-        if self.lattice is None:  # sum over j > J of (h / pi) / t_j^2
-            return 1 / (math.pi * last)
-        g = self.lattice.step
-        return 1 / -math.expm1(-self.c * g) + 1 / -math.expm1(-(self.c + 1) * g)
-
-    def aliases(self, e: float) -> float:
-        """Return an upper value of the sum of all aliases, as delta."""
-        left = 1 / math.expm1(self.c * self.period) if self.c * self.period < 700 else 0.0
-        gap = (self.c2 - self.c) * self.period
-        right = math.exp(min(700.0, self.log_norm2 + peak(self.c2) - self.c2 * e - gap)) / -math.expm1(-gap)
-        return (left + right) * (1 + 1e-9)
-
-    def delta(self, e: float) -> Bracket:
-        value, error, _ = self.sums(e)
-        log = self.log_norm - self.c * e
-        slip = self.norm_error + 4 * U * (abs(self.log_norm) + abs(self.c * e) + 4)
-        if log > 700 or not math.isfinite(log):
-            return Bracket(0.0, 1.0, "spectral")
-        scale = math.exp(log)
-        upper = scale * (value + error) * (1 + 2 * slip) + 1e-300
-        lower = scale * (value - error) * (1 - 2 * slip) - self.aliases(e)
-        return Bracket(
-            max(0.0, lower), min(1.0, max(0.0, upper)), "spectral" if self.lattice is None else "lattice"
-        )
-
-    def root(self, e: float, log_delta: float) -> tuple[float, float]:
-        """Return about where delta(e) = delta and -d log delta / d e there."""
-        slope = self.c
-        for _ in range(40):
-            value, _, derivative = self.sums(e)
-            if not (value > 0 and derivative > 0):
-                raise NotConverged
-            slope = derivative / value
-            step = (self.log_norm - self.c * e + math.log(value) - log_delta) / slope
-            e += max(-1.0 / self.c, min(1.0 / self.c, step)) if self.c * abs(step) > 8 else step
-            if abs(step) <= 1e-13 * abs(e) + 1e-15:
-                break
-        return e, slope
+    log_ratio: float  # of delta to M(c) exp(-c e), about
+    width: float  # of the loss under this tilt, about
 
 
 def peak(c: float) -> float:
@@ -139,58 +66,186 @@ def peak(c: float) -> float:
     return c * math.log(c / (1 + c)) - math.log1p(c)
 
 
-def steer(mix: Mix, c: Reals) -> tuple[Reals, Reals]:
-    """Return log M and its second derivative on a grid of c, about."""
-    log_m, bend = np.zeros_like(c), np.zeros_like(c)
+def steer(mix: Mix, c: Reals) -> tuple[Reals, Reals, Reals]:
+    """Return log M and its first two derivatives on a grid of c, about."""
+    total = np.zeros((3, len(c)))
     for factor, times in mix.factors:
-        first, second = factor.cumulants(c)
-        log_m += times * first
-        bend += times * second
-    return log_m, bend
+        for row, part in zip(total, factor.cumulants(c), strict=True):
+            row += times * part
+    return total[0], total[1], total[2]
 
 
 def spread(mix: Mix) -> float:
     """Return the standard deviation of the loss, about."""
-    return math.sqrt(float(steer(mix, np.array([1e-9]))[1][0]))
+    return math.sqrt(float(steer(mix, np.array([1e-9]))[2][0]))
 
 
-def _plan(mix: Mix, e: float | None, log_delta: float | None) -> _Plan:
-    """Choose the line: small periods, given one of epsilon and log delta (the other is estimated)."""
-    scale = 1 / (spread(mix) + 1e-150)
-    grid = scale * np.exp(np.linspace(-5.0, 9.0, 36))
-    for fine in (False, True):
-        log_m, _ = steer(mix, grid)
-        good = np.isfinite(log_m)
-        grid, log_m = grid[good], log_m[good]
-        if len(grid) < 3:
+def tiny(mix: Mix) -> float:
+    """Return the mu of a Gaussian that moves the epsilons of interest by about 1e-6 relatively."""
+    c = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
+    log_m = steer(mix, c)[0]
+    bound = (log_m + c * np.log(c / (1 + c)) - np.log1p(c) + 14) / c
+    at = int(np.argmin(np.where(np.isfinite(bound), bound, np.inf)))
+    return 1e-3 * math.sqrt(max(0.0, 2 * float(bound[at] / c[at])))
+
+
+def log_moment(mix: Mix, c: float) -> float:
+    """Return an upper value of log M(c), c > 0."""
+    total = 0.0
+    for factor, times in mix.factors:
+        line = factor.line(c, 0.0, 0)
+        total += times * (line.log_norm + line.norm_error + 8 * U * abs(line.log_norm))
+    return total + 4 * U * abs(total)
+
+
+class Inversion:
+    """Bounds on delta and epsilon of one mix; lines that were evaluated serve every epsilon nearby."""
+
+    def __init__(self, mix: Mix) -> None:
+        self._mix = mix
+        self._scale = spread(mix)
+        if not 1e-140 < self._scale < 1e140:
             raise NotConverged
-        hat = log_m + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
-        bound = (hat - log_delta) / grid if log_delta is not None else hat - grid * e
-        best = int(np.argmin(bound))
-        if not fine:
-            centre = grid[best]
-            grid = centre * np.exp(np.linspace(-1.8, 1.2, 49))
-    centre = grid[best]
-    if log_delta is not None:
-        e = max(0.0, float(bound[best] - 1.5 / centre)) if e is None else e
-    else:
-        log_delta = min(-1e-3, float(bound[best] - 1.5))
-    assert e is not None
-    need = -log_delta - _SMALL
-    left = need / grid
-    gaps = grid[None, :] - grid[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        right = np.where(gaps > 0, (hat - grid * e + need)[None, :] / gaps, np.inf)
-    partner = right.argmin(axis=1)
-    right = right[np.arange(len(grid)), partner]
-    ratio = np.minimum(log_delta + grid * e - log_m, 0.0)
-    price = np.maximum(left, right) * np.sqrt(20 - ratio)
-    price[ratio < -25] = np.inf
-    at = int(np.argmin(price))
-    if not math.isfinite(price[at]):
-        raise NotConverged
-    period = float(max(left[at], right[at]))
-    return _Plan(float(grid[at]), float(grid[partner[at]]), period, float(ratio[at]), e)
+        self._coarse = self._grid(np.exp(np.linspace(-5.0, 9.0, 36)) / self._scale)
+        self._fine: dict[int, _Grid] = {}
+        self._spectra: dict[int, _Spectrum] = {}
+
+    def delta(self, e: float) -> Bracket:
+        """Return bounds on delta(e), e >= 0."""
+        return self._spectrum(e).delta(e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, re-evaluated at both ends."""
+        log_delta = math.log(delta)
+        e, slope = self._estimate(log_delta), 0.0
+        for _ in range(5):
+            before = self._bin(e)
+            e, slope = self._spectrum(e).root(e, log_delta)
+            e = max(e, 0.0)
+            if self._bin(e) == before:
+                break
+        if e == 0.0 and self.delta(0.0).upper <= delta:
+            return Bracket(0.0, 0.0, self.delta(0.0).method)
+        return settle(self.delta, e, delta, slope)
+
+    def _grid(self, c: Reals) -> _Grid:
+        log_m, mean, bend = steer(self._mix, c)
+        good = np.isfinite(log_m)
+        if good.sum() < 3:
+            raise NotConverged
+        c, log_m = c[good], log_m[good]
+        return _Grid(c, log_m, mean[good], bend[good], log_m + c * np.log(c / (1 + c)) - np.log1p(c))
+
+    def _near(self, at: int) -> _Grid:
+        if at not in self._fine:
+            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(np.linspace(-1.8, 1.2, 49)))
+        return self._fine[at]
+
+    def _estimate(self, log_delta: float) -> float:
+        """Return about the epsilon, by the saddle point."""
+        c, log_m, mean, bend, _ = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
+        e = mean - 1 / c - 1 / (c + 1)
+        logs = log_m - c * e - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2))
+        return max(0.0, float(np.interp(-log_delta, np.maximum.accumulate(-logs), e)))
+
+    def _bin(self, e: float) -> int:
+        return round(math.log1p(e / self._scale) / _BIN)
+
+    def _spectrum(self, e: float) -> _Spectrum:
+        at = self._bin(e)
+        if at not in self._spectra:
+            if len(self._spectra) >= _KEPT:
+                self._spectra.pop(next(iter(self._spectra)))
+            self._spectra[at] = _evaluate(self._mix, self._plan(self._scale * math.expm1(at * _BIN)))
+        return self._spectra[at]
+
+    def _plan(self, e: float) -> _Plan:
+        """Choose the line with short periods that keeps delta visible among the terms of the sum."""
+        c, log_m, _, bend, hat = self._near(int(np.argmin(self._coarse.hat - self._coarse.c * e)))
+        log_delta = min(-1e-3, float(np.min(hat - c * e)) - 1.5)
+        need = -log_delta - _SMALL
+        left = need / c
+        gaps = c[None, :] - c[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = np.where(gaps > 0, (hat - c * e + need)[None, :] / gaps, np.inf)
+        partner = right.argmin(axis=1)
+        right = right[np.arange(len(c)), partner]
+        ratio = np.minimum(log_delta + c * e - log_m, 0.0)
+        price = np.maximum(left, right) * np.sqrt(20 - ratio)
+        price[ratio < max(-14.0, float(ratio.max()) - 3)] = np.inf
+        at = int(np.argmin(price))
+        if not math.isfinite(price[at]):
+            raise NotConverged
+        width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
+        return _Plan(float(c[at]), float(c[partner[at]]), float(max(left[at], right[at])), float(ratio[at]), width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spectrum:
+    """One line, evaluated: delta(e) = exp(log M(c) - c e) Re sum_j terms_j exp(-i t_j e).
+
+    On a lattice the sum is over the losses l >= l0, the first at or above e: exp(-c (l0 - e)) Re sum_j (terms_j
+    - exp(e - l0) terms1_j) exp(-i t_j l0). ``terms1`` alone gives -d delta / d e. ``error`` and ``error1`` bound the
+    error of the sum as error + |e| error1.
+    """
+
+    plan: _Plan
+    t: Reals
+    terms: Complexes
+    terms1: Complexes
+    error: float
+    error1: float
+    log_norm: float
+    norm_error: float
+    log_norm2: float  # an upper value of log M(c2)
+    lattice: Lattice | None
+
+    def sums(self, e: float) -> tuple[float, float, float]:
+        """Return sum, its error bound and the sum for -d delta / d e, all relative to exp(log M(c) - c e)."""
+        error = self.error + abs(e) * self.error1
+        if self.lattice is None:
+            turn = np.exp(-1j * self.t * e)
+            return float((self.terms @ turn).real), error, float((self.terms1 @ turn).real)
+        offset, g = self.lattice
+        first = offset + g * math.ceil((e - offset) / g)
+        turn = np.exp(-1j * self.t * first)
+        fade, drop = math.exp(-self.plan.c * (first - e)), math.exp(e - first)
+        slope = drop * float((self.terms1 @ turn).real)
+        return fade * (float((self.terms @ turn).real) - slope), error, fade * slope
+
+    def aliases(self, e: float) -> float:
+        """Return an upper value of the sum of all aliases, as delta."""
+        c, c2, period, _, _ = self.plan
+        left = 1 / math.expm1(min(700.0, c * period))
+        gap = (c2 - c) * period
+        right = math.exp(min(700.0, self.log_norm2 + peak(c2) - c2 * e - gap)) / -math.expm1(-gap)
+        return (left + right) * (1 + 1e-9)
+
+    def delta(self, e: float) -> Bracket:
+        value, error, _ = self.sums(e)
+        log = self.log_norm - self.plan.c * e
+        slip = self.norm_error + 4 * U * (abs(self.log_norm) + abs(self.plan.c * e) + 4)
+        if not (log < 700 and slip < 0.01):
+            raise NotConverged
+        upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
+        lower = math.exp(log) * (value - error) * (1 - 2 * slip) - self.aliases(e)
+        method = "spectral" if self.lattice is None else "lattice"
+        return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
+
+    def root(self, e: float, log_delta: float) -> tuple[float, float]:
+        """Return about where delta(e) = delta and -d log delta / d e there, by Newton's rule."""
+        c, slope = self.plan.c, self.plan.c
+        for _ in range(60):
+            value, _, derivative = self.sums(e)
+            if not (value > 0 and derivative > 0):  # far from where this line sees: come back
+                e -= 1 / c
+                continue
+            slope = derivative / value
+            step = (self.log_norm - c * e + math.log(value) - log_delta) / slope
+            e += max(-4 / c, min(4 / c, step))
+            if abs(step) * slope <= 1e-7:  # the next step would be its square
+                break
+        return e, slope
 
 
 def _smooth(n: int) -> int:
@@ -206,43 +261,55 @@ def _smooth(n: int) -> int:
     return best
 
 
-def _spectrum(mix: Mix, plan: _Plan) -> _Spectrum:
-    """Evaluate the line of the plan."""
-    c, period, lattice = plan.c, plan.period, mix.lattice
+def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
+    """Evaluate the line of the plan on as many nodes as it takes."""
+    c, lattice = plan.c, mix.lattice
     decays = [(factor.decay(c), times) for factor, times in mix.factors]
 
-    def log_decay(t: float) -> float:
-        return sum(times * bound(t) for bound, times in decays)
-
-    if lattice is None:
-        whole = _MOST_NODES
-    else:
-        whole = _smooth(max(2, math.ceil(period / lattice.step)))
-        period = whole * lattice.step
-    h = 2 * math.pi / period
-    wanted = plan.log_ratio + _SMALL
-    high = min(whole // 2, _MOST_NODES) * h
-    nodes = whole // 2
-    if log_decay(high) - math.log(high) <= wanted:
-        low = 0.0
-        for _ in range(14):
-            middle = (low + high) / 2
-            if log_decay(middle) - math.log(middle) <= wanted:
-                high = middle
-            else:
-                low = middle
-        nodes = min(nodes, math.ceil(high / h))
-    elif lattice is None or nodes > _MOST_NODES:
-        raise NotConverged
-    t = h * np.arange(nodes + 1)
-    weight = np.full(nodes + 1, 2 / period)
-    weight[0] = 1 / period
+    half = _MOST_NODES  # nodes up to half a period of the lattice
+    whole = 0
     if lattice is not None:
+        whole = _smooth(max(2, math.ceil(plan.period / lattice.step)))
+        plan = plan._replace(period=whole * lattice.step)
+        half = whole // 2
+    h = 2 * math.pi / plan.period
+
+    def left_out(node: int) -> float:
+        """Return the logarithm of what all nodes beyond this one can add."""
+        log_phi = sum(times * bound(node * h) for bound, times in decays)
+        if lattice is None:  # sum over j > J of (h / pi) / t_j^2 <= 1 / (pi t_J)
+            return log_phi - math.log(math.pi * node * h)
+        # |1 - exp(-z g)| >= 2 exp(-c g / 2) t g / pi up to half a period: a harmonic sum.
+        return log_phi + (c + 1) * lattice.step / 2 + math.log(math.log(half / node)) if node < half else -math.inf
+
+    most = min(half, _MOST_NODES if lattice is None else _MOST_NODES // 2)
+    wanted = plan.log_ratio + _SMALL
+    low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (plan.width * h))))
+    while left_out(nodes) > wanted:
+        if nodes == most:
+            raise NotConverged
+        low, nodes = nodes, min(2 * nodes, most)
+    while nodes - low > 1 + nodes // 10:
+        middle = (low + nodes) // 2
+        if left_out(middle) <= wanted:
+            nodes = middle
+        else:
+            low = middle
+    t = h * np.arange(nodes + 1)
+    weight = np.full(nodes + 1, 2 / plan.period)
+    weight[0] /= 2
+    z = c + 1j * t
+    if lattice is None:
+        kernel1 = 1 / (z + 1)
+        kernel = kernel1 / z
+        size, far = np.abs(kernel), 0.0
+    else:
+        kernel, kernel1 = -1 / np.expm1(-z * lattice.step), -1 / np.expm1(-(z + 1) * lattice.step)
+        size, far = np.abs(kernel) + np.abs(kernel1), abs(lattice.offset) + lattice.step
         weight *= lattice.step
-        if nodes == whole // 2 and whole % 2 == 0:
+        if nodes == half and whole % 2 == 0:
             weight[-1] /= 2
-    log_phi = np.zeros(nodes + 1, dtype=complex)
-    log_size = np.zeros(nodes + 1)
+    log_phi, log_size = np.zeros(nodes + 1, dtype=complex), np.zeros(nodes + 1)
     log_norm = norm_error = 0.0
     for factor, times in mix.factors:
         line = factor.line(c, h, nodes)
@@ -252,47 +319,14 @@ def _spectrum(mix: Mix, plan: _Plan) -> _Spectrum:
         norm_error += times * (line.norm_error + 4 * U * abs(line.log_norm))
     turns = sum(times for _, times in mix.factors)
     phi = np.exp(log_phi)
-    phi[~np.isfinite(phi)] = 0.0
-    size = np.exp(log_size) * (1 + 8 * U * (turns + len(mix.factors)) + 4 * U * np.abs(log_size))
-    full = lattice is not None and nodes == whole // 2
-    z = c + 1j * t
-    if lattice is None:
-        kernel1 = 1 / (z + 1)
-        kernel = kernel1 / z
-    else:
-        kernel, kernel1 = -1 / np.expm1(-z * lattice.step), -1 / np.expm1(-(z + 1) * lattice.step)
+    heights = np.abs(phi)
+    # |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the logarithms of the product are rounded.
+    bound = np.exp(log_size) * (1 + 8 * U * (turns + len(mix.factors) + np.abs(log_size)))
+    error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
+    error += heights * U * (32 + len(t) + 8 * far * (c + 1 + t))
+    size *= weight
     return _Spectrum(
-        c=c, period=period, t=t, weight=weight, phi=phi,
-        phi_error=np.maximum(size - np.abs(phi), 0.0) + 16 * U * (1 + turns) * np.abs(phi),
-        log_norm=log_norm, norm_error=norm_error,
-        log_tail=-math.inf if full else log_decay(float(t[-1])),
-        log_norm2=log_moment(mix, plan.c2), c2=plan.c2, lattice=lattice, kernel=kernel, kernel1=kernel1,
+        plan, t, weight * phi * kernel, weight * phi * kernel1,
+        float(size @ error) + math.exp(left_out(nodes)) * (1 + 1e-9), 8 * U * float((size * (c + 1 + 2 * t)) @ heights),
+        log_norm, norm_error, log_moment(mix, plan.c2), lattice,
     )  # fmt: skip
-
-
-def spectral_delta(mix: Mix, epsilon: float) -> Bracket:
-    """Return bounds on delta at epsilon; raise `NotConverged` where there are none at a reasonable price."""
-    return _spectrum(mix, _plan(mix, epsilon, None)).delta(epsilon)
-
-
-def spectral_epsilon(mix: Mix, delta: float) -> Bracket:
-    """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, re-evaluated at both ends."""
-    log_delta = math.log(delta)
-    plan = _plan(mix, None, log_delta)
-    for _ in range(3):
-        spectrum = _spectrum(mix, plan)
-        guess, slope = spectrum.root(plan.e, log_delta)
-        guess = max(guess, 0.0)
-        if spectrum.aliases(guess) <= 1e-7 * delta:
-            break
-        plan = _plan(mix, guess, log_delta)
-    return settle(spectrum.delta, guess, delta, slope)
-
-
-def log_moment(mix: Mix, c: float) -> float:
-    """Return an upper value of log M(c), c > 0."""
-    total = 0.0
-    for factor, times in mix.factors:
-        line = factor.line(c, 0.0, 0)
-        total += times * (line.log_norm + line.norm_error + 8 * U * abs(line.log_norm))
-    return total + 4 * U * abs(total)

@@ -18,14 +18,14 @@ CODES: Final[dict[str, str]] = {
     # noise
     "randomness-failed": "the operating system's random generator did not deliver",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
-    # explain, lab
-    "missing-extra": "an optional dependency is not installed",
-    "cannot-write": "a file could not be written",
     # mechanisms
     "not-finite": "a value to be released is not a finite number of the kind needed",
     "missing-bounds": "values have no public bounds",
     "unknown-category": "an answer is not one of the declared categories",
     "run-spent": "a sparse vector run has given all its answers above the threshold",
+    # explain, lab
+    "missing-extra": "an optional dependency is not installed",
+    "cannot-write": "a file could not be written",
 }
 
 

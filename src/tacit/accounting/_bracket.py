@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["U", "Bracket", "NotConverged", "as_float", "down", "larger", "settle", "up"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+__all__ = ["Bracket", "NotConverged", "U", "as_float", "down", "larger", "settle", "up"]
 
 #: Unit roundoff of a double; error bounds are stated in multiples of it (docs/proofs/accounting.md, 1).
 U = 2.0**-53
@@ -21,8 +23,8 @@ class Bracket(NamedTuple):
     """A certified lower and upper value of one number, and the engine that certifies it.
 
     Guarantee: ``lower <= truth <= upper``, with truncation, aliasing and floating-point rounding included.
-    ``method`` is "closed form", "lattice", "spectral", "dithered", "curve" or, where no tight engine converged, the
-    next safe bound: "renyi" or "basic composition".
+    ``method`` is "closed form", "lattice", "spectral", "dithered", "curve" or, where no tight engine
+    converged, the next safe bound: "renyi" or "basic composition".
     """
 
     lower: float
@@ -55,10 +57,11 @@ def as_float(x: Fraction) -> float:
 
 
 def settle(delta_at: Callable[[float], Bracket], guess: float, delta: float, slope: float = 0.0) -> Bracket:
-    """Turn an approximate root into certified bounds on epsilon: re-evaluate delta, step outwards until it holds.
+    """Turn an approximate root into certified bounds on epsilon: step outwards until delta proves them.
 
-    Guarantee: ``delta_at(upper).upper <= delta`` (or upper is infinite) and ``delta_at(lower).lower >= delta``
-    (or lower is 0). ``slope`` is about -d log delta / d epsilon; with it two or three evaluations do.
+    Guarantee: ``delta_at(upper).upper <= delta`` (or upper is infinite) and ``delta_at(lower).lower >=
+    delta`` (or lower is 0). ``slope`` is about -d log delta / d epsilon; with it two or three evaluations
+    do.
     """
     here = delta_at(guess)
     least = max(abs(guess) * 2.0**-50, 1e-300)

@@ -1,23 +1,21 @@
 """Delta as a function of epsilon, law by law, and the finite pair that dominates such a curve.
 
-A curve gives upper values of delta at any real epsilon, for one direction. ``dots`` turns a curve into finitely many losses by
-joining its values on a grid with straight lines in exp(epsilon): delta is convex there, so the lines lie above it
-(connect the dots; Doroshenko et al. 2022). Docs/proofs/accounting.md, sections 6 and 7.
+A curve gives upper values of delta at any real epsilon, for one direction. ``dots`` turns a curve into
+finitely many losses by joining its values on a grid with straight lines in exp(epsilon): delta is convex
+there, so the lines lie above it (connect the dots; Doroshenko et al. 2022). See docs/proofs/accounting.md,
+sections 6 and 7.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tacit.accounting._bracket import NotConverged, U, as_float
-from tacit.accounting._line import Reals
 from tacit.accounting.laws import (
     BoundedRange,
-    DiscreteGaussian,
     DiscreteLaplace,
     Laplace,
     Law,
@@ -26,11 +24,16 @@ from tacit.accounting.laws import (
     Shuffled,
 )
 
-__all__ = ["Curve", "Dots", "closed_curve", "dots", "sampled_curve"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.accounting._line import Reals
+
+__all__ = ["Curve", "Dots", "closed_curve", "dots", "mixed", "sampled_curve"]
 
 
 class Curve(NamedTuple):
-    """Certified bounds on delta at an array of epsilons; nothing above ``high``, 1 - exp(epsilon) below ``low``."""
+    """Certified bounds on delta at an array of epsilons: 0 above ``high``, 1 - exp(epsilon) below ``low``."""
 
     upper: Callable[[Reals], Reals]
     lower: Callable[[Reals], Reals]
@@ -40,7 +43,7 @@ class Curve(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """A finite pair that dominates a curve: losses, P-masses, by how much these were raised, and mass beyond."""
+    """A finite pair that dominates a curve: losses, P-masses, how much these were raised, infinite loss."""
 
     losses: Reals
     masses: Reals
@@ -49,13 +52,13 @@ class Dots(NamedTuple):
 
 
 def dots(curve: Curve, grid: Reals) -> Dots:
-    """Return a pair whose delta is at least the curve's, from its upper values on an increasing grid of epsilons."""
+    """Return a pair whose delta is at least the curve's, from its upper values on an increasing grid."""
     x = np.concatenate([[0.0], np.exp(grid)])
     y = np.concatenate([[1.0], np.clip(curve.upper(grid), 0.0, 1.0)])
     keep = _hull(x, y)  # of upper values of a convex curve: still above it, and convex
     x, y = x[keep], y[keep]
     masses = x[1:] * np.diff(np.append(np.minimum(np.diff(y) / np.diff(x), 0.0), 0.0))
-    # What rounding took is given back: delta of the pair on the grid is a sum of positive terms, hence accurate.
+    # What rounding took is given back: delta of the pair on the grid is an accurate sum of positive terms.
     beyond = np.append(np.cumsum((masses / x[1:])[::-1])[::-1][1:], 0.0)  # Q-mass above each point
     steps = beyond * np.append(np.diff(x[1:]), 0.0)
     reached = y[-1] + np.cumsum(steps[::-1])[::-1]
@@ -83,8 +86,8 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
     """Return the curve of a Poisson sample: (1-q) Q + q P against Q (remove) or the reverse (add), 0 < q < 1.
 
     Remove: delta(e) = q inner(log(1 + (exp(e) - 1)/q)) above log(1-q). Add: with w = 1 - (1-q) exp(e),
-    delta(e) = w inner(log(q exp(e) / w)) below -log(1-q) (Balle, Barthe and Gaboardi 2018; Zhu, Dong and Wang 2022).
-    Delta falls in epsilon, so what rounding may do to the inner epsilon is stepped over.
+    delta(e) = w inner(log(q exp(e) / w)) below -log(1-q) (Balle, Barthe and Gaboardi 2018; Zhu, Dong and
+    Wang 2022). Delta falls in epsilon, so what rounding may do to the inner epsilon is stepped over.
     """
     gone = math.log1p(-q)
 
@@ -93,8 +96,9 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
         inside = np.log1p(np.maximum(room, -1 + 1e-12))
         slip = 16 * U * (1 + np.abs(inside) + np.abs(room) / np.maximum(1 + room, 1e-12))
         value = q * bound(inside - sign * slip) * (1 + sign * 8 * U)
-        rest = -np.expm1(e) * (1 + sign * 8 * U)  # P >= (1-q) Q: below log(1-q) nothing is left out
-        return np.where(room > -1 + 1e-11, value, rest + max(0.0, sign) * 1e-11 * q)
+        rest = -np.expm1(e) * (1 + sign * 8 * U) + max(0.0, sign) * 1e-11 * q  # P >= (1-q) Q below log(1-q)
+        found: Reals = np.where(room > -1 + 1e-11, value, rest)
+        return found
 
     def put(bound: Callable[[Reals], Reals], e: Reals, sign: float) -> Reals:
         weight = -np.expm1(e + gone)
@@ -102,17 +106,20 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
         inside = e + math.log(q) - np.log(safe)
         slip = 16 * U * (1 + np.abs(e) + abs(gone) + abs(math.log(q))) / safe
         value = safe * (1 + sign * slip) * bound(inside - sign * slip)
-        return np.where(weight > 1e-12, value, max(0.0, sign) * value)
+        found: Reals = np.where(weight > 1e-12, value, max(0.0, sign) * value)
+        return found
 
     form = put if add else remove
     if add:
-        low, high = -_mixed(q, -inner.low), -_mixed(q, -inner.high)
+        low, high = -mixed(q, -inner.low), -mixed(q, -inner.high)
     else:
-        low, high = _mixed(q, inner.low), _mixed(q, inner.high)
-    return Curve(lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick)
+        low, high = mixed(q, inner.low), mixed(q, inner.high)
+    return Curve(
+        lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick
+    )
 
 
-def _mixed(q: float, e: float) -> float:
+def mixed(q: float, e: float) -> float:
     """Return log(1 - q + q exp(e)), about."""
     return e + math.log(q + (1 - q) * math.exp(-e)) if e > 0 else math.log1p(q * math.expm1(e))
 
@@ -148,7 +155,7 @@ def _between(e0: float, inner: Callable[[Reals], Reals]) -> Curve:
 
 
 def _discrete_laplace(scale: float, s: float) -> Callable[[Reals], Reals]:
-    """Return delta of discrete Laplace noise: the best set is {x <= X}, the last X with loss (s - 2X)/scale > e."""
+    """Return delta of discrete Laplace noise: the best set is x <= X, the last with (s - 2X)/scale > e."""
 
     def at(e: Reals) -> Reals:
         last = np.clip(np.ceil((s - e * scale) / 2) - 1, 0, s)
@@ -166,14 +173,15 @@ def _shuffled(n: int, e0: float) -> Curve:
     """Return the curve of n shuffled reports (Feldman, McMillan and Talwar 2021, theorem 3.2).
 
     C ~ Bin(n-1, exp(-e0)) reports hide the unit's; given C = c, x of c+1 say "one", and the likelihood ratio
-    rises with x: delta = (1 - y) P(B > k) + (p - y (1-p)) P(B = k) with B ~ Bin(c, 1/2), y = exp(e), p = 1/(1+exp(-e0)) and
-    k = floor((c+1) (y p - (1-p)) / ((2p-1) (1+y))). Rare c count as infinite loss.
+    rises with x: delta = (1 - y) P(B > k) + (p - y (1-p)) P(B = k) with B ~ Bin(c, 1/2), y = exp(e),
+    p = 1/(1+exp(-e0)) and k = floor((c+1) (y p - (1-p)) / ((2p-1) (1+y))). Rare c count as infinite loss.
     """
     from scipy.special import bdtrc, gammaln
 
     share, p = math.exp(-e0), 1 / (1 + math.exp(-e0))
     mean, spread = (n - 1) * share, math.sqrt((n - 1) * share * (1 - share))
-    c = np.arange(max(0, math.floor(mean - 12 * spread - 30)), min(n - 1, math.ceil(mean + 12 * spread + 60)) + 1)
+    first, last = math.floor(mean - 12 * spread - 30), math.ceil(mean + 12 * spread + 60)
+    c = np.arange(max(0, first), min(n - 1, last) + 1)
     logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * -e0
     logs += (n - 1 - c) * math.log(-math.expm1(-e0)) if n > 1 else 0.0
     chance = np.exp(logs)
@@ -193,24 +201,23 @@ def _shuffled(n: int, e0: float) -> Curve:
                 result[i] = -math.expm1(one) * (1 + sign * 8 * U)
                 continue
             k = np.floor((c + 1) * ((y * p - (1 - p)) / ((2 * p - 1) * (1 + y))))
-            best = np.zeros(len(c))
-            worst = np.zeros(len(c))
-            for shift in (-1, 0, 1):  # rounding may miss the best set by one: delta is the largest
-                j = np.clip(k + shift, -1, c + 1)
-                inside = (j >= 0) & (j <= c)
-                point = np.where(
-                    inside,
-                    np.exp(gammaln(c + 1) - gammaln(np.maximum(j, 0) + 1) - gammaln(np.maximum(c - j, 0) + 1) - c * math.log(2)),
-                    0.0,
+            j = np.clip(k, 0, c)
+            over = np.where(j >= c, 0.0, bdtrc(j, c, 0.5))
+            point = np.exp(gammaln(c + 1) - gammaln(j + 1) - gammaln(c - j + 1) - c * math.log(2))
+            best = worst = np.zeros(len(c))
+            # Rounding may miss the best set by one, and delta is the largest: try its neighbours, and all.
+            lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
+            for above, equal in ((over, point), (over + point, lower), (over - higher, higher)):
+                value, size = (
+                    (1 - y) * above + (p - y * (1 - p)) * equal,
+                    abs(1 - y) * above + (p + y) * equal,
                 )
-                over = np.where(j < 0, 1.0, np.where(j >= c, 0.0, bdtrc(np.clip(j, 0, c), c, 0.5)))
-                value = (1 - y) * over + (p - y * (1 - p)) * point
-                value = np.where(j < 0, 1 - y, value)
-                better = value > best
-                best = np.where(better, value, best)
-                worst = np.where(better, abs(1 - y) * over + abs(p - y * (1 - p)) * point, worst)
+                best, worst = np.maximum(best, value), np.maximum(worst, size)
+            if y < 1:
+                best, worst = np.maximum(best, 1 - y), np.maximum(worst, 1 - y)
             got = best + sign * loose * worst
-            result[i] = max(0.0, float(chance @ np.maximum(got, 0.0)) * (1 + sign * loose)) + max(0.0, sign) * outside
+            value = float(chance @ np.maximum(got, 0.0)) * (1 + sign * loose)
+            result[i] = max(0.0, value) + max(0.0, sign) * outside
         return np.minimum(result, 1.0)
 
     return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e0, e0, quick=n <= 1000)
@@ -221,7 +228,8 @@ def _binomial_tail(n: int, p: float, low: int, high: int) -> float:
 
     def bound(k: int) -> float:
         f = k / n
-        divergence = (f * math.log(f / p) if f else 0.0) + ((1 - f) * math.log((1 - f) / (1 - p)) if f < 1 else 0.0)
+        divergence = f * math.log(f / p) if f else 0.0
+        divergence += (1 - f) * math.log((1 - f) / (1 - p)) if f < 1 else 0.0
         return math.exp(-n * divergence * (1 - 1e-9))
 
     return (bound(low - 1) if low > 0 else 0.0) + (bound(high + 1) if high < n else 0.0)

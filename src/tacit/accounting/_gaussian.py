@@ -1,10 +1,10 @@
 """Gaussian costs in closed form (Balle and Wang 2018, theorem 5).
 
-With a = epsilon/mu - mu/2 and b = epsilon/mu + mu/2,
-``delta = Phi(-a) - exp(epsilon) Phi(-b) = exp(-a^2/2) (erfcx(a/sqrt 2) - erfcx(b/sqrt 2)) / 2``,
-because epsilon - b^2/2 = -a^2/2. The second form has no large factors; the error of its difference is the error of its
-two terms, and where mu is so small that they nearly agree it is the integral of a convex function, which lies
-between the midpoint and the trapezoid rule. Errors are argued in docs/proofs/accounting.md, section 2.
+With a = epsilon/mu - mu/2 and b = epsilon/mu + mu/2, ``delta = Phi(-a) - exp(epsilon) Phi(-b) = exp(-a^2/2)
+(erfcx(a/sqrt 2) - erfcx(b/sqrt 2)) / 2``, because epsilon - b^2/2 = -a^2/2. The second form has no large
+factors; the error of its difference is the error of its two terms, and where mu is so small that they
+nearly agree it is the integral of a convex function, which lies between the midpoint and the trapezoid
+rule. Errors are argued in docs/proofs/accounting.md, section 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NARROW = 1e-4  # mu below it: the convex integral
 
 
 def gaussian_delta(mu: float, epsilon: float) -> Bracket:
-    """Return bounds on delta at epsilon for N(0, 1) against N(mu, 1); mu is granted a relative error of 4u."""
+    """Return bounds on delta at epsilon for N(mu, 1) against N(0, 1); mu may err by 4u relatively."""
     from scipy.special import erfcx, log_ndtr
 
     if mu == 0:
@@ -65,7 +65,7 @@ def _slope(x: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> Bracket:
-    """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, by Newton's rule on log delta."""
+    """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, by Newton's rule."""
     from scipy.special import log_ndtr, ndtri
 
     if gaussian_delta(mu, 0.0).upper <= delta:

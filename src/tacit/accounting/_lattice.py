@@ -1,11 +1,12 @@
-"""Losses on a lattice: randomized response and lattice noise exactly, Laplace and bounded range between two lattice laws.
+"""Losses on a lattice: whole-number noise and coins exactly, Laplace and bounded range between two lattice laws.
 
-An exact lattice law is a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa exp(l/2) on
-[-e, e] (so Q-density kappa exp(-l/2)) lies between two of them on a step g that divides e: splitting each cell to its edges so that
-P- and Q-mass stay (connect the dots) puts 4 kappa exp(l/2) tanh(g/4) on inner points, half of it on the ends, and dominates;
-merging cells of width 2g, whose ratio of masses is exp(centre), puts 4 kappa exp(l/2) sinh(g/2) on every other point,
-and is dominated. Few points are composed by plain convolution, which adds positive numbers only and so keeps the
-relative accuracy of the smallest mass; many by the spectral engine. The argument: docs/proofs/accounting.md, section 5.
+An exact lattice law is a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa
+exp(l/2) on [-e, e] (so Q-density kappa exp(-l/2)) lies between two of them on a step g that divides e:
+splitting each cell to its edges so that P- and Q-mass stay (connect the dots) puts 4 kappa exp(l/2)
+tanh(g/4) on inner points, half of it on the ends, and dominates; merging cells of width 2g, whose ratio of
+masses is exp(centre), puts 4 kappa exp(l/2) sinh(g/2) on every other point, and is dominated. Few points
+are composed by plain convolution, which adds positive numbers only and so keeps the relative accuracy of
+the smallest mass; many by the spectral engine. The argument: docs/proofs/accounting.md, section 5.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
-from tacit.accounting._line import Atoms, DiscreteGaussianLine, DiscreteLaplaceLine, Factor, LatticeAtoms, Reals
+from tacit.accounting._line import (
+    Atoms,
+    DiscreteGaussianLine,
+    DiscreteLaplaceLine,
+    Factor,
+    LatticeAtoms,
+    Reals,
+)
 from tacit.accounting._spectral import Inversion, Lattice, Mix
 from tacit.accounting.laws import (
     BoundedRange,
@@ -59,7 +67,12 @@ class _Total(NamedTuple):
         losses, masses = self.losses[above], self.masses[above]
         gains = -np.expm1(e - losses)
         value = float(masses @ gains)
-        loose = 8 * U * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0]))) * float(masses.sum())
+        loose = (
+            8
+            * U
+            * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0])))
+            * float(masses.sum())
+        )
         error = value * (self.slack + (len(losses) + 8) * U) + loose
         return Bracket(max(0.0, value - error), min(1.0, value + error + 1e-300), "lattice")
 
@@ -71,27 +84,31 @@ class _Total(NamedTuple):
         p = np.cumsum(self.masses[::-1])[::-1]
         q = np.cumsum((self.masses * np.exp(-(self.losses - self.losses[-1])))[::-1])[::-1]
         deltas = np.append(p[1:] - q[1:] * np.exp(self.losses[:-1] - self.losses[-1]), 0.0)
-        at = int(np.argmax(deltas <= delta))  # the first loss where delta is low enough; the root is at or left of it
+        at = int(
+            np.argmax(deltas <= delta)
+        )  # the first loss where delta is low enough; the root is at or left of it
         if p[at] <= delta:
             return float(self.losses[0])
         return float(self.losses[-1] + math.log((p[at] - delta) / q[at]))
 
     def tail(self, t: float) -> float:
-        """Return an upper value of P(L > t); a loss within rounding of t counts as above it only if it may be."""
+        """Return an upper value of P(L > t); a loss within rounding of t counts as above it."""
         reach = float(max(abs(self.losses[0]), abs(self.losses[-1])))
         above = float(self.masses[self.losses > t - 4 * U * (reach + abs(t))].sum())
         return min(1.0, above * (1 + self.slack + len(self.losses) * U) + 1e-300)
 
 
 class LatticeCost(NamedTuple):
-    """A composition between two lattice laws; ``lower`` is ``upper`` where the losses are on the lattice exactly."""
+    """A composition between two lattice laws; ``lower`` is ``upper`` where it is on the lattice exactly."""
 
     upper: _Total | Inversion
     lower: _Total | Inversion
 
     def delta(self, e: float) -> Bracket:
         upper = self.upper.delta(e)
-        return upper if self.lower is self.upper else Bracket(self.lower.delta(e).lower, upper.upper, "lattice")
+        return (
+            upper if self.lower is self.upper else Bracket(self.lower.delta(e).lower, upper.upper, "lattice")
+        )
 
     def losses(self) -> Reals | None:
         """Return the losses where they are listed exactly."""
@@ -103,17 +120,23 @@ class LatticeCost(NamedTuple):
 
     def epsilon(self, delta: float) -> Bracket:
         upper = self.upper.epsilon(delta)
-        return upper if self.lower is self.upper else Bracket(self.lower.epsilon(delta).lower, upper.upper, "lattice")
+        return (
+            upper
+            if self.lower is self.upper
+            else Bracket(self.lower.epsilon(delta).lower, upper.upper, "lattice")
+        )
 
 
 def on_lattice(law: Law) -> bool:
     """Say whether this engine takes the law."""
-    return isinstance(law, RandomizedResponse | Pure | DiscreteLaplace | Laplace | BoundedRange | DiscreteGaussian)
+    return isinstance(
+        law, RandomizedResponse | Pure | DiscreteLaplace | Laplace | BoundedRange | DiscreteGaussian
+    )
 
 
 @lru_cache(maxsize=64)
 def lattice_cost(parts: Parts) -> LatticeCost:
-    """Compose laws that are `on_lattice`; raise `NotConverged` where no lattice of a reasonable size carries them."""
+    """Compose laws that are `on_lattice`; raise `NotConverged` where no reasonable lattice carries them."""
     steps = [_natural(law)[1] for law, _ in parts]
     smooth = [law for law, _ in parts if not _exact(law)]
     base = steps[0]
@@ -122,8 +145,9 @@ def lattice_cost(parts: Parts) -> LatticeCost:
                         base.denominator * step.denominator)  # fmt: skip
     span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
     if not smooth:
-        total = _closed(parts, base) if span / base > _DIRECT else None
-        total = total or _compose([(_exact_pmf(law), times) for law, times in parts], base, span)
+        total = (_closed(parts, base) if span / base > _DIRECT else None) or _compose(
+            [(_exact_pmf(law), times) for law, times in parts], base, span
+        )
         return LatticeCost(total, total)
     least = min(_natural(law)[1] for law in smooth)
     for cells in _CELLS:
@@ -144,7 +168,9 @@ def lattice_cost(parts: Parts) -> LatticeCost:
 def two_point_cost(law: Atoms, times: int) -> LatticeCost:
     """Compose one law of two losses with itself: it spans a lattice of its own."""
     low, high = (Fraction(float(loss)) for loss in law.losses)
-    total = _compose([(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low))
+    total = _compose(
+        [(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low)
+    )
     return LatticeCost(total, total)
 
 

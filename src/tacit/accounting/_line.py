@@ -6,20 +6,23 @@ For a pair (P, Q) with loss L = log dP/dQ under P, ``M(z) = E exp(z L)``. A *fac
 - ``line(c, h, nodes)``: M(c + i j h) / M(c), j = 0 .. nodes, and log M(c), with certified error bounds;
 - ``decay(c)``: a function of t that bounds log |M(c + i t') / M(c)| for every |t'| >= t from above.
 
-Closed forms are here; the sampled Gaussian has a module of its own. The argument: docs/proofs/accounting.md, section 3.
+Closed forms are here; the sampled Gaussian has a module of its own. The argument:
+docs/proofs/accounting.md, section 3.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting._bracket import NotConverged, U
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "Atoms",
@@ -35,8 +38,8 @@ __all__ = [
     "transform",
 ]
 
-Reals = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+Reals = NDArray[np.floating[Any]]
+Complexes = NDArray[np.complexfloating[Any, Any]]
 
 _LARGE = 1 << 20  # products in one transform: beyond it, spread and FFT
 _MOST_POINTS, _MOST_LOSSES = 1 << 18, 1 << 15
@@ -59,15 +62,15 @@ class Factor(Protocol):
 
     def line(self, c: float, h: float, nodes: int) -> Line: ...
 
-    def decay(self, c: float) -> Callable[[float], float]: ...
+    def decay(self, c: float, /) -> Callable[[float], float]: ...
 
 
 def transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals | float]:
-    """Return sum_a weights[a] exp(i j h losses[a]), j = 0 .. nodes, and a bound on its error but for the phases'.
+    """Return sum_a weights[a] exp(i j h losses[a]), j = 0 .. nodes, and its error but for that of the phases.
 
-    Small sums: j = block * r + s turns the table of exponentials into two small ones and one matrix product. Large
-    sums: each weight is spread over a uniform grid by a Gaussian, one FFT, and the Gaussian is divided out (Greengard
-    and Lee 2004). The weights are positive and sum to one (proofs, section 3).
+    Small sums: j = block * r + s turns the table of exponentials into two small ones and one matrix
+    product. Large sums: each weight is spread over a uniform grid by a Gaussian, one FFT, and the Gaussian
+    is divided out (Greengard and Lee 2004). The weights are positive and sum to one (proofs, section 3).
     """
     if nodes == 0:
         return np.ones(1, dtype=complex), len(losses) * U
@@ -98,7 +101,7 @@ def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tu
     j = np.arange(nodes + 1)
     growth = np.exp(tau * j * j)  # undoing the Gaussian enlarges the rounding of the grid and of the FFT
     crowd = 2 * _HALF * int(np.bincount(where % points).max())
-    error = 1e-14 + growth * (U * (16 * math.log2(points) + crowd + 128))
+    error = 1e-14 + 16 * U * j + growth * (U * (16 * math.log2(points) + crowd + 128))
     return np.fft.rfft(grid)[: nodes + 1].conj() * (growth * (math.sqrt(math.pi / tau) / points)), error
 
 
@@ -108,7 +111,7 @@ def _no_decay(_: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """Finitely many losses with their P-masses (they sum to one up to ``slack``, a relative error of each mass)."""
+    """Finitely many losses with their P-masses, each within a relative ``slack``."""
 
     losses: Reals
     masses: Reals
@@ -129,14 +132,16 @@ class Atoms:
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         weights /= total
-        slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses)))
+        slip = self.slack + 4 * U * (
+            4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses))
+        )
         phase = 6 * U * h * np.arange(nodes + 1) * float(weights @ np.abs(self.losses))
         phi, rough = transform(self.losses, weights, h, nodes)
         error = rough + 2 * slip + phase
         norm_error = slip + len(self.losses) * U + 4 * U * (abs(top) + 1)
         return Line(top + math.log(total), norm_error, phi, error)
 
-    def decay(self, c: float) -> Callable[[float], float]:
+    def decay(self, _: float) -> Callable[[float], float]:
         return _no_decay
 
 
@@ -173,11 +178,13 @@ class LatticeAtoms:
         phi = np.fft.rfft(folded)[: nodes + 1].conj() * np.exp(1j * t * self.offset)
         size = float(weights @ rises)
         slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * size)
-        error = 2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
+        error = (
+            2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
+        )
         norm_error = slip + len(kept) * U + 4 * U * (abs(top) + c * abs(self.offset) + 1)
         return Line(top + math.log(total) + c * self.offset, norm_error, phi, error)
 
-    def decay(self, c: float) -> Callable[[float], float]:
+    def decay(self, _: float) -> Callable[[float], float]:
         return _no_decay
 
 
@@ -219,7 +226,8 @@ class GaussianLine(_Closed):
     mu2: float
 
     def log_mgf(self, z: Complexes) -> Complexes:
-        return 0.5 * self.mu2 * z * (z + 1)
+        logs: Complexes = 0.5 * self.mu2 * z * (z + 1)
+        return logs
 
     def reach(self) -> float:
         return self.mu2
@@ -238,12 +246,14 @@ class ResponseLine(_Closed):
     e: float
 
     def log_mgf(self, z: Complexes) -> Complexes:
-        return z * self.e - math.log1p(math.exp(-self.e)) + np.log(1 + np.exp(-(2 * z + 1) * self.e))
+        both = np.log(1 + np.exp(-(2 * z + 1) * self.e))
+        logs: Complexes = z * self.e - math.log1p(math.exp(-self.e)) + both
+        return logs
 
     def reach(self) -> float:
         return self.e
 
-    def decay(self, c: float) -> Callable[[float], float]:
+    def decay(self, _: float) -> Callable[[float], float]:
         return _no_decay
 
 
@@ -254,7 +264,8 @@ class LaplaceLine(_Closed):
     e: float
 
     def log_mgf(self, z: Complexes) -> Complexes:
-        return z * self.e + np.log((z + 1 + z * np.exp(-(2 * z + 1) * self.e)) / (2 * z + 1))
+        logs: Complexes = z * self.e + np.log((z + 1 + z * np.exp(-(2 * z + 1) * self.e)) / (2 * z + 1))
+        return logs
 
     def reach(self) -> float:
         return self.e
@@ -284,7 +295,8 @@ class RangeLine(_Closed):
         w = (2 * z + 1) * self.e
         series = 1 - w / 2 * (1 - w / 3 * (1 - w / 4 * (1 - w / 5)))
         head = np.where(np.abs(w) < 1e-4, series, -np.expm1(-w) / np.where(w == 0, 1, w))
-        return z * self.e + np.log(head) + math.log(self.e / -math.expm1(-self.e))
+        logs: Complexes = z * self.e + np.log(head) + math.log(self.e / -math.expm1(-self.e))
+        return logs
 
     def reach(self) -> float:
         return self.e
@@ -300,8 +312,8 @@ class RangeLine(_Closed):
 class DiscreteLaplaceLine(_Closed):
     """Whole-number Laplace noise: r = exp(-1/scale), loss (s - 2x)/scale for x = 0 .. s.
 
-    (1 + r) exp(-z e) M = 1 + exp(-(2z+1) e) + (1 - r) (w - w^s) / (1 - w), w = exp(-(2z+1)/scale), e = s/scale.
-    ``periodic``: the engine stays within half a period, |t| <= pi scale / 2, where |1 - w| rises.
+    (1 + r) exp(-z e) M = 1 + exp(-(2z+1) e) + (1 - r) (w - w^s) / (1 - w), w = exp(-(2z+1)/scale), e =
+    s/scale. ``periodic``: the engine stays within half a period, |t| <= pi scale / 2, where |1 - w| rises.
     """
 
     rate: float  # 1 / scale
@@ -312,7 +324,8 @@ class DiscreteLaplaceLine(_Closed):
         e, turn = self.rate * self.moves, (2 * z + 1) * self.rate
         many = np.exp(-turn) * np.expm1(-turn * (self.moves - 1)) / np.expm1(-turn)
         inner = 1 + np.exp(-(2 * z + 1) * e) - math.expm1(-self.rate) * many
-        return z * e + np.log(inner / (1 + math.exp(-self.rate)))
+        logs: Complexes = z * e + np.log(inner / (1 + math.exp(-self.rate)))
+        return logs
 
     def reach(self) -> float:
         return self.rate * self.moves
@@ -334,11 +347,12 @@ class DiscreteLaplaceLine(_Closed):
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussianLine(_Closed):
-    """Whole-number Gaussian noise, sigma >= 3, moved by s: Poisson's sum of the lattice (Canonne et al. 2020).
+    """Whole-number Gaussian noise, sigma >= 3, moved by s, by Poisson's sum (Canonne et al. 2020).
 
-    M = exp(mu^2 z (z+1) / 2) T(z s) / T(0), T(a) = 1 + 2 sum_n exp(-2 pi^2 sigma^2 n^2) cos(2 pi n a); for |t| s <= pi sigma^2
-    (half a period) only n = 1 can matter, and |M(c+it)/M(c)| <= exp(-mu^2 t^2/2) + exp(-(pi sigma)^2/2) up to rounding.
-    ``periodic``: the engine stays within half a period, so that the bound on the decay holds for all its nodes.
+    M = exp(mu^2 z (z+1) / 2) T(z s) / T(0), T(a) = 1 + 2 sum_n exp(-2 pi^2 sigma^2 n^2) cos(2 pi n a); for
+    |t| s <= pi sigma^2 (half a period) only n = 1 can matter, and |M(c+it)/M(c)| <= exp(-mu^2 t^2/2) +
+    exp(-(pi sigma)^2/2) up to rounding. ``periodic``: the engine stays within half a period, so that the
+    bound on the decay holds for all its nodes.
     """
 
     sigma: float
@@ -351,7 +365,8 @@ class DiscreteGaussianLine(_Closed):
         if float(far.max()) > 0.5:
             raise NotConverged
         turn = np.exp(far) * np.exp(-2j * math.pi * np.mod(z.real * self.moves, 1.0))
-        return 0.5 * mu**2 * z * (z + 1) + np.log1p(turn)
+        logs: Complexes = 0.5 * mu**2 * z * (z + 1) + np.log1p(turn)
+        return logs
 
     def reach(self) -> float:
         return (self.moves / self.sigma) ** 2

@@ -1,15 +1,16 @@
 """The safe road: Renyi divergences on the real axis, converted by Canonne, Kamath and Steinke (2020).
 
-With z = order - 1 and K(z) = z D_(1+z), ``delta(e) <= exp(K(z) - z e) z^z / (1+z)^(1+z)`` for every z > 0 (their
-proposition 12): Chernoff's bound on the hockey stick. It needs M on the real axis only, so it takes costs of
-which nothing but rho or a Renyi curve is known, and it is where a tight engine that does not converge falls back to.
+With z = order - 1 and K(z) = z D_(1+z), ``delta(e) <= exp(K(z) - z e) z^z / (1+z)^(1+z)`` for every z > 0
+(their proposition 12): Chernoff's bound on the hockey stick. It needs M on the real axis only, so it takes
+costs of which nothing but rho or a Renyi curve is known, and it is where a tight engine that does not
+converge falls back to.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +18,15 @@ from tacit.accounting._bracket import Bracket, U, settle
 from tacit.accounting._line import Line, Reals
 from tacit.accounting._spectral import Mix, log_moment, peak, spread, steer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["CurveLine", "renyi_delta", "renyi_epsilon"]
 
 
 @dataclass(frozen=True, slots=True)
 class CurveLine:
-    """A Renyi curve known at some orders: (order-1) D is convex and zero at order 1, so chords bound it from above."""
+    """A Renyi curve known at some orders: (order-1) D is convex and 0 at order 1, so chords lie above it."""
 
     orders: Reals  # minus one, increasing, first 0
     values: Reals  # (order - 1) * divergence
@@ -33,7 +37,7 @@ class CurveLine:
         return values, np.full_like(c, first), np.full_like(c, 2 * first / (1 + self.orders[1]))
 
     def line(self, c: float, h: float, nodes: int) -> Line:
-        if nodes:
+        if nodes or h:
             raise NotImplementedError
         value = float(self.cumulants(np.array([c]))[0][0])
         return Line(value, 16 * U * abs(value), np.ones(1, dtype=complex), 0.0)

@@ -1,28 +1,31 @@
 """The Poisson-sampled Gaussian on a vertical line: proven quadrature, proven decay.
 
-In units of sigma, with x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u): removing a unit has loss log A and
-``M(z) = E A^(z+1)``; adding one has loss -log A and ``M(z) = E A^(-z)``. Both are E A^p.
+In units of sigma, with x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u): removing a unit has loss
+log A and ``M(z) = E A^(z+1)``; adding one has loss -log A and ``M(z) = E A^(-z)``. Both are E A^p.
 
 Quadrature. A is analytic and free of zeros for |Im x| < pi/mu; on Im x = +-a, theta = mu a, |A| <= A(x),
 |A| >= A(x) cos(theta/2) and |arg A| <= theta, so the trapezoid rule of step s errs by at most
 ``2 exp(a^2/2 + |t| theta + pen - 2 pi a / s) / (1 - exp(-2 pi a / s))`` relative to M(c); pen = 0 (remove) or
 -c log cos(theta/2) (add).
 
-Decay. The tilted loss has a density; below any unimodal minorant of it lie stacked uniform laws of widths w_k and
-masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - sinc*(t w_k / 2))`` where sinc* is a non-increasing majorant
-of |sin y / y|: the bound falls in t. Both are argued in docs/proofs/accounting.md, section 4.
+Decay. The tilted loss has a density; below any unimodal minorant of it lie stacked uniform laws of widths w_k
+and masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - sinc*(t w_k / 2))`` where sinc* is a non-increasing
+majorant of |sin y / y|: the bound falls in t. Both are argued in docs/proofs/accounting.md, section 4.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.accounting._bracket import U
 from tacit.accounting._line import Line, Reals, transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["SampledGaussian"]
 
@@ -122,7 +125,7 @@ class SampledGaussian:
 
 
 def _one_less_sinc(y: Reals) -> Reals:
-    """Return 1 - s(y) where s is non-increasing and at least |sin y / y|: the second lobe stays below 0.2394."""
+    """Return 1 - s(y), s non-increasing and at least |sin y / y| (its second lobe stays below 0.2394)."""
     safe = np.maximum(y, 1e-9)
     near = np.where(safe < 0.01, safe * safe * (1 / 6 - safe * safe / 120), 1 - np.sin(safe) / safe)
     return np.where(safe <= 2.5, near, 1 - np.minimum(0.2394, 1 / safe))

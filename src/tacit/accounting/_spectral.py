@@ -1,23 +1,26 @@
 """Delta by Fourier inversion on a vertical line, with a certified bracket.
 
-For independent losses with M = prod M_i^k_i and any c > 0,
-``delta(e) = (1 / 2 pi i) int exp(log M(z) - z e) / (z (z+1)) dz`` over Re z = c. The trapezoid rule of step h = 2 pi / T
-on that line returns exactly ``sum_n delta(e + n T) exp(c n T)``: every alias is positive, so the plain sum is an upper
-value, and the aliases are at most ``1 / (exp(c T) - 1)`` from the left and a geometric series by Chernoff's bound at a
-larger c2 from the right. Nodes beyond the last are bounded by the factors' ``decay``. Losses on a lattice o + g Z need the
-nodes of one period only, with the kernel summed over the lattice. The argument: docs/proofs/accounting.md, section 3.
+For independent losses with M = prod M_i^k_i and any c > 0, ``delta(e) = (1 / 2 pi i) int exp(log M(z) - z
+e) / (z (z+1)) dz`` over Re z = c. The trapezoid rule of step h = 2 pi / T on that line returns exactly
+``sum_n delta(e + n T) exp(c n T)``: every alias is positive, so the plain sum is an upper value, and the
+aliases are at most ``1 / (exp(c T) - 1)`` from the left and a geometric series by Chernoff's bound at a
+larger c2 from the right. Nodes beyond the last are bounded by the factors' ``decay``. Losses on a lattice o
++ g Z need the nodes of one period only, with the kernel summed over the lattice. The argument:
+docs/proofs/accounting.md, section 3.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, settle
-from tacit.accounting._line import Complexes, Factor, Reals
+
+if TYPE_CHECKING:
+    from tacit.accounting._line import Complexes, Factor, Reals
 
 __all__ = ["Inversion", "Lattice", "Mix", "log_moment", "peak", "spread", "steer", "tiny"]
 
@@ -115,7 +118,7 @@ class Inversion:
         return self._spectrum(e).delta(e)
 
     def epsilon(self, delta: float) -> Bracket:
-        """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, re-evaluated at both ends."""
+        """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, proved at both ends."""
         log_delta = math.log(delta)
         e, slope = self._estimate(log_delta), 0.0
         for _ in range(5):
@@ -145,7 +148,9 @@ class Inversion:
         """Return about the epsilon, by the saddle point."""
         c, log_m, mean, bend, _ = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
         e = mean - 1 / c - 1 / (c + 1)
-        logs = log_m - c * e - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2))
+        logs = (
+            log_m - c * e - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2))
+        )
         return max(0.0, float(np.interp(-log_delta, np.maximum.accumulate(-logs), e)))
 
     def _bin(self, e: float) -> int:
@@ -177,16 +182,18 @@ class Inversion:
         if not math.isfinite(price[at]):
             raise NotConverged
         width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
-        return _Plan(float(c[at]), float(c[partner[at]]), float(max(left[at], right[at])), float(ratio[at]), width)
+        return _Plan(
+            float(c[at]), float(c[partner[at]]), float(max(left[at], right[at])), float(ratio[at]), width
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Spectrum:
     """One line, evaluated: delta(e) = exp(log M(c) - c e) Re sum_j terms_j exp(-i t_j e).
 
-    On a lattice the sum is over the losses l >= l0, the first at or above e: exp(-c (l0 - e)) Re sum_j (terms_j
-    - exp(e - l0) terms1_j) exp(-i t_j l0). ``terms1`` alone gives -d delta / d e. ``error`` and ``error1`` bound the
-    error of the sum as error + |e| error1.
+    On a lattice the sum is over the losses l >= l0, the first at or above e: exp(-c (l0 - e)) Re sum_j
+    (terms_j - exp(e - l0) terms1_j) exp(-i t_j l0). ``terms1`` alone gives -d delta / d e. ``error`` and
+    ``error1`` bound the error of the sum as error + |e| error1.
     """
 
     plan: _Plan
@@ -205,13 +212,13 @@ class _Spectrum:
         error = self.error + abs(e) * self.error1
         if self.lattice is None:
             turn = np.exp(-1j * self.t * e)
-            return float((self.terms @ turn).real), error, float((self.terms1 @ turn).real)
+            return float((self.terms * turn).real.sum()), error, float((self.terms1 * turn).real.sum())
         offset, g = self.lattice
         first = offset + g * math.ceil((e - offset) / g)
         turn = np.exp(-1j * self.t * first)
         fade, drop = math.exp(-self.plan.c * (first - e)), math.exp(e - first)
-        slope = drop * float((self.terms1 @ turn).real)
-        return fade * (float((self.terms @ turn).real) - slope), error, fade * slope
+        slope = drop * float((self.terms1 * turn).real.sum())
+        return fade * (float((self.terms * turn).real.sum()) - slope), error, fade * slope
 
     def aliases(self, e: float) -> float:
         """Return an upper value of the sum of all aliases, as delta."""
@@ -280,7 +287,11 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
         if lattice is None:  # sum over j > J of (h / pi) / t_j^2 <= 1 / (pi t_J)
             return log_phi - math.log(math.pi * node * h)
         # |1 - exp(-z g)| >= 2 exp(-c g / 2) t g / pi up to half a period: a harmonic sum.
-        return log_phi + (c + 1) * lattice.step / 2 + math.log(math.log(half / node)) if node < half else -math.inf
+        return (
+            log_phi + (c + 1) * lattice.step / 2 + math.log(math.log(half / node))
+            if node < half
+            else -math.inf
+        )
 
     most = min(half, _MOST_NODES if lattice is None else _MOST_NODES // 2)
     wanted = plan.log_ratio + _SMALL
@@ -318,15 +329,18 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
         log_norm += times * line.log_norm
         norm_error += times * (line.norm_error + 4 * U * abs(line.log_norm))
     turns = sum(times for _, times in mix.factors)
-    phi = np.exp(log_phi)
+    phi = np.where(
+        log_phi.real > -600, np.exp(log_phi), 0.0
+    )  # denormal numbers are slow, and within the error bound
     heights = np.abs(phi)
     # |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the logarithms of the product are rounded.
-    bound = np.exp(log_size) * (1 + 8 * U * (turns + len(mix.factors) + np.abs(log_size)))
+    bound = np.exp(np.maximum(log_size, -600)) * (1 + 8 * U * (turns + len(mix.factors) + np.abs(log_size)))
     error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
     error += heights * U * (32 + len(t) + 8 * far * (c + 1 + t))
     size *= weight
     return _Spectrum(
         plan, t, weight * phi * kernel, weight * phi * kernel1,
-        float(size @ error) + math.exp(left_out(nodes)) * (1 + 1e-9), 8 * U * float((size * (c + 1 + 2 * t)) @ heights),
+        float(size @ error) + math.exp(left_out(nodes)) * (1 + 1e-9),
+        8 * U * float((size * (c + 1 + 2 * t)) @ heights),
         log_norm, norm_error, log_moment(mix, plan.c2), lattice,
     )  # fmt: skip

@@ -122,7 +122,7 @@ def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
 def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
     if not _has_group(parts):
         return _numeric.delta_bounds(parts, epsilon)
-    upper = min(_numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon))
+    upper = min((_numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
     return Bracket(0.0, upper, "group")
 
 

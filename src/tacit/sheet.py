@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import math
 import textwrap
 from dataclasses import dataclass, is_dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,7 +122,13 @@ class Readable:
 
 
 def plain(value: object) -> object:
-    """Turn dataclasses, arrays and tuples into what JSON knows; infinities and NaN become None."""
+    """Turn dataclasses, arrays and tuples into what JSON knows; infinities and NaN become None.
+
+    What has a stored form of its own (`to_json`, as costs and budgets do) keeps it.
+    """
+    stored = getattr(value, "to_json", None)
+    if callable(stored):
+        return plain(stored())
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):
@@ -131,8 +139,8 @@ def plain(value: object) -> object:
         return [plain(item) for item in value]
     if isinstance(value, bool | int | str) or value is None:
         return value
-    if isinstance(value, float | np.floating):
-        return float(value) if np.isfinite(value) else None
+    if isinstance(value, float | Fraction | np.floating):
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, np.integer | np.bool_):
         return value.item()
     return str(value)

@@ -100,7 +100,7 @@ def test_the_exception_is_not_delta():
 
 
 def test_a_mechanism_that_leaks_everything_sometimes_is_called_by_its_name():  # WORKED_EXAMPLES 7
-    meaning = tc.explain(tc.Cost.approximate(0.5, 0.05), delta=0.06, families=[1])
+    meaning = tc.explain(tc.Cost.approximate(0.5, 0.05), delta=0.06)
     assert [limit.loss is None for limit in meaning.limits] == [False, True, True]
     assert "no limit" in str(meaning)
     assert meaning.sentence.startswith("Except with probability 0.06,")

@@ -111,8 +111,8 @@ def _meaning(
 def _two_questions() -> TacitError:
     return TacitError(
         "bad-parameter",
-        "explain needs one question: a cost (--epsilon, --epsilon and --delta, or --rho), or a wanted error "
-        "(--error)",
+        "explain needs one question: a cost (--epsilon, --epsilon and --delta, or --rho), or a wanted "
+        "error (--error)",
         why="the one asks what a cost means, the other which cost an answer needs",
         fix="tacit explain --epsilon 0.5, or tacit explain --statistic count --error 5",
     )

@@ -61,13 +61,12 @@ class Spending(Readable):
         lead = (
             (
                 f"Epsilon {self.epsilon:g} over {len(self.purchases)} questions. Divided so, the weighted "
-                "errors add up to "
-                f"{self.total:.3%} of the questions' sizes; equal shares would give {self.equal_split:.3%} "
-                f"({saved:.1%} saved)."
+                f"errors add up to {self.total:.3%} of the questions' sizes; equal shares would give "
+                f"{self.equal_split:.3%} ({saved:.1%} saved)."
             ),
             (
-                f"The next 0.01 epsilon would lower the sum by about {0.01 * self.price:.3%}, wherever it is "
-                "spent."
+                f"The next 0.01 epsilon would lower the sum by about {0.01 * self.price:.3%}, wherever it "
+                "is spent."
             ),
         )
         rows = tuple(

@@ -30,11 +30,19 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """What the cost means for several people together."""
+    """What the cost means for several people together: epsilon, read at delta, and the advantage."""
 
     size: int
     epsilon: float
+    delta: float
     advantage: float
+
+    @property
+    def reading(self) -> str:
+        """The epsilon, with its delta where there is one, as text."""
+        if math.isinf(self.epsilon):
+            return "no limit"
+        return number_up(self.epsilon) + (f" at delta {number_up(self.delta, 3)}" if self.delta else "")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -96,8 +104,8 @@ class Explanation(Readable):
             return "This cost may reveal everything with a probability worth naming: the odds have no limit."
         reached = shown_odds(believe(0.5, loss).at_most)
         return (
-            f"{condition.capitalize()}, the odds move by at most a factor {shown_factor(loss)}: "
-            f"an attacker who gave 50:50 that you are in the data reaches at most {reached}."
+            f"{condition.capitalize()}, the odds move by at most a factor {shown_factor(loss)}: an attacker "
+            f"who gave 50:50 that you are in the data reaches at most {reached}."
         )
 
     def sheet(self) -> Sheet:
@@ -150,13 +158,12 @@ class Explanation(Readable):
         if self.bits is not None:
             lead.append(
                 f"No answer is more than {shown_factor(self.epsilon)} times likelier with you in the data "
-                "than without, and "
-                f"nobody gains more than {number_up(self.bits)} bits about you, whatever else they know."
+                f"than without, and nobody gains more than {number_up(self.bits)} bits about you, whatever "
+                "else they know."
             )
         lead.append(
-            f"No attacker beats blind guessing by more than {at_most(self.advantage)}: "
-            f"right at most {at_most((1 + self.advantage) / 2)} of the time where a coin is right half of "
-            "the time."
+            f"No attacker beats blind guessing by more than {at_most(self.advantage)}: right at most "
+            f"{at_most((1 + self.advantage) / 2)} of the time where a coin is right half of the time."
         )
         if self.fits is not None:
             lead.append(f"The budget pays for {self.fits:,} of these, asked one after the other.")
@@ -187,6 +194,5 @@ class Explanation(Readable):
         return Grid("the best test for your presence", ("false alarms", "true alarms, at most"), rows)
 
     def _families_grid(self) -> Grid:
-        rows = tuple((str(f.size), number_up(f.epsilon), at_most(f.advantage)) for f in self.families)
-        at = f" at delta {self.delta:g}" if self.delta else ""
-        return Grid("groups and families", ("people together", f"epsilon{at}", "advantage, at most"), rows)
+        rows = tuple((str(f.size), f.reading, at_most(f.advantage)) for f in self.families)
+        return Grid("groups and families", ("people together", "epsilon", "advantage, at most"), rows)

@@ -45,8 +45,7 @@ class RateDistortion(Readable):
         lead = (
             (
                 "Privacy as a rate, accuracy as a distortion: halving epsilon makes the squared error of a "
-                "count four times "
-                "as large and lets through a quarter of the information about one person."
+                "count four times as large and lets through a quarter of the information about one person."
             ),
         )
         rows = tuple(
@@ -96,8 +95,8 @@ class SmallCrowd(Readable):
         lead = (
             (
                 f"The true sum is {self.truth:g}, each person can add up to {self.bound:g}, epsilon is "
-                f"{self.epsilon:g}. The "
-                f"answer is negative or off by more than 100 % with probability {self.useless:.4f}."
+                f"{self.epsilon:g}. The answer is negative or off by more than 100 % with probability "
+                f"{self.useless:.4f}."
             ),
             f"A useful answer (at most 5 %) would need epsilon {self.needed:.3g}, or more people.",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
 from tacit.accounting import Budget, Cost, Filter, Spend
@@ -118,7 +119,12 @@ def _limits(cost: Cost, epsilon: float | None, delta: float) -> tuple[Limit, ...
 
 def _family(cost: Cost, size: int, delta: float) -> Family:
     together = cost.group(size)
-    return Family(size, epsilon_at(together, delta), together.advantage)
+    epsilon = epsilon_at(together, delta)
+    if math.isinf(epsilon):  # delta grows with the group, so read where the group's own delta lies
+        spend = together.spend
+        if spend.epsilon is not None and spend.delta < 1:
+            epsilon, delta = float(spend.epsilon), float(spend.delta)
+    return Family(size, epsilon, delta, together.advantage)
 
 
 def _errors(epsilon: float, question: Question) -> tuple[tuple[float, float], ...]:

@@ -174,7 +174,7 @@ def tradeoff_curve(answer: Tradeoff) -> Picture:
     """Draw error over epsilon with the answer marked, and error over n where n matters."""
     picture = Picture(11 if answer.crowd else 7, 4.2)
     columns = 2 if answer.crowd else 1
-    sure = f"{answer.confidence:.3g} of answers within"
+    sure = f"{100 * answer.confidence:g} % of answers within"
     ax = axes(picture, f"Error of a {answer.question.statistic}", "epsilon", sure, (1, columns, 1))
     ax.loglog(*zip(*answer.curve, strict=True), color=BLUE)
     ax.plot([answer.epsilon], [answer.error], "o", color=RED)

@@ -62,11 +62,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
     return shared | {
         "mode": "loss",
         "start": explanation.epsilon,
-        "delta": f"{explanation.delta:g}",
         "losses": [[float(t), cost.loss_exceeds(float(t))] for t in losses],
         "tests": [[float(rate), power(float(rate))] for rate in rates],
-        "families": [
-            [family.size, family.epsilon if np.isfinite(family.epsilon) else None]
-            for family in explanation.families
-        ],
+        "families": [[family.size, family.reading] for family in explanation.families],
     }

@@ -51,16 +51,13 @@ class Tradeoff(Readable):
         reached = shown_odds(believe(0.5, self.epsilon).at_most)
         lead = (
             (
-                f"To know the {self.question}, up to +/- {self.error:g} in {self.confidence:.4g} of all "
-                "cases, "
-                "you need "
-                f"epsilon {number_up(self.epsilon)}."
+                f"To know the {self.question}, up to +/- {self.error:g} in {100 * self.confidence:g} % of "
+                f"all cases, you need epsilon {number_up(self.epsilon)}."
             ),
             (
                 f"One person moves the answer by at most {float(self.question.sensitivity):g}. At this "
-                "epsilon "
-                "an attacker who "
-                f"gave 50:50 that someone is in the data can reach at most {reached}."
+                "epsilon an attacker who gave 50:50 that someone is in the data can reach at most "
+                f"{reached}."
             ),
         )
         picked = self.curve[:: max(1, len(self.curve) // 8)]
@@ -70,8 +67,7 @@ class Tradeoff(Readable):
         notes = [
             (
                 f"By the textbook formula: epsilon {self.textbook:.4g}. The error is that of the noise; "
-                "sampling and "
-                "values outside the bounds come on top."
+                "sampling and values outside the bounds come on top."
             )
         ]
         if self.question.statistic == "mean":

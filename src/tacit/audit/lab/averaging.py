@@ -48,14 +48,12 @@ class AveragingAttack(Readable):
         lead = (
             (
                 f"One count at epsilon {self.epsilon:g}, asked again and again. With fresh noise each time "
-                "the "
-                "average "
-                "homes in on the truth, and the honest price is the number of repetitions times epsilon."
+                "the average homes in on the truth, and the honest price is the number of repetitions "
+                "times epsilon."
             ),
             (
-                "The ledger closes this road: the same question on the same data is answered with the stored "
-                "answer, identical "
-                "and free, so that a thousand copies tell no more than one."
+                "The ledger closes this road: the same question on the same data is answered with the "
+                "stored answer, identical and free, so that a thousand copies tell no more than one."
             ),
         )
         rows = tuple(
@@ -71,8 +69,8 @@ class AveragingAttack(Readable):
         header = ("asked", "advantage, fresh noise", "bound", "advantage, stored answer", "bound")
         widest = max(point.high - point.low for point in (*self.redrawn, *self.stored)) / 2
         note = (
-            f"Measured over {self.redrawn[0].trials:,} trials in each world; "
-            f"{CONFIDENCE:.1%} intervals within +/- {widest:.3f}."
+            f"Measured over {self.redrawn[0].trials:,} trials in each world; {CONFIDENCE:.1%} intervals "
+            f"within +/- {widest:.3f}."
         )
         return Sheet("Averaging attack", lead, (Grid("", header, rows),), (note,))
 

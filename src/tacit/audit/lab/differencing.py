@@ -51,15 +51,12 @@ class DifferencingAttack(Readable):
         lead = (
             (
                 f"Each of the two answers is a count over about {self.people:,} people and looks harmless. "
-                "Their difference "
-                f"is one person: {self.exposed:.1%} of the people can be singled out so, and the exact "
-                "answers "
-                "give "
-                f"away the condition of {self.right:.0%} of them."
+                f"Their difference is one person: {self.exposed:.1%} of the people can be singled out so, "
+                f"and the exact answers give away the condition of {self.right:.0%} of them."
             ),
             (
-                "Tacit answers both with noise of a typical size of 2 / epsilon each; the difference of one "
-                "drowns in it."
+                "Tacit answers both with noise of a typical size of 2 / epsilon each; the difference of "
+                "one drowns in it."
             ),
         )
         rows = (

@@ -53,10 +53,9 @@ class HomogeneityAttack(Readable):
         lead = [
             (
                 f"A {self.k}-anonymous table of {self.people:,} people in {self.classes:,} classes. In some "
-                "classes "
-                "everybody has the same secret, so whoever is known to be in the class is exposed: "
-                f"{self.sure:.1%} of "
-                f"all people, and the attacker is right in {self.right:.0%} of these cases."
+                "classes everybody has the same secret, so whoever is known to be in the class is exposed: "
+                f"{self.sure:.1%} of all people, and the attacker is right in {self.right:.0%} of these "
+                "cases."
             )
         ]
         if self.example:
@@ -66,8 +65,7 @@ class HomogeneityAttack(Readable):
             )
         lead.append(
             "Tacit publishes noisy counts of the condition instead. The attacker may know everybody else's "
-            "secret; "
-            "the odds about the last person still move by at most exp(epsilon)."
+            "secret; the odds about the last person still move by at most exp(epsilon)."
         )
         rows = (("the table", "certain", f"{self.sure:.1%} of people", f"{self.right:.0%} right"),)
         grid = Grid("against k-anonymity", ("attacked", "the attacker is", "about", "and is"), rows)

@@ -55,14 +55,12 @@ class LinkingAttack(Readable):
         lead = (
             (
                 f"Two tables of the same {self.people:,} people, each {self.k}-anonymous: one coarsens age, "
-                "sex "
-                "and "
-                f"education, the other age, sex and postcode. A neighbour knows all four. Put side by side, "
-                f"{self.alone:.1%} of the people are the only one who fits both their classes."
+                "sex and education, the other age, sex and postcode. A neighbour knows all four. Put side "
+                f"by side, {self.alone:.1%} of the people are the only one who fits both their classes."
             ),
             (
-                "Two releases of Tacit simply add up: the price of both is the sum of their epsilons, known "
-                "beforehand."
+                "Two releases of Tacit simply add up: the price of both is the sum of their epsilons, "
+                "known beforehand."
             ),
         )
         rows = (

@@ -47,14 +47,11 @@ class MembershipAttack(Readable):
         lead = (
             (
                 f"The attacker knows the secrets of all {self.people - 1:,} others and asks whether the "
-                "target "
-                "is in the data. "
-                "The exact count says it for certain."
+                "target is in the data. The exact count says it for certain."
             ),
             (
-                "A noisy count cannot: whatever the attacker knows, the advantage stays under tanh(epsilon / "
-                "2). For this count the "
-                "best attack reaches that bound, so the bound is no exaggeration."
+                "A noisy count cannot: whatever the attacker knows, the advantage stays under tanh(epsilon "
+                "/ 2). For this count the best attack reaches that bound, so the bound is no exaggeration."
             ),
         )
         rows = (
@@ -63,8 +60,7 @@ class MembershipAttack(Readable):
         )
         note = (
             "What stays allowed: learning that the condition is common among people like the target. That "
-            "would be known "
-            "whether or not the target took part."
+            "would be known whether or not the target took part."
         )
         grids = (Grid("exact count", ("world", "answer", "the attacker is"), rows), curve_grid(self.curve))
         return Sheet("Membership attack", lead, grids, (note,))

@@ -50,17 +50,12 @@ class ReconstructionAttack(Readable):
         lead = (
             (
                 f"A secret yes/no of {self.people:,} people; {self.questions:,} sums over subsets that "
-                "anyone "
-                "can look up. "
-                f"Least squares brings back {self.recovered[1]:.1%} of the column from exact sums. Rounding "
-                "the "
-                "answers is a weak defence: see the table."
+                f"anyone can look up. Least squares brings back {self.recovered[1]:.1%} of the column from "
+                "exact sums. Rounding the answers is a weak defence: see the table."
             ),
             (
                 "Asked of Tacit, all questions together cost epsilon, so each answer gets a small share of "
-                "it "
-                "and enough noise. "
-                "Half right is what a coin achieves."
+                "it and enough noise. Half right is what a coin achieves."
             ),
         )
         rows = tuple(

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, mechanisms, noise
+    from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
     from tacit.explain import explain
+    from tacit.ledger import Ledger
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Budget",
     "Cost",
+    "Ledger",
     "TacitError",
     "__version__",
     "accounting",
     "audit",
     "explain",
+    "ledger",
     "mechanisms",
     "noise",
 ]
@@ -33,9 +36,11 @@ __all__ = [
 _LAZY = {
     "Budget": "tacit.accounting",
     "Cost": "tacit.accounting",
+    "Ledger": "tacit.ledger",
     "accounting": "tacit.accounting",
     "audit": "tacit.audit",
     "explain": "tacit.explain",
+    "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }

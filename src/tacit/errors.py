@@ -23,8 +23,29 @@ CODES: Final[dict[str, str]] = {
     "missing-bounds": "values have no public bounds",
     "unknown-category": "an answer is not one of the declared categories",
     "run-spent": "a sparse vector run has given all its answers above the threshold",
-    # explain, lab
+    # ledger
+    "unknown-account": "the ledger has no account of that name",
+    "account-differs": "an account of that name exists with another unit, adjacency, budget, parent or limit",
+    "account-expired": "the account's last day has passed",
+    "charge-too-large": "one charge is larger than the account allows for a single charge",
+    "key-reused": "an idempotency key was used again for something else",
+    "spent": "the receipt's one draw is taken and no release is stored for it",
+    "release-failed": "the release failed after its charge; the charge stays",
+    "ledger-closed": "the ledger was closed",
+    "ledger-sealed": "the ledger sealed itself after a failed write and refuses every change",
+    "ledger-locked": "another process holds the ledger's lock",
+    "ledger-unavailable": "the ledger's store cannot be reached or the write did not go through",
+    "ledger-read-only": "the ledger's store cannot be written",
+    "ledger-damaged": "the ledger's store is truncated or corrupt",
+    "ledger-rolled-back": "the ledger does not contain what its witness has seen",
+    "ledger-tampered": "a stored entry or release does not match the keyed chain",
+    "ledger-key": "the ledger's key is missing or is not the one it was made with",
+    "ledger-newer": "the ledger was written by a newer Tacit",
+    "not-a-ledger": "the file or database is something else than a ledger",
+    "not-durable": "the store does not promise that a commit survives a crash",
+    "disk-full": "there is no room to record the charge",
     "missing-extra": "an optional dependency is not installed",
+    # explain, lab
     "cannot-write": "a file could not be written",
 }
 

@@ -137,6 +137,16 @@ def test_real_scores_are_rounded_half_up_on_the_grid():
     assert odd.lattice.steps == 2  # ceil(0.75 / 0.5)
 
 
+def test_a_pick_from_many_candidates_with_few_scores():
+    """Weights are computed once for each gap there; the law is that of every candidate on its own."""
+    scores = np.arange(40_000) % 5
+    chances = np.array(exponential(range(5), 1.0))
+    drawn = tc.mechanisms.Exponential(1, sensitivity=1, monotone=True).release_many(scores, DRAWS)
+    assert p_value(tally(scores[drawn], 5), chances) > SIGNIFICANCE
+    within = tally(drawn[scores[drawn] == 4] // 5 // 400, 20)  # and evenly among those with the same score
+    assert p_value(within, np.full(20, 0.05)) > SIGNIFICANCE
+
+
 def test_these_chi_squares_have_power():
     m = tc.mechanisms.Exponential(0.8, sensitivity=1)
     wrong = exponential([0, 3], 2 / 0.8 * 1.1)

@@ -132,7 +132,11 @@ def refuse(_):
     raise OSError("no entropy")
 
 
-@pytest.mark.parametrize("broken", [refuse, bytes, lambda n: b"\x01" * (n - 1), lambda _: None], ids=str)
+@pytest.mark.parametrize(
+    "broken",
+    [refuse, bytes, lambda n: b"\x01" * (n - 1), lambda _: None],
+    ids=["raises", "zeros", "short", "nothing"],
+)
 @pytest.mark.parametrize(
     "draw",
     [

@@ -119,6 +119,7 @@ def test_numbers_beyond_64_bits_are_refused_in_arrays_and_drawn_as_python_ints_a
         refusal("does-not-fit", draw, [2**60] * 4000 + [2**60 - k for k in range(50_000)])
         refusal("does-not-fit", lambda draw=draw: [draw(2**60, size=100) for _ in range(2000)])
     assert noise.discrete_gaussian(2**60, size=10_000).shape == (10_000,)  # 8 sigma: does not happen
+    assert noise.discrete_gaussian([2**60 - k for k in range(10_000)]).shape == (10_000,)
 
 
 @pytest.mark.parametrize("draw", SCALED)

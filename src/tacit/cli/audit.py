@@ -54,11 +54,12 @@ def audit(
     ] = 1_000_000,
     confidence: Annotated[float, typer.Option(help="Confidence of the reported lower bound.")] = 0.999,
 ) -> None:
-    """Attack a mechanism on the neighbours that it names as its worst; exit with 1 if its promise is broken."""
+    """Attack a mechanism on the neighbours it names as its worst; exit with 1 if its promise is broken."""
     from tacit.audit import audit as attack
 
     known = _mechanisms()
     if mechanism not in known:
+        names = ", ".join(known)
         names = ", ".join(known)
         raise bad_parameter("mechanism", f"one of {names}", mechanism, fix="tacit audit laplace --epsilon 1")
     target = known[mechanism](epsilon, delta)

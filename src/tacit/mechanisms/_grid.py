@@ -134,6 +134,8 @@ def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction) -> Steps:
     if isinstance(numbers, int | Fraction):
         return math.floor(numbers / grid + Fraction(1, 2))
     if numbers.dtype != object and _largest(numbers) < _SAFE * grid:
+        if numbers.dtype == np.int64 and grid.numerator == 1:  # whole numbers on the grid already
+            return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
         return noise.quantise(numbers, grid)
     half = Fraction(1, 2)
     flat = np.empty(numbers.size, dtype=object)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import noise
-from tacit.mechanisms._selection import Selection, gaps
+from tacit.mechanisms._selection import Selection, gaps, shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,8 @@ class Exponential(Selection):
         return Cost.exponential(self.epsilon, adjacency=self.adjacency)
 
     def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
-        return noise.select(steps, self.lattice.scale, size)
+        scores, scale = shortened(steps, self.lattice.scale)
+        return noise.select(scores, scale) if size is None else noise.select(scores, scale, size)
 
     def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
         weights = np.exp(-gaps(steps, self.lattice.scale))

@@ -11,6 +11,7 @@ from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._mechanism import Mechanism, show
+from tacit.mechanisms._selection import shortened
 from tacit.mechanisms.exponential import Exponential
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class TopK(Mechanism):
     def _pick(self, steps: NDArray[Any]) -> list[int]:
         if self.k > len(steps):
             raise bad_parameter("k", "at most the number of candidates", self.k, fix=f"k={len(steps)}")
-        scale = self.each.lattice.scale
+        steps, scale = shortened(steps, self.each.lattice.scale)
         if self.method == "one-shot":
             return [int(place) for place in noise.select_top(steps, self.k, scale)]
         left = list(range(len(steps)))

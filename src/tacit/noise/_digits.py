@@ -138,13 +138,13 @@ def _geometric_block(scales: Values) -> NDArray[np.int64]:
         if i < 63:
             drawn |= coins.astype(np.int64) << i
         elif coins.any():
-            raise does_not_fit("geometric noise")
+            raise does_not_fit("noise")
     first = np.empty(rates.size, np.uint64)
     _bits.fill(first)
     for where in np.flatnonzero(first == 0):
         beyond = _beyond(top, scales.exact(int(where)), 0, 64) << top
         if beyond + int(drawn[where]) >= 2**63:
-            raise does_not_fit("geometric noise")
+            raise does_not_fit("noise")
         drawn[where] += beyond
     return drawn
 

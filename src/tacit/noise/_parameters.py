@@ -105,7 +105,7 @@ def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | 
     if most is not None and near.size and near.max() >= float(most):
         for item in np.unique(value[near >= float(most)]):
             _one(name, item.item(), zero=zero, most=most)
-    flat = value.ravel()
+    flat = value.flatten()  # a copy: the caller may change the array meanwhile
     return Values(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
 
 

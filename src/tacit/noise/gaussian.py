@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.noise import _bits, _digits
 from tacit.noise._draws import Law
-from tacit.noise._parameters import Values, read
+from tacit.noise._parameters import Values, does_not_fit, read
 from tacit.noise._strips import strips
 from tacit.noise.coins import exp_coin, exp_coins
 
@@ -50,7 +50,13 @@ def _one(sigma: Fraction) -> int:
 def _many(sigmas: Values) -> NDArray[np.int64]:
     """Draw as `_one` does, for all elements at once."""
     out = np.empty(sigmas.near.size, np.int64)
-    left = np.arange(out.size)
+    huge = sigmas.near > 2.0**56  # whose proposals, though not results, may be beyond 64 bits
+    for i in np.flatnonzero(huge):
+        drawn = _one(sigmas.exact(int(i)))
+        if not -(2**63) <= drawn < 2**63:
+            raise does_not_fit("discrete Gaussian noise")
+        out[i] = drawn
+    left = np.flatnonzero(~huge)
     while left.size:
         own = sigmas.at(left)
         y, accepted = _propose(own)

@@ -166,6 +166,10 @@ def _select(gaps: _Gaps, count: int) -> NDArray[np.int64]:
 
 def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
     """Return a whole number above 2^bits exp(-gap) for each candidate, by less than 1 and a part in 2^39."""
+    gap = gaps.gap
+    if gap.dtype != object and gap.size >= _BLOCK and int(gap.max()) < gap.size // 4:
+        each = _Gaps(np.arange(int(gap.max()) + 1, dtype=np.uint64), gaps.scale)  # few gaps: once for each
+        return _tickets(each, bits)[gap.astype(np.intp)]
     tickets = np.empty(len(gaps.gap), np.int64)
     for start in range(0, tickets.size, _BLOCK):
         weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))

@@ -85,6 +85,24 @@ def test_the_doctor_says_what_is_there():
     assert "All is well." in done.stdout
 
 
+def test_the_doctor_verifies_a_ledger(tmp_path):
+    from tacit import Budget, Cost, Ledger
+
+    path = tmp_path / "h.ledger"
+    with Ledger.open(path) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
+        ledger.charge("visits", Cost.pure(0.5))
+    well = json.loads(tacit("doctor", "--ledger", str(path), "--json").stdout)
+    assert well["ok"] is True
+    assert "consistent" in next(check["detail"] for check in well["checks"] if check["name"] == "ledger")
+    path.write_bytes(path.read_bytes()[:100])
+    for where in (path, tmp_path / "missing.ledger"):
+        ill = tacit("doctor", "--ledger", str(where), "--json")
+        assert ill.returncode == 1, ill.stderr
+        assert json.loads(ill.stdout)["ok"] is False
+    assert not (tmp_path / "missing.ledger").exists()
+
+
 def test_colours_only_in_a_terminal_and_never_with_no_color():
     plain = tacit("explain", "--epsilon", "1", NO_COLOR="1", FORCE_COLOR="1").stdout
     assert "\x1b[3" not in plain  # no colour codes; bold may stay

@@ -6,7 +6,7 @@ import platform
 import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -68,22 +68,32 @@ class Health(Readable):
         return Sheet("Health of this installation", lead, grids, (verdict,))
 
 
-def examine() -> Health:
-    """Look at the installation and try its foundations; touches no data and no ledger."""
+def examine(ledger: str | None = None) -> Health:
+    """Look at the installation, try its foundations and verify the named ledger; touches no data."""
+    checks = dict(_CHECKS)
+    if ledger is not None:
+        checks["ledger"] = lambda: _ledger(ledger)
     return Health(
         tacit=tacit.__version__,
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
         packages={name: _version(name) for name in _BASE},
         extras={extra: all(map(_version, names)) for extra, names in _EXTRAS.items()},
-        checks=tuple(_try(name, check) for name, check in _CHECKS.items()),
+        checks=tuple(_try(name, check) for name, check in checks.items()),
     )
 
 
 @app.command()
-def doctor(*, as_json: JsonFlag = False) -> None:
+def doctor(
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", envvar="TACIT_LEDGER", help="Verify this ledger too: a path or address."),
+    ] = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
     """Show versions and what is installed, and try the foundations; exit status 1 if something is wrong."""
-    health = examine()
+    health = examine(ledger)
     if as_json:
         show_json({**health.to_dict(), "ok": health.ok})
     else:
@@ -126,6 +136,19 @@ def _accounting() -> str:
     if not 6.148798 <= epsilon < 6.52:  # the truth is 6.1488, the plain zCDP bound 6.514
         raise ArithmeticError(f"800 Gaussian queries cost {epsilon}, expected 6.1488 or a little more")
     return f"800 Gaussian queries cost epsilon {epsilon:.4f} at delta 1e-7"
+
+
+def _ledger(where: str) -> str:
+    from tacit.ledger import Ledger
+
+    with Ledger.open(where, create=False) as ledger:
+        found = ledger.verify()
+        sealed = ledger.sealed
+    if sealed is not None:
+        raise ArithmeticError(f"sealed: {sealed}")
+    if not found.ok:
+        raise ArithmeticError("; ".join(found.problems))
+    return str(found)
 
 
 def _integers() -> str:

@@ -13,6 +13,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
+    from tacit.explain import explain
     from tacit.ledger import Ledger
 
 __version__ = "0.1.0.dev0"
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "accounting",
     "audit",
+    "explain",
     "ledger",
     "mechanisms",
     "noise",
@@ -37,6 +39,7 @@ _LAZY = {
     "Ledger": "tacit.ledger",
     "accounting": "tacit.accounting",
     "audit": "tacit.audit",
+    "explain": "tacit.explain",
     "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",

@@ -12,6 +12,13 @@ CODES: Final[dict[str, str]] = {
     "bad-parameter": "a parameter is missing, of the wrong type or out of range",
     # noise
     "randomness-failed": "the operating system's random generator did not deliver",
+    # tables
+    "bad-expression": "an expression is not allowed or not of the kind needed",
+    "unknown-column": "a column is not known here",
+    "unknown-kind": "the kind of a column is not declared and does not follow from the context",
+    "missing-limit": "nothing bounds how much one unit can contribute",
+    "missing-bounds": "a column has no public bounds",
+    "not-allowed": "a construct of SQL is not on the list of allowed ones",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
 }
 

@@ -1,0 +1,41 @@
+"""The seams through which a plan reaches a ledger and an engine, without importing either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+__all__ = ["Engine", "JSON", "Task"]
+
+JSON: TypeAlias = None | bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"]
+
+
+class Task(Protocol):
+    """What a plan does once it is paid for."""
+
+    def run(self) -> JSON:
+        """Touch the data, add the noise and return the released table as JSON."""
+
+
+class Engine(Protocol):
+    """Where exact integers are computed.
+
+    An engine is opened on sources; it reads nothing of them but column names before `integers` is called.
+    """
+
+    def columns(self, table: str) -> tuple[str, ...] | None:
+        """Return the column names of a table, or None where its source cannot be reached now."""
+
+    def integers(self, sql: str, keys: Mapping[str, Sequence[Sequence[object]]]) -> list[tuple[object, ...]]:
+        """Run one statement that Tacit emitted and return its rows.
+
+        Parameters
+        ----------
+        sql
+            The statement, in the engine's dialect.
+        keys
+            Small public tables that the statement reads, by name.
+        """
+
+
+Compute: TypeAlias = Callable[[], JSON]

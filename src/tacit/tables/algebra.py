@@ -113,7 +113,8 @@ class Aggregate:
     """One column of the answer.
 
     ``function`` is a key of `tacit.tables.aggregates.FUNCTIONS`; ``argument`` its expression (None for counts),
-    ``bounds`` the public range that values are clipped to, ``options`` what else it needs (levels, edges, candidates).
+    ``bounds`` the public range that values are clipped to, ``options`` edges or candidates, ``levels`` those of
+    quantiles or the number of values to pick.
     """
 
     name: str
@@ -121,7 +122,7 @@ class Aggregate:
     argument: Node | None = None
     bounds: Bounds | None = None
     options: tuple[float | str | bool, ...] = ()
-    size: int = 1
+    levels: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,6 +235,10 @@ def _cell(value: str, statistic: Statistic) -> str:
             whens = " ".join(f"WHEN {value} < {e} THEN {i}" for i, e in enumerate(edges[1:-1]))
             whens += f" WHEN {value} <= {edges[-1]} THEN {len(edges) - 2}"
             return f"(CASE WHEN {value} IS NULL OR isnan({value}) OR {value} < {edges[0]} THEN NULL {whens} END)"
+        case "candidates":
+            middles = statistic.cells[statistic.bins :]
+            whens = " ".join(f"WHEN {value} < {number(float(e))} THEN {i}" for i, e in enumerate(middles))
+            return f"(CASE WHEN {value} IS NULL OR isnan({value}) THEN NULL {whens} ELSE {len(middles)} END)"
         case "nearest":
             first, step, size = (float(c) for c in statistic.cells)
             last = first + step * (size - 1)

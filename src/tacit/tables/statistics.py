@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.errors import bad_parameter
+from tacit.exact import rational
 from tacit.tables.expressions import Node
 
 __all__ = ["Grid", "Statistic", "grid_for", "nice_step"]
 
-_BITS = {"sum": 30, "moments": 30, "squares": 20}
+_BITS = {"sum": 30, "moments": 30, "squares": 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Grid:
 def grid_for(bounds: tuple[Fraction, Fraction], statistic: str) -> Grid:
     """Choose the grid from public bounds: a power of two (so that x/step is exact in binary), about 2^30 steps.
 
-    Variances use about 2^20 steps, so that squares stay small. The grid never exceeds 2^52 steps from zero, where
+    Variances use about 2^16 steps, so that squares stay small. The grid never exceeds 2^52 steps from zero, where
     doubles still tell neighbours apart.
     """
     low, high = bounds
@@ -105,7 +106,8 @@ class Statistic:
         For ``bins``: the edges of the cells, or the values that are counted.
     form
         For ``bins``: ``edges`` (cells between edges), ``nearest`` (the nearest of evenly spaced candidates, given as
-        first, step and number) or ``values``.
+        first, step and number), ``candidates`` (the nearest of those listed, followed by the middles between them) or
+        ``values``.
     """
 
     kind: str
@@ -135,8 +137,24 @@ class Statistic:
                 return len(self.cells) - 1
             case "nearest":
                 return int(self.cells[2])
+            case "candidates":
+                return (len(self.cells) + 1) // 2
             case _:
                 return len(self.cells)
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The candidates of a histogram, in the order of its cells."""
+        match self.form:
+            case "nearest":
+                first, step, size = (float(c) for c in self.cells)
+                exact = rational("step", step)
+                start = rational("first", first, zero=True, negative=True)
+                return tuple(float(start + i * exact) for i in range(int(size)))
+            case "candidates":
+                return self.cells[: self.bins]
+            case _:
+                return self.cells
 
     @property
     def weight(self) -> int:

@@ -1,0 +1,22 @@
+"""How far the integer noise of a step may lie: read off the law that is sampled."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
+from tacit.tables.budgeting import Share
+
+__all__ = ["half_width"]
+
+
+def half_width(share: Share, confidence: Fraction) -> int:
+    """Return the smallest m with P(|noise| <= m) at least the confidence."""
+    return _half_width(share.law == "gaussian", share.scale, confidence)
+
+
+@lru_cache(maxsize=4096)
+def _half_width(gaussian: bool, scale: Fraction, confidence: Fraction) -> int:  # noqa: FBT001
+    law = GaussianLaw(scale) if gaussian else LaplaceLaw(scale)
+    return law.half_width(confidence)

@@ -32,8 +32,8 @@ lint: $(VENV)/.lint
 format: $(VENV)/.lint
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-bench: $(VENV)/.base
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/run.py $(ONLY)
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -1,7 +1,8 @@
-"""The ``tacit`` command."""
+"""The ``tacit`` command: one module for each sub-command, registered by importing it here."""
 
 from __future__ import annotations
 
-from tacit.cli.app import main
+from tacit.cli import demo
+from tacit.cli.app import app, main
 
-__all__ = ["main"]
+__all__ = ["app", "demo", "main"]

@@ -1,0 +1,25 @@
+"""Sphinx configuration; `make docs` builds with warnings as errors."""
+
+import tacit
+
+project = "Tacit"
+author = "The Tacit maintainers"
+copyright = "2026, the Tacit maintainers"  # noqa: A001 - the name Sphinx wants
+release = tacit.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+exclude_patterns = ["_build", "**/jupyter_execute"]
+html_theme = "furo"
+html_title = f"Tacit {release}"
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+napoleon_google_docstring = False

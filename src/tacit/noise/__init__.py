@@ -1,0 +1,28 @@
+"""Exact noise: draws that follow their stated law exactly, from secure bits, at NumPy's speed.
+
+Integers only, no seed, no floats in the law. Parameters are exact: a Fraction, an int, or a float at its
+decimal reading (0.1 is one tenth). ``size=None`` gives a Python int of any size; a shape gives an array of
+64-bit integers, and a draw that does not fit is refused with code ``does-not-fit``. A generator that fails
+refuses with ``randomness-failed``.
+"""
+
+from tacit.noise.coins import bernoulli, bernoulli_exp
+from tacit.noise.gaussian import discrete_gaussian
+from tacit.noise.grid import from_grid, quantise
+from tacit.noise.laplace import discrete_laplace, geometric
+from tacit.noise.selection import select, select_top
+from tacit.noise.uniform import permutation, uniform_below
+
+__all__ = [
+    "bernoulli",
+    "bernoulli_exp",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "from_grid",
+    "geometric",
+    "permutation",
+    "quantise",
+    "select",
+    "select_top",
+    "uniform_below",
+]

@@ -1,0 +1,64 @@
+"""How a draw is made: one number by its scalar sampler, an array by its table, one scale each by either."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.noise._parameters import Values, does_not_fit, read_size, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tacit.noise._parameters import Size
+
+__all__ = ["Law"]
+
+_FEW = 128  # draws that are quicker one by one than a table is built
+_WORTH_A_TABLE = 1 << 12  # draws of one scale among many
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The samplers of one family: three ways to the same law."""
+
+    name: str
+    one: Callable[[Fraction], int]
+    bulk: Callable[[Fraction, int], NDArray[np.int64]]
+    many: Callable[[Values], NDArray[np.int64]]
+
+    def draw(self, parameter: str, value: Fraction | Values, size: Size) -> int | NDArray[np.int64]:
+        """Draw a Python int (one parameter, no size), or an array of 64-bit integers."""
+        shape = read_size(size)
+        if isinstance(value, Fraction):
+            return self.one(value) if shape is None else self._alike(value, math.prod(shape)).reshape(shape)
+        values, shape = spread(parameter, value, shape)
+        return self._each(values).reshape(shape)
+
+    def _alike(self, value: Fraction, count: int) -> NDArray[np.int64]:
+        if count >= _FEW:
+            return self.bulk(value, count)
+        try:
+            return np.array([self.one(value) for _ in range(count)], dtype=np.int64)
+        except OverflowError:
+            raise does_not_fit(self.name) from None
+
+    def _each(self, values: Values) -> NDArray[np.int64]:
+        """Draw the scales that occur often by their tables, all others element by element in one go."""
+        _, first, label, counts = np.unique(
+            values.labels, return_index=True, return_inverse=True, return_counts=True
+        )
+        often = counts >= _WORTH_A_TABLE
+        out = np.empty(values.near.size, np.int64)
+        for group in np.flatnonzero(often):
+            out[label == group] = self.bulk(values.exact(int(first[group])), int(counts[group]))
+        rest = np.flatnonzero(~often[label])
+        if rest.size:
+            out[rest] = self.many(values.at(rest))
+        return out

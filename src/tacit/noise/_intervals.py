@@ -1,0 +1,126 @@
+"""Exact comparisons: certified integer intervals around real numbers, and uniform reals extended bit by bit.
+
+An interval at ``bits`` is a pair of integers ``low <= 2**bits * value <= high``. Every step below rounds the
+low end down and the high end up, so that the pair is certain by construction, whatever the precision.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tacit.noise._bits import word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Interval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
+
+Interval = tuple[int, int]
+
+
+def below(digits: int, bits: int, bound: Callable[[int], Interval]) -> bool:
+    """Decide exactly whether a uniform real lies below a bound.
+
+    The uniform real is known to lie in ``[digits, digits + 1) / 2**bits``; ``bound(bits)`` is a certified
+    interval. While the two overlap, 64 fresh bits are appended. The answer is that of the infinitely long
+    comparison.
+    """
+    while True:
+        low, high = bound(bits)
+        if digits < low:
+            return True
+        if digits >= high:
+            return False
+        digits = (digits << 64) | word()
+        bits += 64
+
+
+def scaled(value: Fraction, bits: int) -> Interval:
+    """Return the interval of a rational number."""
+    low, rest = divmod(value.numerator << bits, value.denominator)
+    return low, low + (rest > 0)
+
+
+def exp_minus(x: Fraction, bits: int) -> Interval:
+    """Return the interval of ``exp(-x)`` for a rational ``x >= 0``; its width is at most 2.
+
+    With q = x / 2^k < 1/2, exp(q) is summed by its Taylor series (all terms positive, so floors give a lower
+    and ceilings an upper bound, and the rest after a term t is at most t), inverted, and squared k times.
+    """
+    n, d = x.numerator, x.denominator
+    if n == 0:
+        return 1 << bits, 1 << bits
+    if n >= d * (bits + 1):  # exp(-x) < 2^-bits, since e > 2
+        return 0, 1
+    halvings = max(0, (2 * n // d).bit_length())
+    work = bits + 2 * halvings + 16
+    low_q = (n << work) // (d << halvings)
+    high_q = low_q + 1
+    one = 1 << work
+    low_sum = high_sum = low_term = high_term = one
+    j = 0
+    while high_term > 1:
+        j += 1
+        low_term = (low_term * low_q) // (j << work)
+        high_term = (high_term * high_q) // (j << work) + 1
+        low_sum += low_term
+        high_sum += high_term
+    high_sum += high_term
+    square = 1 << (2 * work)
+    low, high = square // high_sum, square // low_sum + 1
+    for _ in range(halvings):
+        low, high = (low * low) >> work, ((high * high) >> work) + 1
+    shift = work - bits
+    return low >> shift, min((high >> shift) + 1, 1 << bits)
+
+
+def logistic(x: Fraction, bits: int) -> Interval:
+    """Return the interval of ``1 / (1 + exp(x))`` for a rational ``x >= 0``."""
+    work = bits + 8
+    low, high = exp_minus(x, work)
+    one = 1 << work
+    return (low << bits) // (one + low), (high << bits) // (one + high) + 1
+
+
+def minus_log(x: Fraction, bits: int) -> Interval:
+    """Return the interval of ``-log(x)`` for a rational ``0 < x <= 1``.
+
+    With x = f * 2^-k and 1/2 < f <= 1: -log(x) = k log 2 + 2 artanh(z), z = (1 - f) / (1 + f) < 1/3.
+    """
+    k = x.denominator.bit_length() - x.numerator.bit_length()
+    k -= x * 2**k > 1
+    f = x * 2**k
+    work = bits + k.bit_length() + 8
+    low, high = _artanh((1 - f) / (1 + f), work)
+    low_two, high_two = _log_two(work)
+    shift = work - bits
+    return (2 * low + k * low_two) >> shift, ((2 * high + k * high_two) >> shift) + 1
+
+
+@lru_cache(maxsize=8)
+def _log_two(bits: int) -> Interval:
+    """Return the interval of ``log(2) = 2 artanh(1/3)``."""
+    low, high = _artanh(Fraction(1, 3), bits)
+    return 2 * low, 2 * high
+
+
+def _artanh(z: Fraction, bits: int) -> Interval:
+    """Return the interval of ``artanh(z) = z + z^3/3 + z^5/5 + ...`` for a rational ``0 <= z <= 1/3``."""
+    if z == 0:
+        return 0, 0
+    work = bits + bits.bit_length() + 8
+    low_z, high_z = scaled(z, work)
+    low_square, high_square = (low_z * low_z) >> work, ((high_z * high_z) >> work) + 1
+    low_power, high_power = low_z, high_z
+    low, high, j = low_z, high_z, 1
+    while high_power > 1:
+        j += 2
+        low_power = (low_power * low_square) >> work
+        high_power = ((high_power * high_square) >> work) + 1
+        low += low_power // j
+        high += high_power // j + 1
+    high += 1  # the rest of the series is below the last power times 1/8
+    shift = work - bits
+    return low >> shift, (high >> shift) + 1

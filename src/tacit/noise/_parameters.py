@@ -1,0 +1,124 @@
+"""Parameters and shapes at the door: one number or one per element, exact, with a double beside each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LARGEST_SCALE", "Numbers", "Size", "Values", "does_not_fit", "read", "read_size", "spread"]
+
+#: One number, or one per element: an array of doubles or integers, or a (nested) sequence of numbers.
+Numbers = Number | Sequence[Any] | np.ndarray[Any, Any]
+Size = int | tuple[int, ...] | None
+
+LARGEST_SCALE = Fraction(2**60)
+_MOST_DRAWS = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One exact number per element; `near` holds them within a relative 2^-52."""
+
+    near: NDArray[np.float64]
+    exact: Callable[[int], Fraction]  # by flat position
+    labels: NDArray[Any]  # equal where the exact numbers are equal, flat
+
+    def at(self, index: NDArray[np.intp]) -> Values:
+        """Return the values at some flat positions."""
+        return Values(self.near.ravel()[index], lambda i: self.exact(int(index[i])), self.labels[index])
+
+
+def read(
+    name: str, value: Numbers, *, zero: bool = False, most: Fraction | None = LARGEST_SCALE
+) -> Fraction | Values:
+    """Read one number as a Fraction, or many as `Values` whose `near` has their shape."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return _read_array(name, value, zero=zero, most=most)
+    if isinstance(value, list | tuple | np.ndarray):
+        try:
+            items = np.array(value, dtype=object)
+        except ValueError:
+            raise bad_parameter(name, "a number or an array of numbers", value) from None
+        exact = [_one(name, item, zero=zero, most=most) for item in items.flat]
+        near = np.array([float(item) for item in exact], dtype=np.float64).reshape(items.shape)
+        numbers: dict[Fraction, int] = {}
+        labels = np.array([numbers.setdefault(item, len(numbers)) for item in exact], np.intp)
+        return Values(near, exact.__getitem__, labels)
+    return _one(name, value, zero=zero, most=most)  # type: ignore[arg-type]
+
+
+def _one(name: str, value: Number, *, zero: bool, most: Fraction | None) -> Fraction:
+    exact = rational(name, value, zero=zero)
+    if most is not None and exact > most:
+        raise _too_large(name, most, value)
+    return exact
+
+
+def _too_large(name: str, most: Fraction, value: object) -> TacitError:
+    shown = "2^60" if most == LARGEST_SCALE else str(most)
+    return bad_parameter(name, f"at most {shown}", value, fix=f"{name}=1")
+
+
+def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | None) -> Values:
+    """Check an array of doubles or whole numbers without a Python loop."""
+    kind = value.dtype.kind
+    if not (kind in "iu" or value.dtype == np.float64):
+        fix = f"{name}={name}.astype(float)"
+        raise bad_parameter(name, "an array of 64-bit floats or whole numbers", value.dtype.name, fix=fix)
+    near = value.astype(np.float64)
+    wrong = ~np.isfinite(near) | (near < 0)
+    wrong |= (near < 2.0**-1022) & ~((near == 0) & zero)
+    if wrong.any():
+        _one(name, value[wrong][0].item(), zero=zero, most=most)  # raises the sentence for this value
+    if most is not None and near.size and near.max() >= float(most):
+        for item in value[near >= float(most)].flat:
+            _one(name, item.item(), zero=zero, most=most)
+    flat = value.ravel()
+    return Values(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
+
+
+def read_size(size: Size) -> tuple[int, ...] | None:
+    """Read a shape: None, a whole number or a tuple of them."""
+    if size is None:
+        return None
+    shape = tuple(count("size", n) for n in (size if isinstance(size, tuple) else (size,)))
+    if math.prod(shape) > _MOST_DRAWS:
+        raise bad_parameter("size", "at most 2^32 draws at once", size, fix="draw in parts")
+    return shape
+
+
+def spread(name: str, values: Values, shape: tuple[int, ...] | None) -> tuple[Values, tuple[int, ...]]:
+    """Lay one parameter per element out over the asked shape, by NumPy's broadcasting rule; returned flat."""
+    own = values.near.shape
+    if shape is None or shape == own:
+        return Values(values.near.ravel(), values.exact, values.labels), own
+    try:
+        index = np.broadcast_to(np.arange(values.near.size).reshape(own), shape).ravel()
+    except ValueError:
+        raise bad_parameter(
+            "size", f"a shape that {name} of shape {own} fits", shape, fix="size=None"
+        ) from None
+    return values.at(index), shape
+
+
+def does_not_fit(name: str) -> TacitError:
+    """Build the refusal for a draw beyond 64 bits."""
+    return TacitError(
+        "does-not-fit",
+        f"a draw of {name} does not fit into 64 bits, so the array cannot hold it",
+        why="wrapping around would change the law silently",
+        fix="draw one at a time (size=None gives Python ints of any size), or use a smaller scale",
+    )

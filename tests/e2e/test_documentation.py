@@ -1,0 +1,91 @@
+"""Every code block of README and docs runs, in page order, one namespace a page, in an empty folder."""
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"(?ms)^(?P<fence>```+|:::+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)\s*$")
+
+
+def blocks(page: Path) -> list[tuple[int, str, str]]:
+    """(line, kind, text) of every Python and console block; MyST options (`:tags:` ...) are left out."""
+    text = page.read_text()
+    found = []
+    for match in FENCE.finditer(text):
+        kind = match["info"].strip().split()[0] if match["info"].strip() else ""
+        if kind in {"python", "{code-cell}", "console"}:
+            body = re.sub(r"\A(---\n.*?---\n|(:[^\n]*\n)+)", "", match["body"], flags=re.DOTALL)
+            found.append((text[: match.start()].count("\n") + 2, kind, body))
+    return found
+
+
+def runs(kind: str) -> list[Path]:
+    wanted = {"python", "{code-cell}"} if kind == "python" else {"console"}
+    pages = [page for page in PAGES if "_build" not in page.parts]
+    return [page for page in pages if any(block[1] in wanted for block in blocks(page))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def test_the_readers_of_blocks_find_them():
+    assert ROOT / "README.md" in runs("python")
+    assert len(runs("python")) >= 3
+
+
+@pytest.mark.parametrize("page", runs("python"), ids=name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    namespace = {"__name__": "__main__"}
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    for line, kind, body in blocks(page):
+        if kind == "console":
+            continue
+        if ">>>" in body:
+            test = doctest.DocTestParser().get_doctest(body, namespace, name(page), str(page), line)
+            report: list[str] = []
+            runner = doctest.DocTestRunner(optionflags=flags)
+            runner.run(test, out=report.append, clear_globs=False)
+            assert not runner.failures, f"{name(page)}:{line}\n{''.join(report)}"
+            namespace = test.globs
+        else:
+            source = "\n" * (line - 1) + body
+            exec(compile(source, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", runs("console"), ids=name)
+def test_console_lines_run(page, tmp_path):
+    """Lines `$ tacit ...` run one after the other in one folder; `$ make` lines name targets that exist."""
+    makefile = (ROOT / "Makefile").read_text()
+    environment = {**os.environ, "NO_COLOR": "1", "MPLBACKEND": "Agg", "COLUMNS": "100"}
+    for line, kind, body in blocks(page):
+        if kind != "console":
+            continue
+        for command in re.findall(r"^\$ (.*)$", body, flags=re.MULTILINE):
+            words = shlex.split(command, comments=True)
+            if words[0] == "make":
+                for target in words[1:]:
+                    assert re.search(rf"(?m)^{target}:", makefile), f"{name(page)}:{line}: {command}"
+            elif words[0] == "tacit":
+                tacit = Path(sys.executable).with_name("tacit")
+                done = subprocess.run(
+                    [tacit, *words[1:]],
+                    cwd=tmp_path,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=120,
+                )
+                assert done.returncode == 0, f"{name(page)}:{line}: {command}\n{done.stdout}{done.stderr}"
+            else:
+                pytest.fail(f"{name(page)}:{line}: only make and tacit lines are checked, not {command!r}")

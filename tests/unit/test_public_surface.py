@@ -1,0 +1,52 @@
+"""`tacit.__all__` is the public surface, and importing it stays light."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import tacit
+
+
+def test_every_public_name_resolves():
+    for name in tacit.__all__:
+        assert getattr(tacit, name) is not None
+
+
+def test_dir_shows_exactly_the_public_names():
+    assert dir(tacit) == sorted(tacit.__all__)
+
+
+def test_lazy_names_are_public():
+    assert set(tacit._LAZY) <= set(tacit.__all__)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        tacit.nosuch  # noqa: B018
+
+
+def test_every_public_name_is_documented():
+    for name in set(tacit.__all__) - {"__version__"}:
+        assert getattr(tacit, name).__doc__, f"tacit.{name} has no docstring"
+
+
+def test_import_tacit_imports_nothing_heavy():
+    heavy = [
+        "scipy",
+        "duckdb",
+        "sqlglot",
+        "torch",
+        "pyspark",
+        "fastapi",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "matplotlib",
+        "rich",
+        "typer",
+    ]
+    code = f"import sys, json, tacit; print(json.dumps([m for m in {heavy!r} if m in sys.modules]))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert json.loads(found) == []

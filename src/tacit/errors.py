@@ -10,6 +10,11 @@ __all__ = ["CODES", "TacitError", "bad_parameter"]
 CODES: Final[dict[str, str]] = {
     # parameters, every room
     "bad-parameter": "a parameter is missing, of the wrong type or out of range",
+    # accounting
+    "budget-exceeded": "a charge does not fit into what is left of a budget",
+    "unknown-version": "a stored value was written in a version that this release does not read",
+    "adjacency-mixed": "costs under add/remove and under replace were combined",
+    "no-guarantee": "the asked reading or operation has no finite certified value for this cost",
     # noise
     "randomness-failed": "the operating system's random generator did not deliver",
     # tables

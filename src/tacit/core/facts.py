@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, time
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -164,8 +164,17 @@ def read_keys(column: str, given: object) -> tuple[object, ...]:
 def _plain(column: str, value: object, fix: str) -> object:
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, bool | str | date):
+    if isinstance(value, bool | str):
         return value
+    if isinstance(value, date):
+        return _moment(value)
     if isinstance(value, int | float) and value == value and abs(value) < 2**53:
         return float(value)
     raise bad_parameter(f"keys[{column!r}]", "a list of texts, numbers, booleans or dates", value, fix=fix)
+
+
+def _moment(value: date) -> str:
+    """Write a date as the engine writes it: keys of dates are told as text."""
+    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+    text = moment.replace(tzinfo=None).isoformat(sep=" ")
+    return text.rstrip("0") if "." in text else text

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-__all__ = ["Engine", "JSON", "Task"]
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+
+__all__ = ["Engine", "JSON", "Ledger", "Task"]
 
 JSON: TypeAlias = None | bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"]
 
@@ -14,7 +17,25 @@ class Task(Protocol):
     """What a plan does once it is paid for."""
 
     def run(self) -> JSON:
-        """Touch the data, add the noise and return the released table as JSON."""
+        """Touch the data, add the noise and return what is released as JSON; it is stored as it is."""
+
+    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:  # noqa: ANN401
+        """Read ``keys`` and ``columns`` (cells of value, low, high) off what was released: free post-processing."""
+
+
+class Ledger(Protocol):
+    """What a plan asks of a ledger: charge durably, compute once, store, return."""
+
+    def draw(  # noqa: D102
+        self,
+        account: str,
+        cost: Cost,
+        *,
+        plan: str,
+        compute: Callable[[Any], bytes],
+        who: str = "",
+        purpose: str = "",
+    ) -> Any: ...
 
 
 class Engine(Protocol):
@@ -38,4 +59,4 @@ class Engine(Protocol):
         """
 
 
-Compute: TypeAlias = Callable[[], JSON]
+

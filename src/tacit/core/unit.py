@@ -60,7 +60,7 @@ class Identity:
     """What a budget is bound to: declared facts only, nothing that depends on the data."""
 
     name: str
-    version: str
+    version: int
     unit: Unit
     adjacency: Adjacency
 
@@ -69,7 +69,7 @@ class Identity:
         """The name of the ledger account that pays for this dataset; a new session does not reset it."""
         return self.name
 
-    def document(self) -> dict[str, str]:
+    def document(self) -> dict[str, str | int]:
         """Return the identity as JSON."""
         return {
             "name": self.name,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 from tacit import noise
 from tacit.core.protocols import JSON, Engine
@@ -13,7 +15,7 @@ from tacit.tables.algebra import Question
 from tacit.tables.budgeting import Share
 from tacit.tables.emit import Statement
 from tacit.tables.lowering import Reading
-from tacit.tables.readings import Cell, read_cell
+from tacit.tables.readings import read_cell
 from tacit.tables.statistics import Statistic
 
 __all__ = ["Answering", "Key", "exact_integers"]
@@ -29,30 +31,35 @@ class Answering:
     statements: tuple[Statement, ...]
     shares: tuple[Share, ...]
     readings: tuple[Reading, ...]
-    confidence: Fraction
     engine: Engine
 
     def run(self) -> JSON:
-        """Return keys and cells as JSON. Only noisy integers are read here."""
+        """Return the keys and, per step, the noisy integers of each group."""
         exact = exact_integers(self.engine, self.question, self.statements)
         keys = self._keys(exact)
-        noisy: dict[int, dict[Key, list[int]]] = {}
+        noisy: dict[int, list[list[int]]] = {}
         if self.question.by and self.question.keys is None:
-            noisy[0] = _shown(self.shares[0], exact[self.shares[0].step.statistic], keys)
-            keys = sorted(noisy[0])  # type: ignore[type-var]
+            shown = _shown(self.shares[0], exact[self.shares[0].step.statistic], keys)
+            keys, noisy[0] = list(shown), list(shown.values())
         for i, share in enumerate(self.shares):
             if i not in noisy:
                 noisy[i] = _noisy(share, exact[share.step.statistic], keys)
-        columns = {
-            r.column: [
-                _cell(read_cell(r, self.shares[r.step], noisy[r.step][key], self.confidence)) for key in keys
-            ]
-            for r in self.readings
+        return {
+            "keys": [[_plain(k) for k in key] for key in keys],
+            "steps": [noisy[i] for i in range(len(self.shares))],
+        }
+
+    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:  # noqa: ANN401
+        """Read values and intervals off the noisy integers."""
+        level = Fraction(confidence).limit_denominator(10**9)
+        keys, steps = released["keys"], released["steps"]
+        cells = {
+            r.column: [read_cell(r, self.shares[r.step], noisy, level) for noisy in steps[r.step]] for r in self.readings
         }
         names = [name for name, _ in self.question.by]
         return {
-            "keys": {name: [_plain(key[i]) for key in keys] for i, name in enumerate(names)},
-            "columns": columns,
+            "keys": {name: [key[i] for key in keys] for i, name in enumerate(names)},
+            "columns": {name: [(c.value, c.low, c.high) for c in column] for name, column in cells.items()},
         }
 
     def _keys(self, exact: dict[Statistic, dict[Key, list[int]]]) -> list[Key]:
@@ -61,10 +68,6 @@ class Answering:
         if self.question.keys is not None:
             return list(self.question.keys)
         return sorted(exact[self.shares[0].step.statistic])  # type: ignore[type-var]
-
-
-def _cell(cell: Cell) -> JSON:
-    return [cell.value, cell.low, cell.high]
 
 
 def _plain(value: object) -> JSON:
@@ -109,29 +112,26 @@ def _vector(statistic: Statistic, numbers: list[int]) -> list[int]:
     return [total - sum(numbers[1:]), *numbers[1:]]
 
 
-def _noisy(share: Share, exact: dict[Key, list[int]], keys: list[Key]) -> dict[Key, list[int]]:
-    statistic = share.step.statistic
-    vectors = [exact.get(key, [0] * statistic.size) for key in keys]
+def _noisy(share: Share, exact: dict[Key, list[int]], keys: list[Key]) -> list[list[int]]:
+    """Run one step on every group. A group without rows gets its noise like any other."""
+    size = share.step.statistic.size
+    vectors = [exact.get(key, [0] * size) for key in keys]
     match share.step.mechanism:
         case "noise" | "threshold":
-            drawn = _draw(share, len(keys) * statistic.size)
-            flat = [x + next(drawn) for vector in vectors for x in vector]
-            size = statistic.size
-            return {key: flat[i * size : (i + 1) * size] for i, key in enumerate(keys)}
+            drawn = _draw(share, len(keys) * size)
+            flat = [x + d for x, d in zip((x for v in vectors for x in v), drawn, strict=True)]
+            return [flat[i * size : (i + 1) * size] for i in range(len(keys))]
         case "select":
-            return {k: [_select(share, v)] for k, v in zip(keys, vectors, strict=True)}
+            return [[_select(share, v)] for v in vectors]
         case "top":
-            return {
-                k: [int(i) for i in noise.select_top(v, share.step.picks, scale=share.scale)]
-                for k, v in zip(keys, vectors, strict=True)
-            }
+            return [[int(i) for i in noise.select_top(v, share.step.picks, share.scale)] for v in vectors]
 
 
-def _draw(share: Share, count: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _draw(share: Share, count: int) -> list[int]:
     sampler = noise.discrete_gaussian if share.law == "gaussian" else noise.discrete_laplace
     if share.scale > 2**50:
-        return (int(str(sampler(share.scale))) for _ in range(count))
-    return iter(sampler(share.scale, count).tolist())  # type: ignore[union-attr]
+        return [sampler(share.scale) for _ in range(count)]
+    return [int(x) for x in sampler(share.scale, count)]
 
 
 def _select(share: Share, counts: list[int]) -> int:
@@ -142,11 +142,11 @@ def _select(share: Share, counts: list[int]) -> int:
     scores = [
         -abs((q.denominator - q.numerator) * below[i] - q.numerator * (total - below[i + 1])) for i in range(len(counts))
     ]
-    return int(str(noise.select(scores, scale=share.scale)))
+    return noise.select(scores, share.scale)
 
 
 def _shown(share: Share, exact: dict[Key, list[int]], keys: list[Key]) -> dict[Key, list[int]]:
     """Noise the numbers of units and keep the groups that reach the threshold."""
     if share.step.mechanism != "threshold":
         raise TacitError("bad-parameter", "private keys need a threshold", fix="plan(delta=1e-6)")
-    return {k: v for k, v in _noisy(share, exact, keys).items() if v[0] >= share.above}
+    return {k: v for k, v in zip(keys, _noisy(share, exact, keys), strict=True) if v[0] >= share.above}

@@ -164,8 +164,10 @@ def _rows(question: Question, arguments: tuple[Node, ...]) -> str:
 
 
 def _key(node: Node) -> str:
-    """A group's key; a number is normalised so that 0 and -0 are one group."""
+    """A group's key; a number is normalised so that 0 and -0 are one group, a date is written as text."""
     value = expression_sql(node)
+    if kind_of(node) == "date":
+        return f"CAST({value} AS VARCHAR)"
     return f"({value} + 0e0)" if kind_of(node) == "number" else value
 
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import noise
+    from tacit import ledger, noise
+    from tacit.ledger import Ledger
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["TacitError", "__version__", "noise"]
+__all__ = ["Ledger", "TacitError", "__version__", "ledger", "noise"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"noise": "tacit.noise"}
+_LAZY = {"Ledger": "tacit.ledger", "ledger": "tacit.ledger", "noise": "tacit.noise"}
 
 
 def __getattr__(name: str) -> object:

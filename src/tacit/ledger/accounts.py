@@ -1,0 +1,142 @@
+"""Accounts: declared facts, a budget, and the filter that keeps its total."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tacit.accounting import Budget, Filter
+from tacit.ledger.chain import canonical
+from tacit.ledger.store import AccountRow
+
+if TYPE_CHECKING:
+    from tacit.accounting import Spend
+
+__all__ = ["Account"]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One line of spending: a dataset, a project on it or an analyst in it, as of the moment it was read.
+
+    Guarantee: `filter` admits a further charge only while everything charged to the account since its last
+    refresh stays within `budget`, whatever the answers were (adaptive composition).
+
+    Parameters
+    ----------
+    id
+        Number of the log entry that opened the account.
+    name
+        Its name, unique in the ledger; for a dataset the declared name of the lineage.
+    unit, adjacency
+        Who is protected and what neighbouring means; the same along a lineage.
+    version
+        Declared version of the data, which tells stored releases apart; it never resets a budget.
+    filter
+        The budget and what was spent of it.
+    path
+        Numbers of this account and the accounts above it, up to the dataset's.
+    parent
+        Name of the account above, or None for a dataset.
+    labels
+        Words for people, such as a team.
+    per_charge
+        The most that one charge may take, or None.
+    expires
+        The moment from which nothing may be charged, or None.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget
+    >>> from tacit.ledger import Ledger
+    >>> with Ledger.memory() as ledger:
+    ...     visits = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+    >>> visits.name, visits.unit, visits.version
+    ('visits', 'patient_id', 1)
+    """
+
+    id: int
+    name: str
+    unit: str
+    adjacency: str
+    version: int
+    filter: Filter
+    path: tuple[int, ...]
+    parent: str | None = None
+    labels: dict[str, str] = field(default_factory=dict, hash=False)
+    per_charge: Budget | None = None
+    expires: datetime | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """What may be learned in total."""
+        return self.filter.budget
+
+    @property
+    def spent(self) -> Spend:
+        """What was charged since the last refresh."""
+        return self.filter.spent
+
+    @property
+    def root(self) -> int:
+        """Number of the dataset's account."""
+        return self.path[-1]
+
+    @property
+    def levels(self) -> str:
+        """The path as the log writes it."""
+        return ",".join(map(str, self.path))
+
+    def facts(self) -> dict[str, object]:
+        """Return what was declared, in plain JSON values."""
+        return {
+            "adjacency": self.adjacency,
+            "expires": None if self.expires is None else self.expires.isoformat(),
+            "labels": self.labels,
+            "parent": self.parent,
+            "path": list(self.path[1:]),
+            "per_charge": None if self.per_charge is None else self.per_charge.to_json(),
+            "unit": self.unit,
+            "version": self.version,
+        }
+
+    def charged(self, spend: Spend) -> Account:
+        """Return the account after a charge; the filter refuses what the budget does not admit."""
+        return replace(self, filter=self.filter.after(spend))
+
+    def to_row(self) -> AccountRow:
+        """Return the stored form."""
+        parent = self.path[1] if len(self.path) > 1 else 0
+        state = canonical(self.filter.to_json())
+        return AccountRow(self.id, self.name, parent, canonical(self.facts()), state)
+
+    @classmethod
+    def from_row(cls, row: AccountRow) -> Account:
+        """Read the stored form."""
+        return cls.from_facts(
+            row.id, row.name, json.loads(row.facts), Filter.from_json(json.loads(row.state))
+        )
+
+    @classmethod
+    def from_facts(cls, id_: int, name: str, facts: dict[str, object], filter_: Filter) -> Account:
+        """Build an account from its declared facts and its filter."""
+        path = facts["path"]
+        assert isinstance(path, list)  # noqa: S101 - written by `facts`
+        limit, expires = facts["per_charge"], facts["expires"]
+        labels = facts["labels"]
+        assert isinstance(labels, dict)  # noqa: S101
+        return cls(
+            id=id_,
+            name=name,
+            unit=str(facts["unit"]),
+            adjacency=str(facts["adjacency"]),
+            version=int(str(facts["version"])),
+            filter=filter_,
+            path=(id_, *path),
+            parent=None if facts["parent"] is None else str(facts["parent"]),
+            labels=labels,
+            per_charge=None if limit is None else Budget.from_json(limit),
+            expires=None if expires is None else datetime.fromisoformat(str(expires)),
+        )

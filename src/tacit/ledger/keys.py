@@ -1,0 +1,88 @@
+"""The chain's key: kept outside the store, made once, never replaced silently."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tacit.errors import TacitError, bad_parameter
+
+__all__ = ["KEY_FILE_VARIABLE", "load_key", "new_key"]
+
+#: Environment variable that names the key file where no argument does.
+KEY_FILE_VARIABLE = "TACIT_LEDGER_KEY_FILE"
+
+_BYTES = 32
+
+
+def new_key() -> bytes:
+    """Draw a key. It protects the log and makes no noise, so it does not go through ``noise/``."""
+    return os.urandom(_BYTES)
+
+
+def load_key(key: bytes | str | os.PathLike[str] | None, default: Path | None, *, create: bool) -> bytes:
+    """Return the key: given as bytes, or read from a file; made there once when ``create`` allows it."""
+    if isinstance(key, bytes):
+        if len(key) < 16:
+            raise bad_parameter("key", "at least 16 bytes", f"{len(key)} bytes", fix="key='hospital.key'")
+        return key
+    named = key if key is not None else os.environ.get(KEY_FILE_VARIABLE)
+    path = Path(named) if named is not None else default
+    if path is None:
+        raise TacitError(
+            "ledger-key",
+            "no key is given for this ledger",
+            why="the chain over its entries needs a key that is kept outside the store",
+            fix=f"Ledger.open(url, key='ledger.key') or set {KEY_FILE_VARIABLE}",
+        )
+    if not path.exists():
+        if not create:
+            raise TacitError(
+                "ledger-key",
+                f"the ledger's key {path} is missing",
+                why="without it entries can be neither checked nor added",
+                fix=f"restore {path} from your backup, or Ledger.open(..., key='where/it/is.key')",
+            )
+        _make(path)
+    return _read(path)
+
+
+def _make(path: Path) -> None:
+    """Write a new key so that it appears complete or not at all, and only one of two racing makers wins."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(handle, new_key().hex().encode() + b"\n")
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    except OSError as error:
+        raise TacitError(
+            "ledger-key",
+            f"the ledger's key cannot be written to {path}: {error.strerror}",
+            fix="Ledger.open(..., key='a/folder/you/may/write/ledger.key')",
+        ) from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except OSError as error:
+        raise TacitError("ledger-key", f"the key {path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        key = b""
+    if len(key) < 16:
+        raise TacitError(
+            "ledger-key",
+            f"{path} does not hold a ledger key",
+            why="a key file holds at least 16 bytes in hexadecimal",
+            fix=f"restore {path} from your backup",
+        )
+    return key

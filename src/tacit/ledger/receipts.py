@@ -1,0 +1,187 @@
+"""What the ledger hands out: receipts, stored releases, entries of the history."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.accounting import Cost
+from tacit.ledger.chain import Head, spend_from_text
+
+if TYPE_CHECKING:
+    from tacit.accounting import Spend
+    from tacit.ledger.chain import Row
+
+__all__ = ["Entry", "Receipt", "StoredRelease"]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof of one durable charge. It authorises one draw.
+
+    Guarantee: when a receipt is in your hand, the charge is on the disk; nothing takes it back.
+
+    Parameters
+    ----------
+    id
+        The receipt's name: the entry's number and the beginning of its hash.
+    account
+        Name of the account that asked.
+    charged
+        Names of the accounts that paid, from the asking one up to the dataset's.
+    spend
+        What was taken, exact.
+    plan, who, purpose, key, at
+        As recorded; ``at`` is the time of the record in UTC.
+    head
+        Number and hash of the entry. Kept outside the store it is a witness for `Ledger.verify`.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget, Cost
+    >>> from tacit.ledger import Ledger
+    >>> with Ledger.memory() as ledger:
+    ...     _ = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+    ...     receipt = ledger.charge("visits", Cost.pure(0.5), who="ana")
+    >>> receipt.account, receipt.spend.epsilon
+    ('visits', Fraction(1, 2))
+    """
+
+    id: str
+    account: str
+    charged: tuple[str, ...]
+    spend: Spend
+    plan: str | None
+    who: str
+    purpose: str
+    key: str | None
+    at: str
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelease:
+    """A release as it was stored: the bytes, the receipt that paid for them, and whether they are new.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget, Cost
+    >>> from tacit.ledger import Ledger
+    >>> with Ledger.memory() as ledger:
+    ...     _ = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+    ...     first = ledger.draw("visits", Cost.pure(1), plan="p1", compute=lambda receipt: b"42")
+    ...     again = ledger.draw("visits", Cost.pure(1), plan="p1", compute=lambda receipt: b"41")
+    >>> first.payload, first.fresh, again.payload, again.fresh
+    (b'42', True, b'42', False)
+    """
+
+    receipt: Receipt
+    payload: bytes
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the history.
+
+    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (acts of the curator); ``charge`` (a charge
+    alone), ``draw`` (a charge with its one draw), ``claim`` (the draw of an earlier charge), ``view`` (an
+    account pays for a release that the dataset has paid for), ``release`` (a release was stored), ``unseal``.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget
+    >>> from tacit.ledger import Ledger
+    >>> with Ledger.memory() as ledger:
+    ...     _ = ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+    ...     [entry.kind for entry in ledger.history("visits")]
+    ['open']
+    """
+
+    seq: int
+    kind: str
+    at: str
+    account: str | None
+    charged: tuple[str, ...]
+    spend: Spend | None
+    plan: str | None
+    key: str | None
+    body: dict[str, object]
+    hash: str
+
+    @property
+    def who(self) -> str:
+        """Who asked or acted."""
+        return str(self.body.get("who", ""))
+
+    @property
+    def purpose(self) -> str:
+        """What for."""
+        return str(self.body.get("purpose", self.body.get("statement", "")))
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost as it was recorded, or None where nothing was charged."""
+        return Cost.from_json(self.body["cost"]) if "cost" in self.body else None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the entry in plain JSON values, exact numbers as fractions in text."""
+        spend = self.spend
+        return {
+            "seq": self.seq,
+            "kind": self.kind,
+            "at": self.at,
+            "account": self.account,
+            "charged": list(self.charged),
+            "spend": None
+            if spend is None
+            else {
+                "epsilon": None if spend.epsilon is None else str(spend.epsilon),
+                "delta": str(spend.delta),
+                "rho": None if spend.rho is None else str(spend.rho),
+            },
+            "plan": self.plan,
+            "key": self.key,
+            **self.body,
+            "hash": self.hash,
+        }
+
+
+def entry_of(row: Row, names: dict[int, str]) -> Entry:
+    """Read a stored row."""
+    body = json.loads(row.body)
+    return Entry(
+        seq=row.seq,
+        kind=row.kind,
+        at=body.pop("at"),
+        account=names.get(row.account),
+        charged=tuple(names.get(int(id_), id_) for id_ in row.levels.split(",") if id_),
+        spend=spend_from_text(row.spend) if row.spend else None,
+        plan=row.plan or None,
+        key=user_key(row),
+        body=body,
+        hash=row.mac.hex(),
+    )
+
+
+def receipt_of(row: Row, names: dict[int, str]) -> Receipt:
+    """Read the receipt of a stored charge."""
+    entry = entry_of(row, names)
+    return Receipt(
+        id=f"{row.seq}-{row.mac.hex()[:16]}",
+        account=names[row.account],
+        charged=entry.charged,
+        spend=spend_from_text(row.spend),
+        plan=entry.plan,
+        who=entry.who,
+        purpose=entry.purpose,
+        key=entry.key,
+        at=entry.at,
+        head=Head(row.seq, row.mac.hex()),
+    )
+
+
+def user_key(row: Row) -> str | None:
+    """Return the caller's idempotency key; the log marks it with ``k:`` to tell it from its own keys."""
+    return row.key[2:] if row.key.startswith("k:") else None

@@ -1,0 +1,141 @@
+"""The witness: the log's head, kept outside the store, so that a restored old copy is noticed."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.ledger.chain import Head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows has no advisory locks of this kind
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Witness", "read_witness"]
+
+_MARK = "tacit-witness-1"
+_LINE = len(_MARK) + 1 + 32 + 1 + 20 + 1 + 64 + 1 + 8 + 1
+
+
+class Witness:
+    """A file of two fixed lines, written in turn, each with a check sum: a torn write loses one, not both.
+
+    Guarantee: it is written after the commit it speaks of, so it may lag behind the store and never leads
+    it; a writer that finds a later head in the file leaves it alone.
+    """
+
+    def __init__(self, path: Path, ledger: str) -> None:
+        self.path = path
+        self._ledger = ledger
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise TacitError(
+                "ledger-unavailable",
+                f"the witness {path} cannot be written: {error.strerror}",
+                why="without it a restored old copy of the ledger would go unnoticed",
+                fix="Ledger.open(..., witness='a/file/you/may/write.witness')",
+            ) from None
+
+    def head(self) -> Head | None:
+        """Return the latest head that the file holds, or None when it holds none."""
+        return _latest(os.pread(self._file, 2 * _LINE, 0), self._ledger, self.path)
+
+    def note(self, head: Head) -> None:
+        """Write a head unless the file already holds a later one."""
+        with self._lock():
+            data = os.pread(self._file, 2 * _LINE, 0)
+            counts = [_count(data[:_LINE], self._ledger), _count(data[_LINE:], self._ledger)]
+            if max(counts) < head.count:
+                # the older line is overwritten: if this write tears, the latest one is still there
+                slot = counts.index(min(counts))
+                os.pwrite(self._file, _line(self._ledger, head), slot * _LINE)
+
+    def close(self) -> None:
+        """Make the last head durable and let go of the file."""
+        if self._file >= 0:
+            try:
+                os.fsync(self._file)
+            finally:
+                os.close(self._file)
+                self._file = -1
+
+    def abandon(self) -> None:
+        """Let go of the file without waiting for the disk."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        if fcntl is None:  # pragma: no cover
+            yield
+            return
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
+def read_witness(path: str | os.PathLike[str], ledger: str) -> Head:
+    """Read a witness file of this ledger."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise TacitError(
+            "ledger-unavailable", f"the witness {path} cannot be read: {error.strerror}"
+        ) from None
+    head = _latest(data[: 2 * _LINE], ledger, Path(path))
+    if head is None:
+        raise TacitError(
+            "ledger-rolled-back",
+            f"{path} holds no witness of this ledger",
+            why="it is empty, damaged or belongs to another ledger, so it can prove nothing",
+            fix="give the witness file that was kept for this ledger",
+        )
+    return head
+
+
+def _line(ledger: str, head: Head) -> bytes:
+    text = f"{_MARK} {ledger} {head.count:020d} {head.hash}"
+    return f"{text} {zlib.crc32(text.encode()):08x}\n".encode()
+
+
+def _parse(line: bytes, ledger: str) -> Head | None:
+    try:
+        mark, owner, count, digest, check = line.decode("ascii").split()
+    except ValueError:
+        return None
+    good = f"{zlib.crc32(f'{mark} {owner} {count} {digest}'.encode()):08x}"
+    if mark != _MARK or owner != ledger or check != good:
+        return None
+    return Head(int(count), digest)
+
+
+def _count(line: bytes, ledger: str) -> int:
+    head = _parse(line, ledger)
+    return -1 if head is None else head.count
+
+
+def _latest(data: bytes, ledger: str, path: Path) -> Head | None:
+    heads = [_parse(data[start : start + _LINE], ledger) for start in (0, _LINE)]
+    known = [head for head in heads if head is not None]
+    if known:
+        return max(known)
+    if data.startswith(_MARK.encode()) and ledger.encode() not in data:
+        raise TacitError(
+            "ledger-rolled-back",
+            f"the witness {path} belongs to another ledger",
+            why="the store was replaced, or the wrong witness is named",
+            fix="give the witness file that was kept for this ledger",
+        )
+    return None

@@ -1,0 +1,128 @@
+"""Events to test: thresholds of scores, chosen on one half of the samples and judged on the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.audit._scores import Floats, Rows, Score, fit_scores
+
+__all__ = ["Event", "Tally", "choose_events", "clopper_pearson"]
+
+Counts = NDArray[np.int64]
+_TRIED = 400  # thresholds tried per score
+_KEPT = 12  # events kept per goal: each costs a little of the confidence
+
+
+def clopper_pearson(hits: Counts | int, trials: int, error: float) -> tuple[Floats, Floats]:
+    """Return one-sided bounds on a probability, lower and upper, each wrong with probability at most `error`.
+
+    Clopper and Pearson (1934): exact, whatever the probability. The returned floats are pushed outwards by a
+    part in 10^9 against rounding inside the inverse beta function.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(50, 100, 0.025)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.398, 0.602)
+    """
+    from scipy.special import betainccinv, betaincinv
+
+    hit = np.asarray(hits, dtype=np.float64)
+    low = np.where(hit > 0, betaincinv(np.maximum(hit, 1), trials - hit + 1, error), 0.0)
+    high = np.where(hit < trials, betainccinv(hit + 1, np.maximum(trials - hit, 1), error), 1.0)
+    return np.maximum(low * (1 - 1e-9), 0.0), np.minimum(high * (1 + 1e-9), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A set of outputs: where a score lies at or above (or at or below) a threshold."""
+
+    score: Score
+    threshold: float
+    above: bool
+    swapped: bool  # the event is likelier on b than on a
+
+    def __str__(self) -> str:
+        if self.score.members is not None:
+            labels = self.score.members(self._passes)
+            return f"output in {{{', '.join(map(repr, labels[:4]))}{', ...' if len(labels) > 4 else ''}}}"
+        return f"{self.score.name} {'>=' if self.above else '<='} {self.threshold:.6g}"
+
+    def _passes(self, score: float) -> bool:
+        return score >= self.threshold if self.above else score <= self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often an event occurred among test outputs of the likelier and of the other input."""
+
+    event: str
+    swapped: bool
+    hits: int
+    trials: int
+    other_hits: int
+    other_trials: int
+
+
+def choose_events(
+    a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...], error: float
+) -> list[Event]:
+    """Choose the events that look worst on training outputs.
+
+    The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`; for each goal
+    the best few (score, threshold, side, direction) are kept.
+    """
+    found: list[tuple[list[float], Event]] = []
+    for score in fit_scores(a, b):
+        in_a, in_b = np.sort(score.of(a)), np.sort(score.of(b))
+        cuts = _thresholds(in_a, in_b)
+        at_least = (
+            len(in_a) - np.searchsorted(in_a, cuts, "left"),
+            len(in_b) - np.searchsorted(in_b, cuts, "left"),
+        )
+        at_most = np.searchsorted(in_a, cuts, "right"), np.searchsorted(in_b, cuts, "right")
+        for above, (hits_a, hits_b) in ((True, at_least), (False, at_most)):
+            for swapped in (False, True):
+                one, other = (hits_b, hits_a) if swapped else (hits_a, hits_b)
+                sizes = (len(in_b), len(in_a)) if swapped else (len(in_a), len(in_b))
+                goals = _goals(one, other, sizes, delta, epsilons, error)
+                best = np.unique(np.argmax(goals, axis=1))
+                found += [
+                    (goals[:, k].tolist(), Event(score, float(cuts[k]), above, swapped))
+                    for k in best.tolist()
+                ]
+    kept: dict[int, Event] = {}
+    for goal in range(1 + len(epsilons)):
+        order = sorted(range(len(found)), key=lambda k: -found[k][0][goal])
+        wanted = _KEPT if goal == 0 else 2
+        kept |= {k: found[k][1] for k in order[:wanted]}
+    return list(kept.values())
+
+
+def _thresholds(in_a: Floats, in_b: Floats) -> Floats:
+    """Return candidate thresholds: quantiles of both samples, denser towards the ends."""
+    tail = np.geomspace(1e-5, 0.02, _TRIED // 8)
+    places = np.concatenate([tail, np.linspace(0.02, 0.98, _TRIED // 4), 1 - tail])
+    return np.unique(np.concatenate([_at(in_a, places), _at(in_b, places)]))
+
+
+def _at(ordered: Floats, places: Floats) -> Floats:
+    return ordered[np.minimum((places * len(ordered)).astype(np.int64), len(ordered) - 1)]
+
+
+def _goals(
+    one: Counts,
+    other: Counts,
+    sizes: tuple[int, int],
+    delta: float,
+    epsilons: tuple[float, ...],
+    error: float,
+) -> Floats:
+    low, _ = clopper_pearson(one, sizes[0], error)
+    _, high = clopper_pearson(other, sizes[1], error)
+    rows = [np.log(np.maximum(low - delta, 1e-300) / high)]
+    rows += [low - np.exp(epsilon) * high for epsilon in epsilons]
+    return np.stack(rows)

@@ -1,0 +1,188 @@
+"""What an audit found, readable at any confidence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.audit._events import Tally, clopper_pearson
+from tacit.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tacit.accounting import Cost
+
+__all__ = ["AuditResult", "Witness"]
+
+#: A claim is called broken only at this confidence, so that a test suite may run audits every day for years.
+VERDICT = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The event that proves the bound: how likely it is at least on one input and at most on the other."""
+
+    event: str
+    likelier_on: str
+    at_least: float
+    at_most: float
+    epsilon_lower: float
+
+    def __str__(self) -> str:
+        other = "b" if self.likelier_on == "a" else "a"
+        return (
+            f"{self.event}: probability at least {self.at_least:.4g} on {self.likelier_on}, "
+            f"at most {self.at_most:.4g} on {other}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """A lower bound on epsilon, proven by counting.
+
+    Guarantee: with probability at least `confidence` over the samples, every reading of this result (the
+    epsilon at any delta, the delta at any epsilon, over all events) is a true lower bound for the pair of
+    inputs. The events were chosen on samples that are not counted here; the error is split evenly over all
+    events and both sides.
+
+    Attributes
+    ----------
+    tallies
+        The counts of every tested event.
+    delta
+        The delta at which `epsilon_lower` is read.
+    confidence
+        The confidence of all readings; `at(confidence)` reads the same counts at another one.
+    claimed
+        The cost that the mechanism claims, where one is known.
+    """
+
+    tallies: tuple[Tally, ...]
+    delta: float
+    confidence: float
+    claimed: Cost | None = None
+
+    def at(self, confidence: float) -> AuditResult:
+        """Read the same counts at another confidence."""
+        return replace(self, confidence=probability("confidence", confidence))
+
+    @property
+    def samples(self) -> int:
+        """The outputs counted per input (as many again were spent on choosing the events)."""
+        return self.tallies[0].trials
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The proven lower bound on epsilon at `delta`, 0 where nothing was found."""
+        return self.witness.epsilon_lower
+
+    @property
+    def witness(self) -> Witness:
+        """The event with the largest bound."""
+        return max(self.witnesses, key=lambda one: one.epsilon_lower)
+
+    @property
+    def witnesses(self) -> tuple[Witness, ...]:
+        """Every tested event with its bounds, as the events were chosen."""
+        return tuple(
+            Witness(
+                event=tally.event,
+                likelier_on="b" if tally.swapped else "a",
+                at_least=low,
+                at_most=high,
+                epsilon_lower=max(0.0, math.log((low - self.delta) / high)) if low > self.delta else 0.0,
+            )
+            for tally, low, high in self._bounds()
+        )
+
+    def delta_lower(self, epsilon: float) -> float:
+        """Return the proven lower bound on delta at `epsilon`: one point of the whole privacy curve."""
+        grown = math.exp(epsilon)
+        return max(0.0, *(low - grown * high for _, low, high in self._bounds()))
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the claimed cost survives at confidence 1 - 1e-9: at `delta`, and along the whole curve."""
+        return None if self.claimed is None else self.broken_at is None
+
+    @property
+    def broken_at(self) -> float | None:
+        """The epsilon at which the claimed curve is proven too low (confidence 1 - 1e-9), None if nowhere."""
+        if self.claimed is None:
+            return None
+        strict = self.at(VERDICT)
+        claimed_epsilon = float(self.claimed.epsilon(delta=self.delta))
+        if strict.epsilon_lower > claimed_epsilon:
+            return claimed_epsilon
+        top = claimed_epsilon if math.isfinite(claimed_epsilon) else 1.0
+        for epsilon in curve_points(top):
+            if strict.delta_lower(epsilon) > float(self.claimed.delta(epsilon=epsilon)) + 1e-12:
+                return epsilon
+        return None
+
+    def _bounds(self) -> list[tuple[Tally, float, float]]:
+        error = (1 - self.confidence) / (2 * len(self.tallies))
+        rows = []
+        for tally in self.tallies:
+            low, _ = clopper_pearson(tally.hits, tally.trials, error)
+            _, high = clopper_pearson(tally.other_hits, tally.other_trials, error)
+            rows.append((tally, float(low), float(high)))
+        return rows
+
+    def plot(self) -> Figure:
+        """Draw the proven lower curve of delta over epsilon, the claimed one, and the events behind it."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10, 4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        limit = 1.2 * max(self.epsilon_lower, 0.1)
+        if self.claimed is not None and math.isfinite(
+            claimed := float(self.claimed.epsilon(delta=self.delta))
+        ):
+            limit = max(limit, 1.2 * claimed)
+        grid = np.linspace(0, limit, 60)
+        left.plot(grid, [self.delta_lower(float(e)) for e in grid], label="proven at least")
+        if self.claimed is not None:
+            left.plot(
+                grid,
+                [float(self.claimed.delta(epsilon=float(e))) for e in grid],
+                "--",
+                label="claimed at most",
+            )
+        left.set(xlabel="epsilon", ylabel="delta", title=f"lower bound, {self.confidence:.3%} confidence")
+        left.legend()
+        best = sorted(self.witnesses, key=lambda one: one.epsilon_lower)[-10:]
+        right.barh([one.event for one in best], [one.epsilon_lower for one in best])
+        right.set(xlabel=f"proven epsilon at delta {self.delta:g}", title="events")
+        return figure
+
+    def __repr__(self) -> str:
+        found = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"
+        basis = f"({self.confidence:.7g} confidence, {self.samples:,} outputs per input)"
+        lines = [f"{found} {basis}", f"  witness: {self.witness}"]
+        if self.claimed is not None:
+            lines.append(f"  claimed: epsilon <= {float(self.claimed.epsilon(delta=self.delta)):.4f}")
+            broken = self.broken_at
+            verdict = "holds" if broken is None else f"BROKEN at epsilon {broken:.4g}"
+            lines.append(f"  verdict: {verdict} (at confidence 1 - 1e-9)")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+def curve_points(top: float) -> tuple[float, ...]:
+    """Return the epsilons at which a curve is compared, up to the claimed one."""
+    return tuple(top * part for part in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0))
+
+
+def probability(name: str, value: float) -> float:
+    """Read a number strictly between 0 and 1."""
+    if not isinstance(value, float) or not 0 < value < 1:
+        raise bad_parameter(name, "a number between 0 and 1, both excluded", value, fix=f"{name}=0.999")
+    return float(value)

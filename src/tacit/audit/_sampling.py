@@ -1,0 +1,126 @@
+"""Ask a mechanism or a function for many independent outputs on one input, in batches where it can."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["NOT_A_NUMBER", "Target", "as_rows", "batches"]
+
+NOT_A_NUMBER = -1e300  # stands for NaN, an output like any other; the infinities lie around it and far above
+_CELLS = 2_000_000  # the most output numbers held at once
+
+
+@runtime_checkable
+class _Batched(Protocol):
+    def release_many(self, value: object, count: int) -> object: ...
+
+
+@runtime_checkable
+class _Releases(Protocol):
+    def release(self, value: object) -> object: ...
+
+
+#: What can be audited: a mechanism, ``f(value, size=n)`` returning n outputs, or ``f(value)`` returning one.
+Target = object
+
+
+def _drawer(target: Target) -> Callable[[object, int], object]:
+    """Return ``draw(value, n)``, by the fastest way the target offers."""
+    if isinstance(target, _Batched):
+        return target.release_many
+    if isinstance(target, _Releases):
+        return _one_by_one(target.release)
+    if callable(target):
+        function = cast("Callable[..., object]", target)
+        try:
+            takes_size = "size" in inspect.signature(function).parameters
+        except (TypeError, ValueError):
+            takes_size = False
+        if takes_size:
+            return lambda value, n: function(value, size=n)
+        return _one_by_one(function)
+    raise bad_parameter(
+        "target",
+        "a mechanism or a function of the data",
+        target,
+        fix="audit(lambda value, size: ..., a, b)",
+    )
+
+
+def _one_by_one(function: Callable[..., object]) -> Callable[[object, int], object]:
+    return lambda value, n: [function(value) for _ in range(n)]
+
+
+def batches(target: Target, value: object, count: int, *, repeat: int = 1) -> Iterator[object]:
+    """Yield batches of raw outputs, `count` in all; each output is `repeat` independent runs side by side."""
+    draw = _drawer(target)
+    first = min(count, 1000)
+    width = 1
+    done = 0
+    while done < count:
+        step = first if done == 0 else min(count - done, max(1000, _CELLS // width))
+        raw = draw(value, step * repeat)
+        if repeat > 1:
+            rows = as_rows(raw, step * repeat)
+            raw = rows.reshape(step, -1) if isinstance(rows, np.ndarray) else _bundle(rows, repeat)
+        if isinstance(raw, np.ndarray) and raw.ndim > 1:
+            width = max(1, raw[0].size)
+        elif repeat > 1:
+            width = repeat
+        yield raw
+        done += step
+
+
+def _bundle(rows: list[object], repeat: int) -> list[object]:
+    return [tuple(rows[i : i + repeat]) for i in range(0, len(rows), repeat)]
+
+
+def as_rows(raw: object, count: int) -> NDArray[np.float64] | list[object]:
+    """Read a batch as a matrix of numbers (one row per output) or, failing that, as a list of labels."""
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
+        numbers = raw
+    else:
+        outputs = list(cast("list[object]", raw))
+        try:
+            numbers = np.asarray(outputs)
+        except ValueError:  # ragged: outputs of different lengths are labels
+            numbers = np.empty(0, dtype=object)
+        if numbers.dtype.kind not in "biuf":
+            _check_count(len(outputs), count)
+            return [_label(one) for one in outputs]
+    _check_count(len(numbers), count)
+    matrix = np.ascontiguousarray(numbers.reshape(count, -1), dtype=np.float64)
+    return np.nan_to_num(matrix, nan=NOT_A_NUMBER, posinf=-NOT_A_NUMBER, neginf=2 * NOT_A_NUMBER)
+
+
+def _check_count(got: int, wanted: int) -> None:
+    if got != wanted:
+        raise bad_parameter(
+            "target",
+            f"a function that returns {wanted} outputs when asked for {wanted}",
+            f"{got} outputs",
+            fix="def f(value, size): return value + noise.discrete_laplace(1, size)",
+        )
+
+
+def _label(output: object) -> object:
+    """Make an output hashable, so that equal outputs are the same label."""
+    if isinstance(output, np.ndarray):
+        return (output.shape, output.tobytes())
+    if isinstance(output, list | tuple):
+        return tuple(_label(part) for part in output)
+    try:
+        hash(output)
+    except TypeError:
+        return repr(output)
+    return output

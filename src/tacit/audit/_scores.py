@@ -1,0 +1,246 @@
+"""Score functions on outputs: what an attacker looks at to tell two inputs apart.
+
+Every score is fitted on the training half of the samples only; the events it gives rise to are then judged
+on the other half. A score may be as clever or as silly as it likes: the bound stays valid, only its power
+changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.audit._sampling import NOT_A_NUMBER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+__all__ = ["Score", "as_labels", "fit_scores"]
+
+Floats = NDArray[np.float64]
+Rows = Floats | list[object]
+
+_MOST_COLUMNS = 64
+_LEARN = 40_000  # training rows of the logistic regression, per input
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A named real function of outputs."""
+
+    name: str
+    of: Callable[[Rows], Floats]
+    members: Callable[[Callable[[float], bool]], list[object]] | None = (
+        None  # labels whose score passes a test
+    )
+
+
+def fit_scores(a: Rows, b: Rows) -> list[Score]:
+    """Fit every score on training outputs of the two inputs."""
+    if isinstance(a, list) or isinstance(b, list):
+        return [_labels(as_labels(a), as_labels(b))]
+    scores = _columns(a)
+    scores += [_histogram(a, b, score) for score in scores[:_MOST_COLUMNS]]
+    atoms = _atoms(a, b)
+    if atoms is not None:
+        scores.append(atoms)
+    joint = _joint(a, b)
+    if joint is not None:
+        scores.append(joint)
+    scores.append(_learned(a, b))
+    return scores
+
+
+def as_labels(rows: Rows) -> list[object]:
+    if isinstance(rows, list):
+        return rows
+    return [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
+
+
+def _numbers(rows: Rows, width: int) -> Floats:
+    """Read rows as numbers; a late output that is none, where all were numbers, is one far away."""
+    if not isinstance(rows, list):
+        return rows
+    matrix = np.full((len(rows), width), NOT_A_NUMBER)
+    for place, row in enumerate(rows):
+        try:
+            matrix[place] = np.asarray(row, dtype=np.float64).reshape(width)
+        except (TypeError, ValueError):
+            continue
+    return matrix
+
+
+# -- threshold scores ------------------------------------------------------------------------------
+
+
+def _column(j: int, width: int) -> Callable[[Rows], Floats]:
+    return lambda rows: _numbers(rows, width)[:, j]
+
+
+def _columns(a: Floats) -> list[Score]:
+    """Each output number itself, the lowest set bit of each float, and simple summaries of a vector."""
+    width = a.shape[1]
+    names = ["output"] if width == 1 else [f"output[{j}]" for j in range(width)]
+    scores = [Score(names[j], _column(j, width)) for j in range(min(width, _MOST_COLUMNS))]
+    if width > 1:
+        scores.append(Score("sum of outputs", lambda rows: _numbers(rows, width).sum(axis=1)))
+        scores.append(Score("largest output", lambda rows: _numbers(rows, width).max(axis=1)))
+        scores.append(Score("smallest output", lambda rows: _numbers(rows, width).min(axis=1)))
+    fractional = [j for j in range(min(width, _MOST_COLUMNS)) if bool(np.any(a[:, j] % 1 != 0))]
+    scores += [Score(f"lowest set bit of {names[j]}", _lowest_bit_of(j, width)) for j in fractional[:8]]
+    return scores
+
+
+def _lowest_bit_of(j: int, width: int) -> Callable[[Rows], Floats]:
+    return lambda rows: lowest_bit(_numbers(rows, width)[:, j])
+
+
+def lowest_bit(x: Floats) -> Floats:
+    """Return the exponent of the lowest set bit: x is a multiple of 2^e, not of 2^(e+1) (0 has none: 2000)."""
+    mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
+    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    lowest = whole & -whole
+    trailing = np.log2(np.maximum(lowest, 1).astype(np.float64))
+    return np.where(whole == 0, 2000.0, exponent - 53 + trailing)
+
+
+# -- histogram scores ------------------------------------------------------------------------------
+
+
+def _log_ratio(count_a: NDArray[np.int64], count_b: NDArray[np.int64]) -> Floats:
+    """Return smoothed log-odds per cell, shrunk towards 0 where there is little evidence."""
+    ratio = np.log((count_a + 1.0) / (count_b + 1.0))
+    spread = np.sqrt(1.0 / (count_a + 1.0) + 1.0 / (count_b + 1.0))
+    return np.sign(ratio) * np.maximum(np.abs(ratio) - 2.0 * spread, 0.0) + 1e-6 * ratio
+
+
+def _labels(a: list[object], b: list[object]) -> Score:
+    codes: dict[Hashable, int] = {}
+    in_a = np.array([codes.setdefault(one, len(codes)) for one in a], dtype=np.int64)
+    in_b = np.array([codes.setdefault(one, len(codes)) for one in b], dtype=np.int64)
+    table = _log_ratio(np.bincount(in_a, minlength=len(codes)), np.bincount(in_b, minlength=len(codes)))
+    by_label = {label: float(table[code]) for label, code in codes.items()}
+    return Score(
+        "label, by how often it was seen",
+        lambda rows: np.array([by_label.get(one, 0.0) for one in as_labels(rows)], dtype=np.float64),
+        lambda test: [label for label, score in by_label.items() if test(score)],
+    )
+
+
+def _cuts(values: Floats, cells: int) -> Floats:
+    """Return cut points: every value where there are few, else quantiles."""
+    distinct = np.unique(values)
+    if len(distinct) <= cells:
+        return (distinct[1:] + distinct[:-1]) / 2 if len(distinct) > 1 else distinct
+    return np.unique(np.quantile(values, np.linspace(0, 1, cells + 1)[1:-1]))
+
+
+def _histogram(a: Floats, b: Floats, score: Score) -> Score:
+    in_a, in_b = score.of(a), score.of(b)
+    cuts = _cuts(np.concatenate([in_a[:200_000], in_b[:200_000]]), 256)
+    cells = len(cuts) + 1
+    table = _log_ratio(
+        np.bincount(np.searchsorted(cuts, in_a, side="right"), minlength=cells),
+        np.bincount(np.searchsorted(cuts, in_b, side="right"), minlength=cells),
+    )
+    return Score(
+        f"histogram of {score.name}", lambda rows: table[np.searchsorted(cuts, score.of(rows), side="right")]
+    )
+
+
+def _keys(rows: Floats, mix: Floats) -> Floats:
+    """Return one number per row that is the same for equal rows (and, but for accidents, for no others)."""
+    return np.asarray(np.where(rows == 0, 0.0, rows) @ mix)
+
+
+def _atoms(a: Floats, b: Floats) -> Score | None:
+    """Score whole rows where few distinct ones occur, as with transcripts of yes and no."""
+    if a.shape[1] == 1:
+        return None
+    mix = np.sqrt(np.arange(2, a.shape[1] + 2, dtype=np.float64)) + np.pi
+    in_a, in_b = _keys(a, mix), _keys(b, mix)
+    keys = np.unique(np.concatenate([in_a, in_b]))
+    if len(keys) > max(64, len(a) // 20) or not np.all(np.isfinite(keys)):
+        return None
+    table = _log_ratio(
+        np.bincount(np.searchsorted(keys, in_a), minlength=len(keys)),
+        np.bincount(np.searchsorted(keys, in_b), minlength=len(keys)),
+    )
+
+    def of(rows: Rows) -> Floats:
+        wanted = _keys(_numbers(rows, len(mix)), mix)
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, table[place], 0.0)
+
+    return Score("whole output, by how often it was seen", of)
+
+
+def _joint(a: Floats, b: Floats) -> Score | None:
+    """Score cells of a joint histogram of up to five output numbers."""
+    width = a.shape[1]
+    if not 2 <= width <= 5:
+        return None
+    per_column = max(3, round(4096 ** (1 / width)))
+    both = np.concatenate([a[:100_000], b[:100_000]])
+    cuts = [_cuts(both[:, j], per_column) for j in range(width)]
+
+    def cell(rows: Floats) -> NDArray[np.int64]:
+        place = np.zeros(len(rows), dtype=np.int64)
+        for j, cut in enumerate(cuts):
+            place = place * (len(cut) + 1) + np.searchsorted(cut, rows[:, j], side="right")
+        return place
+
+    cells = int(np.prod([len(cut) + 1 for cut in cuts]))
+    table = _log_ratio(np.bincount(cell(a), minlength=cells), np.bincount(cell(b), minlength=cells))
+    return Score("joint histogram of the outputs", lambda rows: table[cell(_numbers(rows, width))])
+
+
+# -- learned score ---------------------------------------------------------------------------------
+
+
+def _bits(x: Floats) -> Floats:
+    """Return the eight lowest bits of the significand and where the lowest set bit lies."""
+    raw = np.ascontiguousarray(x).view(np.uint64)
+    low = ((raw[:, None] >> np.arange(8, dtype=np.uint64)) & np.uint64(1)).astype(np.float64)
+    return np.column_stack([low, np.clip(lowest_bit(x), -80, 20)])
+
+
+def _features(rows: Floats) -> Floats:
+    used = np.clip(rows[:, :_MOST_COLUMNS], -1e150, 1e150)
+    parts = [used, np.abs(used), np.sign(used)]
+    if used.shape[1] <= 8:
+        parts += [_bits(np.ascontiguousarray(used[:, j])) for j in range(used.shape[1])]
+        parts += [
+            (used[:, i] * used[:, j])[:, None] for i in range(used.shape[1]) for j in range(i, used.shape[1])
+        ]
+    return np.column_stack(parts)
+
+
+def _learned(a: Floats, b: Floats) -> Score:
+    """Fit a logistic regression by Newton's method with a small ridge (as the classifiers of DP-Sniper)."""
+    size = min(len(a), len(b), _LEARN)
+    width = a.shape[1]
+    raw = _features(np.concatenate([a[:size], b[:size]]))
+    middle = np.median(raw, axis=0)
+    spread = np.quantile(np.abs(raw - middle), 0.9, axis=0)
+    spread[spread == 0] = 1.0
+
+    def standard(rows: Floats) -> Floats:
+        return np.clip((np.clip(rows, -1e300, 1e300) - middle) / spread, -8, 8)
+
+    x = np.column_stack([standard(raw), np.ones(2 * size)])
+    y = np.repeat([1.0, 0.0], size)
+    weights = np.zeros(x.shape[1])
+    ridge = 1e-3 * size * np.eye(x.shape[1])
+    for _ in range(8):
+        p = 1.0 / (1.0 + np.exp(-np.clip(x @ weights, -30, 30)))
+        curvature = (x * (p * (1 - p))[:, None]).T @ x + ridge
+        step = np.linalg.solve(curvature, x.T @ (y - p) - ridge @ weights)
+        weights = weights + step
+        if float(np.abs(step).max()) < 1e-4:
+            break
+    final = weights
+    return Score("learned (logistic)", lambda rows: standard(_features(_numbers(rows, width))) @ final[:-1])

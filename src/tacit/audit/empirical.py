@@ -1,0 +1,156 @@
+"""The black-box audit: a lower bound on epsilon from outputs alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.audit._events import Event, Tally, choose_events
+from tacit.audit._result import AuditResult, curve_points, probability
+from tacit.audit._sampling import Target, as_rows, batches
+from tacit.errors import bad_parameter
+from tacit.exact import count
+
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+    from tacit.audit._scores import Rows
+
+__all__ = ["audit"]
+
+_UNSET = object()
+
+
+def audit(
+    target: Target,
+    a: object = _UNSET,
+    b: object = _UNSET,
+    *,
+    samples: int = 1_000_000,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+    claimed: Cost | None = None,
+    repeat: int = 1,
+) -> AuditResult:
+    """Attack a mechanism on two inputs and return a proven lower bound on its epsilon.
+
+    Outputs on both inputs are sampled; on one half of them events are chosen (thresholds on every number,
+    histograms, the bits of floats, and a learned score), on the other half the events are counted. Exact
+    Clopper-Pearson intervals, the error split over all events (Bonferroni), turn counts into a bound: an
+    event with probability at least p on one input and at most q on the other proves epsilon >= ln((p -
+    delta) / q).
+
+    Guarantee: the bound is wrong with probability at most 1 - `confidence`, whatever the target does. It
+    says nothing about other pairs of inputs, and failing to find a violation is no proof of privacy.
+
+    Parameters
+    ----------
+    target
+        A mechanism, a function ``f(value, size)`` that returns `size` independent outputs (the fast way),
+        or a function ``f(value)`` that returns one. Outputs are numbers, arrays or hashable labels.
+    a, b
+        Two neighbouring inputs; by default the pair that the mechanism names as its worst.
+    samples
+        Outputs drawn per input, both halves together.
+    delta
+        The delta at which epsilon is read.
+    confidence
+        Of every reading of the result.
+    claimed
+        The cost to judge; by default the mechanism's own.
+    repeat
+        Runs per output: audits the mechanism composed with itself, against `repeat` times the claimed cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> def half_the_noise(value, size):  # claims epsilon 1 for a count, adds noise for epsilon 2
+    ...     p = 1 - np.exp(-2.0)
+    ...     return value + rng.geometric(p, size) - rng.geometric(p, size)
+    >>> found = audit(half_the_noise, 0, 1, samples=40_000)
+    >>> 1.5 < found.epsilon_lower <= 2
+    True
+    """
+    if a is _UNSET or b is _UNSET:
+        a, b = _worst_pair(target)
+    drawn = count("samples", samples, zero=False)
+    if drawn < 200:
+        raise bad_parameter("samples", "at least 200", samples, fix="samples=1_000_000")
+    runs = count("repeat", repeat, zero=False)
+    if delta != 0:
+        probability("delta", delta)
+    probability("confidence", confidence)
+    if claimed is None:
+        claimed = getattr(target, "cost", None)
+    if claimed is not None and runs > 1:
+        claimed = runs * claimed
+    train = drawn // 2
+    learn_a, learn_b = _gather(target, a, train, runs), _gather(target, b, train, runs)
+    top = float(claimed.epsilon(delta=delta)) if claimed is not None else 0.0
+    goals = curve_points(top) if 0 < top < 50 else (0.0,)
+    error = (1 - confidence) / 40
+    events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals, error=error)
+    hits_a, hits_b = (
+        _hits(target, a, drawn - train, runs, events),
+        _hits(target, b, drawn - train, runs, events),
+    )
+    tallies = tuple(
+        Tally(
+            str(event),
+            event.swapped,
+            hits=in_b if event.swapped else in_a,
+            trials=drawn - train,
+            other_hits=in_a if event.swapped else in_b,
+            other_trials=drawn - train,
+        )
+        for event, in_a, in_b in zip(events, hits_a, hits_b, strict=True)
+    )
+    return AuditResult(tallies, delta=float(delta), confidence=float(confidence), claimed=claimed)
+
+
+def _worst_pair(target: Target) -> tuple[object, object]:
+    pair = getattr(target, "worst_pair", None)
+    if pair is None:
+        raise bad_parameter(
+            "a and b",
+            "two neighbouring inputs, since the target names no worst pair",
+            None,
+            fix="audit(target, a, b)",
+        )
+    first, second = pair
+    return first, second
+
+
+def _gather(target: Target, value: object, size: int, repeat: int) -> Rows:
+    """Collect training outputs; once the memory is full of wide outputs, those at hand are enough."""
+    parts: list[Rows] = []
+    left, cells = size, 20_000_000
+    for raw in batches(target, value, size, repeat=repeat):
+        rows = as_rows(raw, len(raw))  # type: ignore[arg-type]
+        parts.append(rows)
+        left -= len(rows)
+        cells -= rows.size if isinstance(rows, np.ndarray) else 10 * len(rows)
+        if cells < 0:
+            break
+    numbers = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(numbers) == len(parts):
+        return np.concatenate(numbers)
+    from tacit.audit._scores import as_labels
+
+    return [label for part in parts for label in as_labels(part)]
+
+
+def _hits(target: Target, value: object, size: int, repeat: int, events: list[Event]) -> list[int]:
+    """Count every event on fresh outputs, a batch at a time."""
+    hits = [0] * len(events)
+    for raw in batches(target, value, size, repeat=repeat):
+        rows = as_rows(raw, len(raw))  # type: ignore[arg-type]
+        known: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
+        for place, event in enumerate(events):
+            key = id(event.score)
+            if key not in known:
+                known[key] = event.score.of(rows)
+            inside = known[key] >= event.threshold if event.above else known[key] <= event.threshold
+            hits[place] += int(np.count_nonzero(inside))
+    return hits

@@ -1,0 +1,149 @@
+"""Numbers plus integer noise on a public grid: what Laplace and Gaussian mechanisms share."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.mechanisms._grid import add, from_steps, read_numbers, to_steps
+from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.mechanisms._lattice import Law
+
+__all__ = ["Additive", "smallest_epsilon"]
+
+
+class Additive(Mechanism):
+    """Round to a public grid, add integer noise, return floats; everything stated is read off the lattice law."""
+
+    __slots__ = ()
+
+    sensitivity: Fraction
+
+    @abstractmethod
+    def lattice(self, size: int = 1) -> tuple[Fraction, Law]:
+        """Return the grid and the law, in grid steps, for `size` numbers released together."""
+
+    def release(self, value: object) -> Any:
+        """Return the value plus noise: a float for a number, an array of floats for an array.
+
+        Rounds to the grid by floor(x/g + 1/2) first. The number of entries of an array is public. NaN and infinities
+        are refused: give them a meaning with `clip` before.
+        """
+        numbers = read_numbers(value)
+        shape = numbers.shape if isinstance(numbers, np.ndarray) else None
+        grid, law = self.lattice(1 if shape is None else math.prod(shape))
+        return from_steps(add(to_steps(numbers, grid), law.draw(shape)), grid)
+
+    def release_many(self, value: object, count: int) -> NDArray[np.float64]:
+        """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
+        numbers = read_numbers(value)
+        shape = numbers.shape if isinstance(numbers, np.ndarray) else ()
+        grid, law = self.lattice(max(1, math.prod(shape)))
+        steps = np.broadcast_to(np.asarray(to_steps(numbers, grid)), (count, *shape))
+        return cast("NDArray[np.float64]", from_steps(add(steps, law.draw((count, *shape))), grid))
+
+    def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
+        """Return the half-width that the released number stays within, with at least this confidence.
+
+        Exact from the lattice law: the smallest number of grid steps with enough coverage, and half a step for the
+        rounding to the grid.
+
+        Parameters
+        ----------
+        confidence
+            Between 0 and 1.
+        size
+            How many numbers are released together (the rounding of many costs a millionth more noise).
+        together
+            Whether all `size` errors stay within the half-width at once.
+        """
+        level = confidence_level(confidence)
+        wanted = count("size", size, zero=False)
+        grid, law = self.lattice(wanted)
+        if together:
+            level = 1 - (1 - level) / wanted
+        half = (law.half_width(level) + self._rounding) * grid
+        return float(half) if self._rounding == 0 else math.nextafter(float(half), math.inf)
+
+    @property
+    def _rounding(self) -> Fraction:
+        return Fraction(1, 2)
+
+    def exceeds(self, distance: Number) -> float:
+        """Return the probability that the noise is larger than `distance` in size."""
+        grid, law = self.lattice()
+        return law.exceeds(math.floor(rational("distance", distance, zero=True) / grid))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on one number."""
+        grid, law = self.lattice()
+        return law.variance * float(grid) ** 2
+
+    def interval(self, released: object, confidence: Number) -> Interval[Any]:
+        """Return the range that holds the true value with at least this confidence over the noise."""
+        values = np.asarray(released, dtype=np.float64)
+        half = self.error(confidence, size=max(1, values.size))
+        low, high = values - half, values + half
+        if values.ndim == 0:
+            return Interval(float(low), float(high), float(confidence))
+        return Interval(low, high, float(confidence))
+
+    def privacy_loss(self, output: float, a: Number, b: Number) -> float:
+        """Return what one output reveals: ln P(output | a) / P(output | b), for numbers a and b.
+
+        Exact for outputs on the grid, which all releases are.
+        """
+        grid, law = self.lattice()
+        steps_a, steps_b = to_steps(_one(a), grid), to_steps(_one(b), grid)
+        seen = _one(output) / grid
+        return law.loss(float(seen - steps_a), float(seen - steps_b))
+
+    @property
+    def worst_pair(self) -> tuple[float, float]:
+        """Zero and the sensitivity."""
+        return 0.0, float(self.sensitivity)
+
+
+def _one(value: object) -> Fraction:
+    number = read_numbers(value)
+    if isinstance(number, np.ndarray):
+        raise bad_parameter("output, a and b", "single numbers", "an array", fix="privacy_loss(38.2, 38, 39)")
+    return Fraction(number)
+
+
+def smallest_epsilon(make: Any, error: Number, confidence: Number, *, precision: float = 1e-9) -> float:
+    """Return the smallest epsilon, up to a relative `precision`, whose mechanism has at most this error.
+
+    `make(epsilon)` builds the mechanism. The answer is checked forward: its error is at most the wanted one.
+    """
+    wanted = float(rational("error", error))
+    confidence_level(confidence)
+
+    def meets(epsilon: float) -> bool:
+        return bool(make(epsilon).error(confidence) <= wanted)
+
+    high = 1.0
+    while not meets(high):
+        high *= 4
+        if high > 1e6:
+            raise bad_parameter(
+                "error", "reachable with some epsilon below a million", error, fix="error=1, or a finer grid"
+            )
+    low = high / 4
+    while low > 1e-12 and meets(low):
+        high, low = low, low / 4
+    while high / low > 1 + precision:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high

@@ -1,0 +1,142 @@
+"""The discrete Gaussian mechanism for whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.mechanisms._additive import smallest_epsilon
+from tacit.mechanisms._calibration import smallest_sigma, square_root_up
+from tacit.mechanisms._lattice import GaussianLaw
+from tacit.mechanisms._mechanism import exactly_one, show
+from tacit.mechanisms._whole import Whole, read_whole
+
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+
+__all__ = ["DiscreteGaussian"]
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class DiscreteGaussian(Whole):
+    """Add discrete Gaussian noise to a count, or to an array of counts.
+
+    Guarantee: rho = sensitivity^2 / (2 sigma^2), zero-concentrated, where neighbours move the counts by at most
+    `sensitivity` in L2, whatever their number (Canonne, Kamath, Steinke 2020, theorem 14). For a single count
+    (``size=1``) the whole privacy curve of the lattice law is charged, which is tighter; it does not hold for several.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Calibrate sigma to this promise; or give `rho`, or `sigma`.
+    rho, sigma
+        See above.
+    sensitivity
+        A whole number for ``size=1``; else a number, the most that one unit can move the counts, in L2.
+    size
+        1 for a single count at a time; by default any number of counts.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.DiscreteGaussian(rho=0.125, sensitivity=1)
+    >>> m.sigma, m.error(0.95), m.variance
+    (Fraction(2, 1), 4.0, 4.0)
+    >>> m.release([120, 80]).shape
+    (2,)
+    """
+
+    sensitivity: Fraction
+    sigma: Fraction
+    size: int | None
+    cost: Cost
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        sigma: Number | None = None,
+        sensitivity: Number,
+        size: int | None = None,
+    ) -> None:
+        from tacit.accounting import Cost
+
+        if size is not None and count("size", size) != 1:
+            raise bad_parameter("size", "1 or None (any number of counts)", size, fix="size=None")
+        moved = rational("sensitivity", sensitivity)
+        if size == 1 and moved.denominator != 1:
+            raise bad_parameter("sensitivity", "a whole number for a single count", sensitivity, fix="sensitivity=1")
+
+        def charge(spread: Fraction) -> Cost:
+            if size == 1:
+                return Cost.discrete_gaussian(sigma=spread, sensitivity=int(moved))
+            return Cost.zcdp(moved**2 / (2 * spread**2))
+
+        given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
+        if (delta is None) == (given == "epsilon"):
+            raise bad_parameter(
+                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
+            )
+        match given:
+            case "sigma":
+                spread = rational("sigma", sigma)  # type: ignore[arg-type]
+            case "rho":
+                spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
+            case _:
+                spread = smallest_sigma(
+                    charge,
+                    epsilon=rational("epsilon", epsilon),  # type: ignore[arg-type]
+                    delta=rational("delta", delta),  # type: ignore[arg-type]
+                )
+        for name, value in (("sensitivity", moved), ("sigma", spread), ("size", size), ("cost", charge(spread))):
+            object.__setattr__(self, name, value)
+
+    def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
+        """Return the grid, 1, and the law."""
+        if self.size == 1 and size > 1:
+            raise bad_parameter(
+                "value",
+                "a single count",
+                f"{size} of them",
+                why="the curve charged for one count does not hold for several",
+                fix="DiscreteGaussian(..., size=None)",
+            )
+        return Fraction(1), GaussianLaw(self.sigma)
+
+    def release(self, value: object) -> Any:
+        """Return the value plus noise: an int for a number, an array of 64-bit integers for an array."""
+        counts = read_whole(value)
+        self.lattice(1 if isinstance(counts, int) else counts.size)
+        return super(DiscreteGaussian, self).release(counts)
+
+    @property
+    def worst_pair(self) -> tuple[int, int]:
+        """Zero and the sensitivity, rounded down to a whole number."""
+        return 0, max(1, int(self.sensitivity))
+
+    @classmethod
+    def accuracy_to_epsilon(
+        cls, error: Number, confidence: Number = 0.95, *, sensitivity: Number, delta: Number
+    ) -> float:
+        """Return the smallest epsilon (at `delta`) whose error at this confidence is at most `error`.
+
+        Examples
+        --------
+        >>> epsilon = DiscreteGaussian.accuracy_to_epsilon(10, 0.95, sensitivity=1, delta=1e-6)
+        >>> DiscreteGaussian(epsilon=epsilon, delta=1e-6, sensitivity=1).error(0.95)
+        10.0
+        """
+        return smallest_epsilon(
+            lambda e: cls(epsilon=e, delta=delta, sensitivity=sensitivity), error, confidence, precision=1e-6
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"DiscreteGaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}; "
+            f"within {show(self.error(0.95))} at 95 %)"
+        )

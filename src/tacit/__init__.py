@@ -12,14 +12,45 @@ from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit import ledger, noise
+    from tacit.core import Certificate, Limits, Plan, Release, Unit
     from tacit.ledger import Ledger
+    from tacit.tables import (
+        Dataset,
+        col,
+        count,
+        count_distinct,
+        count_units,
+        histogram,
+        max,  # noqa: A004
+        mean,
+        median,
+        min,  # noqa: A004
+        most_common,
+        protect,
+        quantile,
+        quantiles,
+        std,
+        sum,  # noqa: A004
+        variance,
+        when,
+    )
 
 __version__ = "0.1.0.dev0"
 
 __all__ = ["Ledger", "TacitError", "__version__", "ledger", "noise"]
+__all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
+__all__ += ["Dataset", "col", "protect", "when"]
+__all__ += ["count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"]
+__all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
 _LAZY = {"Ledger": "tacit.ledger", "ledger": "tacit.ledger", "noise": "tacit.noise"}
+_LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")
+_LAZY |= dict.fromkeys(("Dataset", "col", "protect", "when"), "tacit.tables")
+_LAZY |= dict.fromkeys(
+    ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"), "tacit.tables"
+)
+_LAZY |= dict.fromkeys(("quantile", "quantiles", "std", "sum", "variance"), "tacit.tables")
 
 
 def __getattr__(name: str) -> object:

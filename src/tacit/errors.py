@@ -24,6 +24,9 @@ CODES: Final[dict[str, str]] = {
     "missing-limit": "nothing bounds how much one unit can contribute",
     "missing-bounds": "a column has no public bounds",
     "not-allowed": "a construct of SQL is not on the list of allowed ones",
+    "keys-missing": "groups are not public and the plan has no delta to select them privately",
+    "unknown-table": "a table is not declared",
+    "bad-certificate": "a file is not a certificate that this version reads",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
     # ledger
     "unknown-account": "the ledger has no account of that name",

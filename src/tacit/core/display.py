@@ -25,7 +25,7 @@ def _rendered(*parts: RenderableType, width: int = 110) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, legacy_windows=False)
+    console = Console(file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False)
     for part in parts:
         console.print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
@@ -58,13 +58,14 @@ def _factor(epsilon: object) -> str:
 def plan_text(plan: Plan) -> str:
     """Write a plan for the terminal."""
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=f"plan for {plan.identity.name}: {_cost(plan)}", title_justify="left")
+    table = Table(title=Text(f"plan for {plan.identity.name}: {_cost(plan)}"), title_justify="left")
     for name in ("column", "what", "noise", f"+/- at {plan.confidence:.0%}"):
-        table.add_column(name)
+        table.add_column(Text(name))
     for column in plan.columns:
-        error = _shown(column.error) if column.error is not None else column.note or "depends on the number of rows (size=)"
-        table.add_row(column.column, column.meaning, column.mechanism, error)
+        error = _shown(column.error) if column.error is not None else column.note
+        table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
     lines = [f"{name}: {text}" for name, text in plan.facts]
     lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.identity.unit}; hash {plan.hash[:16]}"]
     return _rendered(table, "\n".join(lines))
@@ -107,13 +108,14 @@ def _caption(release: Release) -> str:
 def release_text(release: Release) -> str:
     """Write a release for the terminal."""
     from rich.table import Table
+    from rich.text import Text
 
     head, lines = _table(release)
-    table = Table(caption=_caption(release), caption_justify="left")
+    table = Table(caption=Text(_caption(release)), caption_justify="left")
     for i, name in enumerate(head):
-        table.add_column(name, justify="left" if i < len(release.keys) else "right")
+        table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
     for line in lines:
-        table.add_row(*line)
+        table.add_row(*(Text(t) for t in line))
     return _rendered(table)
 
 

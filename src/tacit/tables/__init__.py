@@ -1,0 +1,42 @@
+"""Tables: SQL and fluent questions with privacy for the unit, not the row."""
+
+from tacit.tables.aggregates import (
+    count,
+    count_distinct,
+    count_units,
+    histogram,
+    max,  # noqa: A004
+    mean,
+    median,
+    min,  # noqa: A004
+    most_common,
+    quantile,
+    quantiles,
+    std,
+    sum,  # noqa: A004
+    variance,
+)
+from tacit.tables.dataset import Dataset, protect
+from tacit.tables.fluent import Expr, col, when
+
+__all__ = [
+    "Dataset",
+    "Expr",
+    "col",
+    "count",
+    "count_distinct",
+    "count_units",
+    "histogram",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "most_common",
+    "protect",
+    "quantile",
+    "quantiles",
+    "std",
+    "sum",
+    "variance",
+    "when",
+]

@@ -19,7 +19,8 @@ from fractions import Fraction
 from typing import Literal
 
 from tacit.accounting import Cost
-from tacit.errors import TacitError, bad_parameter
+from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
+from tacit.errors import TacitError
 from tacit.tables.lowering import Step
 from tacit.tables.stability import Contribution
 from tacit.tables.threshold import threshold
@@ -129,7 +130,7 @@ def _family(
         share = next((p for s, p in zip(steps, parts, strict=True) if s.mechanism == "threshold"), Fraction(0))
         key_epsilon = total * share / sum(parts) if private_keys else None
         left = total - (key_epsilon or 0)
-        rho = _rho_for(left, ask.delta - key_delta) if left > 0 else Fraction(0)
+        rho = rho_cap(left, ask.delta - key_delta) if left > 0 else Fraction(0)
     return _gaussian_family(steps, who, parts, rho, key_epsilon, key_delta)
 
 
@@ -201,40 +202,23 @@ def _checked(share: Share) -> Share:
 
 
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:
-    """Return an epsilon whose parts, as pure costs, stay within rho together; checked forward."""
+    """Return an epsilon whose parts, as pure costs, stay within rho together; checked forward.
+
+    Epsilon tanh(epsilon/2) is convex near zero and the parts add up to one, so the largest epsilon for rho alone fits too;
+    the search then goes up to twelve digits.
+    """
 
     def fits(epsilon: Fraction) -> bool:
-        return sum((_pure_rho(epsilon * p) for p in parts), Fraction(0)) <= rho
+        return sum((pure_rho(epsilon * p) for p in parts), Fraction(0)) <= rho
 
-    low, high = Fraction(0), Fraction(1)
+    low = largest_pure(rho)
+    high = 2 * low
     while fits(high):
         low, high = high, 2 * high
-    for _ in range(50):
+    for _ in range(40):
         middle = Fraction(float((low + high) / 2))
         low, high = (middle, high) if fits(middle) else (low, middle)
-    if low <= 0:
-        raise bad_parameter("rho", "large enough to be split", float(rho), fix="rho=0.01")
     return low
-
-
-def _pure_rho(epsilon: Fraction) -> Fraction:
-    """Epsilon tanh(epsilon/2), rounded up."""
-    return _up(float(epsilon) * math.tanh(float(epsilon) / 2))
-
-
-def _rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the largest rho (within 1e-6) whose certified epsilon at delta stays within the target."""
-
-    def fits(rho: float) -> bool:
-        return Cost.zcdp(Fraction(rho)).epsilon(delta=delta) <= epsilon
-
-    low, high = 0.0, float(epsilon) ** 2 / 2 + float(epsilon)
-    for _ in range(28):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    if low == 0.0:
-        raise bad_parameter("epsilon", "large enough for Gaussian noise", float(epsilon), fix="epsilon=0.5")
-    return Fraction(low)
 
 
 def _up(x: float) -> Fraction:

@@ -163,7 +163,11 @@ def _forecast(reading: Reading, share: Share, level: Fraction, size: int | None,
     what = "" if aggregate.argument is None else text_of(aggregate.argument).split(":")[0]
     meaning = f"{aggregate.function}({what})"
     note = ""
-    if reading.function in {"quantile", "level"}:
+    if reading.function == "pick":
+        note = "a candidate; no number"
+    elif reading.function in {"mean", "variance", "std"}:
+        note = "depends on the number of rows: give size="
+    elif reading.function in {"quantile", "level"}:
         level_text = f"level {float(reading.level):g}"
         rows = rank_error(reading, share, level)
         note = f"{level_text}, a candidate within {rows:,.0f} rows of its rank"

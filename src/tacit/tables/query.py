@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 from tacit.core.facts import Fact, Kind, Limits, Table, read_keys
 from tacit.core.plan import Plan, Post
@@ -14,6 +14,7 @@ from tacit.exact import Number
 from tacit.tables.aggregates import Asked
 from tacit.tables.algebra import (
     Aggregate,
+    Bounds,
     How,
     JoinPublic,
     JoinUnits,
@@ -22,7 +23,6 @@ from tacit.tables.algebra import (
     Project,
     Question,
     Relation,
-    Scan,
     Where,
     rows_per_unit,
     scope,
@@ -31,9 +31,6 @@ from tacit.tables.expressions import Column, Node, text_of
 from tacit.tables.fluent import Expr, as_node, as_value
 from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables.planning import Home, Target, make_plan
-
-if TYPE_CHECKING:
-    from tacit.tables.dataset import Dataset
 
 __all__ = ["Answer", "Grouped", "Rows"]
 
@@ -117,9 +114,7 @@ class Rows:
                 raise TacitError(
                     "missing-limit", "a sum within a unit needs a limit on its rows", fix='limits={"rows": 10}'
                 )
-            total = (most * min(own[0], 0 * own[0]), most * max(own[1], 0 * own[1]))
-            clipped = node if asked.bounds is None else node
-            return Measure(name, "sum", clipped, own if total == own else own)
+            return Measure(name, "sum", node, own)
         return Measure(name, function, node, own)
 
     def join(self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None) -> Rows:
@@ -293,9 +288,7 @@ class Answer:
         return make_plan(self.home, self.question, target, self.post)
 
 
-def _range(low: int, high: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    from fractions import Fraction
-
+def _range(low: int, high: int) -> Bounds:
     return Fraction(low), Fraction(high)
 
 
@@ -413,7 +406,3 @@ def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
         bounds = found if found is not None and found[0] < found[1] else None
     return Aggregate(name, asked.function, node, bounds, asked.options, asked.levels)
 
-
-_ = Callable
-_ = Scan  # type: ignore[assignment]
-_ = Dataset if TYPE_CHECKING else None  # type: ignore[assignment]

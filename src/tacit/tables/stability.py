@@ -86,6 +86,8 @@ def contribution(question: Question, *, row_level: bool, adjacency: Adjacency) -
     grouped = bool(question.by)
     rows = 1 if row_level else rows_per_unit(question.input)
     groups = question.groups if grouped else 1
+    if question.keys is not None and grouped:
+        groups = min(x for x in (groups, len(question.keys)) if x is not None)
     per_group = question.per_group
     reach = min(x for x in (groups, rows) if x is not None) if (groups or rows) else None
     most = min((x for x in (per_group, rows) if x is not None), default=None)

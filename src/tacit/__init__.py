@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import ledger, noise
+    from tacit import accounting, ledger, noise
+    from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Limits, Plan, Release, Unit
     from tacit.ledger import Ledger
     from tacit.tables import (
@@ -37,14 +38,30 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Ledger", "TacitError", "__version__", "ledger", "noise"]
+__all__ = [
+    "Budget",
+    "Cost",
+    "Ledger",
+    "TacitError",
+    "__version__",
+    "accounting",
+    "ledger",
+    "noise",
+]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
 __all__ += ["Dataset", "col", "protect", "when"]
 __all__ += ["count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
-_LAZY = {"Ledger": "tacit.ledger", "ledger": "tacit.ledger", "noise": "tacit.noise"}
+_LAZY = {
+    "Budget": "tacit.accounting",
+    "Cost": "tacit.accounting",
+    "Ledger": "tacit.ledger",
+    "accounting": "tacit.accounting",
+    "ledger": "tacit.ledger",
+    "noise": "tacit.noise",
+}
 _LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("Dataset", "col", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(

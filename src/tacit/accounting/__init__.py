@@ -1,6 +1,29 @@
-"""The algebra of privacy: costs, budgets, filters, conversions and calibration. No data, no noise."""
+"""The algebra of privacy: costs, budgets, filters, conversions and calibration. No data, no noise.
 
+Examples
+--------
+>>> from tacit.accounting import Cost
+>>> (Cost.pure(0.1) + Cost.pure(0.2)).epsilon(delta=0)
+0.3
+"""
+
+from tacit.accounting import textbook
+from tacit.accounting._numeric import Bracket
 from tacit.accounting.budget import Budget, Spend
+from tacit.accounting.calibration import calibrate, queries_within, scale_for, sigma_for
+from tacit.accounting.cost import Cost
 from tacit.accounting.filters import Filter, Remaining
 
-__all__ = ["Budget", "Filter", "Remaining", "Spend"]
+__all__ = [
+    "Bracket",
+    "Budget",
+    "Cost",
+    "Filter",
+    "Remaining",
+    "Spend",
+    "calibrate",
+    "queries_within",
+    "scale_for",
+    "sigma_for",
+    "textbook",
+]

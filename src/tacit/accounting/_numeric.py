@@ -33,6 +33,7 @@ class Bracket(NamedTuple):
 
     lower: float
     upper: float
+    method: str = "renyi"
 
 
 def renyi_divergence(parts: Parts, order: float) -> float:

@@ -130,7 +130,16 @@ class Spend:
         object.__setattr__(self, "rho", known)
 
     def __repr__(self) -> str:
-        return f"Spend({_fields(self.epsilon, self.delta, self.rho)})"
+        implied = self.epsilon is not None and self.rho == pure_rho(self.epsilon)
+        return f"Spend({_fields(self.epsilon, self.delta, None if implied else self.rho)})"
+
+    def __str__(self) -> str:
+        given = {
+            "epsilon": self.epsilon,
+            "rho": self.rho if self.epsilon is None else None,
+            "delta": self.delta,
+        }
+        return ", ".join(f"{name} {float(value):.6g}" for name, value in given.items() if value) or "nothing"
 
     def to_json(self) -> Json:
         """Return the spend as JSON data, exact and readable by every later release."""

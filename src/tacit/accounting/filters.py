@@ -36,12 +36,8 @@ class Remaining:
     rho: Fraction | None
 
     def __str__(self) -> str:
-        parts = [
-            f"{name} {float(value):.6g}"
-            for name, value in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta or None))
-            if value is not None
-        ]
-        return ", ".join(parts) or "nothing"
+        left = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+        return ", ".join(f"{name} {float(value):.6g}" for name, value in left.items() if value) or "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class Filter:
             left = self.remaining
             raise TacitError(
                 "budget-exceeded",
-                f"{spend!r} does not fit into what is left of {self.budget!r}: {left}",
+                f"a charge of {spend} does not fit into what is left of {self.budget!r}: {left}",
                 why="every answer adds to what is known about one unit, and answers cannot be taken back",
                 fix=f"ask for less ({self._advice(spend, left)}), or ask the curator for a larger budget",
             )

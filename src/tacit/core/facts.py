@@ -30,12 +30,13 @@ _WRITTEN: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is publicly known of a column: its kind, its bounds, its keys, whether it is never NULL."""
+    """What is publicly known of a column: its kind, its bounds, its keys, whether it is never NULL or names the unit."""
 
     kind: Kind | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     keys: tuple[object, ...] | None = None
     never_null: bool = False
+    unit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ So adding or removing a unit adds or removes at most that many rows and changes 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -33,6 +33,7 @@ __all__ = [
     "Scan",
     "Where",
     "document",
+    "names_unit",
     "rows_per_unit",
     "scope",
 ]
@@ -154,7 +155,13 @@ def rows_per_unit(node: Relation) -> int | None:
                 return None
             return a * (max(b, 1) if how == "left" else b)
         case PerUnit(inner, by, _):
-            return rows_per_unit(inner) if by else 1
+            return 1 if names_unit(inner, by) else rows_per_unit(inner)
+
+
+def names_unit(inner: Relation, by: tuple[tuple[str, Node], ...]) -> bool:
+    """Whether all these columns are the unit's own name, so that a unit has one value of them."""
+    facts = scope(inner)
+    return all(isinstance(e, Column) and facts[e.name].unit for _, e in by)
 
 
 def scope(node: Relation) -> Scope:
@@ -186,13 +193,13 @@ def _carried(expression: Node, below: Scope) -> Fact:
     """Facts live on only for a column that is passed on untouched; for a formula, what its form shows."""
     if isinstance(expression, Column):
         fact = below[expression.name]
-        return Fact(fact.kind or expression.kind, fact.bounds, fact.keys, fact.never_null)
+        return replace(fact, kind=fact.kind or expression.kind)
     solved = resolve(expression, below)
     return Fact(kind_of(solved), bounds_of(solved, below))
 
 
 def _nullable(fact: Fact, how: How) -> Fact:
-    return Fact(fact.kind, fact.bounds, fact.keys, fact.never_null and how == "inner")
+    return replace(fact, never_null=fact.never_null and how == "inner", unit=fact.unit and how == "inner")
 
 
 def document(thing: object) -> JSON:

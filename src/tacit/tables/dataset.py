@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,13 +102,20 @@ class Dataset:
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
-    def sql(self, query: str) -> Answer:
+    def sql(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
         """Ask in SQL: SELECT with aggregates, WHERE, GROUP BY, JOIN, WITH, CASE, dates; HAVING, ORDER BY, LIMIT and arithmetic on
         aggregates are free post-processing. Only SQL that Tacit writes itself is ever run.
+
+        Parameters
+        ----------
+        query
+            One SELECT statement.
+        keys
+            Public keys by group column, where they are not declared with the dataset.
         """
         from tacit.tables.sql import parse_query
 
-        return parse_query(query, self)
+        return parse_query(query, self, keys)
 
 
 def protect(
@@ -257,4 +264,6 @@ def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None
                     why="it says whom a row belongs to" if key is None else "it is the key of the public table",
                     fix=f"one of: {', '.join(columns[:12])}",
                 )
+    if key is None and not unit.is_row:
+        own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
     return Table(name, own, columns, key)

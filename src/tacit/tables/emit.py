@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacit.errors import TacitError
-from tacit.tables.algebra import JoinPublic, JoinUnits, Measure, PerUnit, Project, Question, Relation, Scan, Where, scope
+from tacit.tables.algebra import JoinPublic, JoinUnits, Measure, PerUnit, Project, Question, Relation, Scan, Where, names_unit, scope
 from tacit.tables.emit_expressions import expression_sql, number, quote
 from tacit.tables.expressions import Column, Node, lit, names
 from tacit.tables.kinds import kind_of
@@ -106,8 +106,11 @@ def _per_unit(
     wanted = [m for m in measures if m.name in needed]
     arguments = [m.argument for m in wanted if m.argument is not None]
     below = relation_sql(inner, frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in by)))))
-    keys = "".join(f", {expression_sql(e)} AS {quote(n)}" for n, e in by)
-    grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(by)))])
+    own = [(n, e) for n, e in by if names_unit(inner, ((n, e),))]
+    others = [(n, e) for n, e in by if (n, e) not in own]
+    keys = "".join(f", {expression_sql(e)} AS {quote(n)}" for n, e in others)
+    keys += "".join(f", min({expression_sql(e)}) AS {quote(n)}" for n, e in own)
+    grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(others)))])
     made = "".join(f", {_measure(m)} AS {quote(m.name)}" for m in wanted)
     outs = "".join(f", {quote(c)}" for c in sorted(needed))
     return f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{made} FROM ({below}) GROUP BY {grouping})"

@@ -1,0 +1,95 @@
+"""Branches spelled out: the sums, one of which is what a unit takes part in."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+
+from tacit.accounting._algebra import can_sample, charge, dominates
+from tacit.accounting.laws import ZCDP, Approximate, Law, Parallel, Parts, Pure, Sampled, canonical
+from tacit.errors import TacitError
+
+__all__ = ["spelled_out"]
+
+_MOST = 64
+
+
+@lru_cache(maxsize=256)
+def spelled_out(parts: Parts) -> tuple[tuple[Parts, ...], bool]:
+    """Return sums without branches, the largest of which is the cost, and whether they are the exact choices.
+
+    A unit is in one branch of each `Parallel`, settled before any answer, so every combination of branches
+    is a possible sum and nothing else is; dominated sums are left out. Where there are more than 64, each
+    set of branches becomes one law that dominates them all.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> both = Parallel((((Pure(Fraction(1)), 1),), ((Pure(Fraction(2)), 1),)))
+    >>> sums, exact = spelled_out(((both, 3),))
+    >>> [(law.epsilon, times) for ((law, times),) in sums]
+    [(Fraction(2, 1), 3)]
+    """
+    choices: list[list[Parts]] = []
+    size, exact = 1, True
+    for law, times in parts:
+        options, spelled = _options(law)
+        exact &= spelled
+        ways = math.comb(times + len(options) - 1, times)
+        if ways > 1 and size * ways > _MOST:
+            options, ways, exact = [_envelope(options)], 1, False
+        size *= ways
+        if len(options) == 1:
+            choices.append([tuple((part, often * times) for part, often in options[0])])
+        else:
+            picks = combinations_with_replacement(options, times)
+            choices.append([canonical(part for option in pick for part in option) for pick in picks])
+    sums = [canonical(part for option in pick for part in option) for pick in product(*choices)]
+    return tuple(_undominated(sums)), exact
+
+
+def _options(law: Law) -> tuple[list[Parts], bool]:
+    match law:
+        case Parallel(branches):
+            found = [spelled_out(branch) for branch in branches]
+            return _undominated([one for sums, _ in found for one in sums]), all(exact for _, exact in found)
+        case Sampled(q, inner):
+            sums, exact = spelled_out(inner)
+            if not all(can_sample(one) for one in sums):
+                raise _too_many()
+            return [((Sampled(q, one), 1),) for one in sums], exact
+        case _:
+            return [((law, 1),)], True
+
+
+def _undominated(options: list[Parts]) -> list[Parts]:
+    kept: list[Parts] = []
+    for option in dict.fromkeys(options):
+        if not any(dominates(other, option) for other in kept):
+            kept = [other for other in kept if not dominates(option, other)] + [option]
+    return kept
+
+
+def _envelope(options: list[Parts]) -> Parts:
+    """Return one sum that dominates every option: by epsilon and delta, or by rho where that is all."""
+    charges = [charge(option) for option in options]
+    delta = max(one.delta for one in charges)
+    leak: Parts = ((Approximate(Fraction(0), delta), 1),) if 0 < delta < 1 else ()
+    epsilons = [one.epsilon for one in charges if one.epsilon is not None]
+    rhos = [one.rho for one in charges if one.rho is not None]
+    if len(epsilons) == len(charges) and delta < 1:
+        return canonical((*leak, (Pure(max(epsilons)), 1)))
+    if len(rhos) == len(charges) and delta < 1:
+        return canonical((*leak, (ZCDP(max(rhos)), 1)))
+    raise _too_many()
+
+
+def _too_many() -> TacitError:
+    return TacitError(
+        "no-guarantee",
+        f"there are more than {_MOST} combinations of branches, and no single epsilon or rho covers them",
+        why="each combination is what some unit may take part in",
+        fix="give the branches as costs with a finite rho or epsilon, or state one cost that covers them all",
+    )

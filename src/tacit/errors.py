@@ -27,6 +27,7 @@ CODES: Final[dict[str, str]] = {
     "keys-missing": "groups are not public and the plan has no delta to select them privately",
     "unknown-table": "a table is not declared",
     "bad-certificate": "a file is not a certificate that this version reads",
+    "bad-sql": "a text is not SQL that can be read",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
     # ledger
     "unknown-account": "the ledger has no account of that name",

@@ -34,7 +34,9 @@ def _rendered(*parts: RenderableType, width: int = 110) -> str:
 def _shown(value: Value) -> str:
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return "" if value is None else str(value)
-    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.4g}"
+    if abs(value) >= 1e15 or not math.isfinite(value):
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
 
 
 def _cost(plan: Plan) -> str:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
         count_distinct,
         count_units,
         histogram,
-        max,  # noqa: A004
+        max,
         mean,
         median,
-        min,  # noqa: A004
+        min,
         most_common,
         protect,
         quantile,
         quantiles,
         std,
-        sum,  # noqa: A004
+        sum,
         variance,
         when,
     )
@@ -50,7 +50,17 @@ __all__ = [
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
 __all__ += ["Dataset", "col", "protect", "when"]
-__all__ += ["count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"]
+__all__ += [
+    "count",
+    "count_distinct",
+    "count_units",
+    "histogram",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "most_common",
+]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -65,7 +75,8 @@ _LAZY = {
 _LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("Dataset", "col", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
-    ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"), "tacit.tables"
+    ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),
+    "tacit.tables",
 )
 _LAZY |= dict.fromkeys(("quantile", "quantiles", "std", "sum", "variance"), "tacit.tables")
 

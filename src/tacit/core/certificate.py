@@ -1,4 +1,7 @@
-"""The certificate: a machine-readable promise. Every field is a function of the plan and of the ledger, none of the data."""
+"""The certificate.
+
+A machine-readable promise. Every field is a function of the plan and of the ledger, none of the data.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tacit.core.protocols import JSON
 from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from tacit.core.protocols import JSON
 
 __all__ = ["SCHEMA", "Certificate"]
 
@@ -28,8 +33,9 @@ class Certificate:
     Parameters
     ----------
     fields
-        The JSON document, schema ``tacit/certificate/1``: ``dataset`` (name, version, unit, adjacency), ``mechanisms``, ``cost``,
-        ``filter``, ``plan`` (hash), ``software``, ``ledger`` (entry number and hash).
+        The JSON document, schema ``tacit/certificate/1``: ``dataset`` (name, version, unit, adjacency),
+        ``mechanisms``, ``cost``, ``filter``, ``plan`` (hash), ``software``, ``ledger`` (entry number and
+        hash).
     """
 
     fields: Mapping[str, JSON]
@@ -74,6 +80,8 @@ class Certificate:
         if not isinstance(written, Mapping):
             return False
         return any(
-            entry.seq == written.get("entry") and entry.hash == written.get("hash") and entry.plan == self.plan
+            entry.seq == written.get("entry")
+            and entry.hash == written.get("hash")
+            and entry.plan == self.plan
             for entry in ledger.history()
         )

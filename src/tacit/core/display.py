@@ -25,7 +25,9 @@ def _rendered(*parts: RenderableType, width: int = 110) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False)
+    console = Console(
+        file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False
+    )
     for part in parts:
         console.print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
@@ -141,7 +143,11 @@ def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
     labels = [" / ".join(_shown(k[i]) for k in release.keys.values()) or name for i in range(len(values))]
     below = [v - low if low is not None else 0.0 for v, low in zip(values, cells.low, strict=True)]
     above = [high - v if high is not None else 0.0 for v, high in zip(values, cells.high, strict=True)]
-    axes = ax if ax is not None else Figure(figsize=(max(4.0, 0.6 * len(values)), 3.5), layout="constrained").subplots()
+    axes = (
+        ax
+        if ax is not None
+        else Figure(figsize=(max(4.0, 0.6 * len(values)), 3.5), layout="constrained").subplots()
+    )
     axes.errorbar(range(len(values)), values, yerr=[below, above], fmt="o", capsize=4)
     axes.set_xticks(range(len(values)), labels, rotation=45 if len(values) > 4 else 0)
     axes.set_ylabel(name)

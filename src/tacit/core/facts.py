@@ -1,4 +1,7 @@
-"""Public facts about data: what the curator declares and every plan may rely on. Frozen, never read from the data."""
+"""Public facts about data.
+
+What the curator declares and every plan may rely on. Frozen, never read from the data.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,30 @@ from typing import Literal, TypeAlias
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 
-__all__ = ["DEFAULT_ROWS", "KINDS", "Fact", "Kind", "Limits", "Table", "read_bounds", "read_kind", "read_keys"]
+__all__ = [
+    "DEFAULT_ROWS",
+    "KINDS",
+    "Fact",
+    "Kind",
+    "Limits",
+    "Table",
+    "read_bounds",
+    "read_kind",
+    "read_keys",
+]
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "text", "boolean", "date")
 
-#: The public rule where the curator sets no limit: a unit's first ten rows, in an order that only its own rows decide.
+#: The public rule where the curator sets no limit: a unit's first ten rows, in an order that only its own
+#: rows decide.
 DEFAULT_ROWS = 10
 _MOST = 10**9
 
 _WRITTEN: dict[str, Kind] = {
-    **dict.fromkeys(("number", "integer", "int", "float", "double", "real", "decimal", "bigint", "numeric"), "number"),
+    **dict.fromkeys(
+        ("number", "integer", "int", "float", "double", "real", "decimal", "bigint", "numeric"), "number"
+    ),
     **dict.fromkeys(("text", "str", "string", "varchar", "category"), "text"),
     **dict.fromkeys(("boolean", "bool"), "boolean"),
     **dict.fromkeys(("date", "datetime", "timestamp", "time"), "date"),
@@ -30,7 +46,10 @@ _WRITTEN: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is publicly known of a column: its kind, its bounds, its keys, whether it is never NULL or names the unit."""
+    """What is publicly known of a column.
+
+    Its kind, its bounds, its keys, whether it is never NULL or names the unit.
+    """
 
     kind: Kind | None = None
     bounds: tuple[Fraction, Fraction] | None = None
@@ -56,7 +75,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one unit may contribute: what exceeds a limit is left out, by an order that only its own rows decide.
+    """How much one unit may contribute.
+
+    What exceeds a limit is left out, by an order that only its own rows decide.
 
     Parameters
     ----------
@@ -94,7 +115,10 @@ class Limits:
             short = _LIMITS.get(name)
             if short is None:
                 raise bad_parameter(
-                    "a limit", f"one of {', '.join(sorted(set(_LIMITS.values())))}", name, fix='limits={"rows": 10}'
+                    "a limit",
+                    f"one of {', '.join(sorted(set(_LIMITS.values())))}",
+                    name,
+                    fix='limits={"rows": 10}',
                 )
             read[short] = None if value is None else count(f"limits[{name!r}]", value, zero=False)
             if (read[short] or 0) > _MOST:
@@ -123,7 +147,10 @@ def read_kind(column: str, written: object) -> Kind:
     kind = _WRITTEN.get(word.lower()) if isinstance(word, str) else None
     if kind is None:
         raise bad_parameter(
-            f"types[{column!r}]", "number, text, boolean or date", written, fix=f'types={{"{column}": "number"}}'
+            f"types[{column!r}]",
+            "number, text, boolean or date",
+            written,
+            fix=f'types={{"{column}": "number"}}',
         )
     return kind
 
@@ -157,7 +184,10 @@ def read_keys(column: str, given: object) -> tuple[object, ...]:
         raise bad_parameter(f"keys[{column!r}]", "values of one kind", keys, fix=fix)
     if len(set(keys)) != len(keys):
         raise TacitError(
-            "bad-parameter", f"keys[{column!r}] names a value twice", why="each key is one line of the answer", fix=fix
+            "bad-parameter",
+            f"keys[{column!r}] names a value twice",
+            why="each key is one line of the answer",
+            fix=fix,
         )
     return tuple(sorted(keys))  # type: ignore[type-var]
 

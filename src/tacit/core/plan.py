@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting import Cost
 from tacit.core.certificate import SCHEMA, Certificate
-from tacit.core.protocols import JSON, Ledger, Task
 from tacit.core.release import Release
-from tacit.core.unit import Identity
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from tacit.accounting import Cost
+    from tacit.core.protocols import JSON, Ledger, Task
+    from tacit.core.unit import Identity
 
 __all__ = ["Forecast", "Plan"]
 
@@ -24,7 +25,10 @@ Post = Callable[[Release], Release]
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect of one column: the mechanism, and the half-width of its interval where it follows from public facts."""
+    """What to expect of one column.
+
+    The mechanism, and the half-width of its interval where it follows from public facts.
+    """
 
     column: str
     meaning: str
@@ -37,8 +41,8 @@ class Forecast:
 class Plan:
     """What will be computed, its sensitivity, mechanism, cost and expected error.
 
-    A plan is a function of the question and of public facts. `release` charges the ledger and only then touches the data; the same
-    plan on the same declared version gives the stored release again.
+    A plan is a function of the question and of public facts. `release` charges the ledger and only then
+    touches the data; the same plan on the same declared version gives the stored release again.
 
     Parameters
     ----------
@@ -92,8 +96,8 @@ class Plan:
     def release(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Release:
         """Charge the ledger, compute, add noise, store, return.
 
-        If anything goes wrong after the charge there is one opaque error and the charge stays. Asking again for the same plan
-        returns the stored release at no further cost to the dataset.
+        If anything goes wrong after the charge there is one opaque error and the charge stays. Asking again
+        for the same plan returns the stored release at no further cost to the dataset.
 
         Parameters
         ----------
@@ -114,7 +118,7 @@ class Plan:
         release = Release.from_payload(payload, self.confidence, self._certificate(drawn))
         return release if self.post is None else self.post(release)
 
-    def _certificate(self, drawn: Any) -> Certificate:  # noqa: ANN401
+    def _certificate(self, drawn: Any) -> Certificate:
         from tacit import __version__
 
         head = drawn.receipt.head

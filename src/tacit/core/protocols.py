@@ -19,14 +19,17 @@ class Task(Protocol):
     def run(self) -> JSON:
         """Touch the data, add the noise and return what is released as JSON; it is stored as it is."""
 
-    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:  # noqa: ANN401
-        """Read ``keys`` and ``columns`` (cells of value, low, high) off what was released: free post-processing."""
+    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:
+        """Read ``keys`` and ``columns`` (cells of value, low, high) off what was released.
+
+        Free post-processing.
+        """
 
 
 class Ledger(Protocol):
     """What a plan asks of a ledger: charge durably, compute once, store, return."""
 
-    def draw(  # noqa: D102
+    def draw(
         self,
         account: str,
         cost: Cost,
@@ -57,6 +60,3 @@ class Engine(Protocol):
         keys
             Small public tables that the statement reads, by name.
         """
-
-
-

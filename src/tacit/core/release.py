@@ -1,22 +1,27 @@
-"""What leaves: values with intervals and the certificate that travels with them. Free to post-process and publish."""
+"""What leaves.
+
+Values with intervals and the certificate that travels with them. Free to post-process and publish.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tacit.core.certificate import Certificate
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import pandas
     import polars
     import pyarrow
     from matplotlib.axes import Axes
+
+    from tacit.core.certificate import Certificate
 
 __all__ = ["Cells", "Release", "Value"]
 
@@ -36,7 +41,8 @@ class Cells:
 class Release:
     """An answer: one line per group, per column a value with ``low`` and ``high``.
 
-    The interval covers the noise with the stated confidence; it says nothing of what clipping and limits left out.
+    The interval covers the noise with the stated confidence; it says nothing of what clipping and limits
+    left out.
 
     Parameters
     ----------
@@ -66,7 +72,9 @@ class Release:
             return self.columns[column]
         except KeyError:
             raise TacitError(
-                "unknown-column", f"the release has no column {column!r}", fix=f"one of: {', '.join(self.columns)}"
+                "unknown-column",
+                f"the release has no column {column!r}",
+                fix=f"one of: {', '.join(self.columns)}",
             ) from None
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
@@ -94,7 +102,11 @@ class Release:
 
     def _only(self) -> Cells:
         if len(self) != 1 or len(self.columns) != 1:
-            raise TacitError("bad-parameter", f"the release has {len(self)} x {len(self.columns)} cells", fix='release["n"]')
+            raise TacitError(
+                "bad-parameter",
+                f"the release has {len(self)} x {len(self.columns)} cells",
+                fix='release["n"]',
+            )
         return next(iter(self.columns.values()))
 
     def rounded(self, *columns: str) -> Release:
@@ -176,7 +188,9 @@ class Release:
         return cls(
             {name: tuple(values) for name, values in payload["keys"].items()},
             {
-                name: Cells(tuple(c[0] for c in cells), tuple(c[1] for c in cells), tuple(c[2] for c in cells))
+                name: Cells(
+                    tuple(c[0] for c in cells), tuple(c[1] for c in cells), tuple(c[2] for c in cells)
+                )
                 for name, cells in payload["columns"].items()
             },
             confidence,

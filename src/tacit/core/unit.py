@@ -9,7 +9,8 @@ from tacit.errors import bad_parameter
 
 __all__ = ["ADJACENCIES", "Adjacency", "Identity", "Unit"]
 
-#: ``add/remove``: one unit with all its rows comes or goes. ``replace``: one unit's rows change, the number of
+#: ``add/remove``: one unit with all its rows comes or goes. ``replace``: one unit's rows change, the number
+#: of
 #: units is public.
 Adjacency = Literal["add/remove", "replace"]
 ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")

@@ -2,11 +2,11 @@
 
 What it guarantees to the plan
 ------------------------------
-* The owner of a row, its values as the plan reads them, and its rank among the rows of its owner are functions of that
-  owner's rows and of a secret key. Types that a frame infers from all its values together (a float column because someone's
-  value is missing) do not change a rank, nor a number, nor an owner.
-* The connection has no access beyond its sources, its configuration is locked, memory is limited, spilling goes to a
-  private folder that vanishes with the engine.
+* The owner of a row, its values as the plan reads them, and its rank among the rows of its owner are
+  functions of that owner's rows and of a secret key. Types that a frame infers from all its values together
+  (a float column because someone's value is missing) do not change a rank, nor a number, nor an owner.
+* The connection has no access beyond its sources, its configuration is locked, memory is limited, spilling
+  goes to a private folder that vanishes with the engine.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.engines.layout import GRID_MACRO, limited_macro, ranked_table, source_sql, view_sql
-from tacit.engines.sources import Source
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import duckdb
+
+    from tacit.engines.sources import Source
 
 __all__ = ["DuckDB", "Place"]
 
@@ -34,7 +36,10 @@ _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A declared table's source and the column that owns its rows: None for public tables, ``""`` for single rows."""
+    """A declared table's source and the column that owns its rows.
+
+    None for public tables, ``""`` for single rows.
+    """
 
     source: Source
     unit: str | None
@@ -50,7 +55,8 @@ class DuckDB:
     key
         The secret that orders each unit's rows and groups; one per dataset and session.
     snapshot
-        After how many questions of a table a snapshot of it is made, so that the following ones are quick; None: never.
+        After how many questions of a table a snapshot of it is made, so that the following ones are quick;
+        None: never.
     memory
         The memory limit, as DuckDB writes it.
     """
@@ -64,6 +70,7 @@ class DuckDB:
         self._memory = memory
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._folder = ""
         self._asked: dict[str, int] = {}
         self._stamps: dict[str, object] = {}
         self._types: dict[str, list[tuple[str, str]]] = {}
@@ -102,8 +109,7 @@ class DuckDB:
                 self._refresh(con, name)
             for name, lines in keys.items():
                 self._keys(con, name, lines)
-            parameters = {"key": self._key} if "$key" in sql else {}
-            return con.execute(sql, parameters).fetchall()
+            return con.execute(sql).fetchall()
 
     def close(self) -> None:
         """Close the connection; the private folder goes with it."""
@@ -118,7 +124,7 @@ class DuckDB:
         import duckdb
 
         shared = [p.source.place for p in self._places.values() if p.source.kind == "connection"]
-        folder = tempfile.mkdtemp(prefix="tacit-")
+        folder = self._folder = tempfile.mkdtemp(prefix="tacit-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         if shared:
             con = shared[0].cursor()  # type: ignore[attr-defined]
@@ -145,9 +151,11 @@ class DuckDB:
             con.execute("SET preserve_insertion_order = false")
             con.execute("SET lock_configuration = true")
         con.execute(GRID_MACRO)
+        con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
         for name, place in self._places.items():
             self._types[name] = [
-                (str(line[0]), str(line[1])) for line in con.execute(f"DESCRIBE {source_sql(place.source, name)}").fetchall()
+                (str(line[0]), str(line[1]))
+                for line in con.execute(f"DESCRIBE {source_sql(place.source, name)}").fetchall()
             ]
             con.execute(view_sql(name, place.source, place.unit, self._types[name]))
             if place.unit:
@@ -170,7 +178,9 @@ class DuckDB:
 
     def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
         columns = list(zip(*lines, strict=True))
-        listed = ", ".join(f"CAST(unnest($c{i}) AS {_KINDS[type(c[0])]}) AS k{i}" for i, c in enumerate(columns))
+        listed = ", ".join(
+            f"CAST(unnest($c{i}) AS {_KINDS[type(c[0])]}) AS k{i}" for i, c in enumerate(columns)
+        )
         values = {f"c{i}": list(column) for i, column in enumerate(columns)}
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tacit.engines.sources import Source
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.engines.sources import Source
 
 __all__ = ["GRID_MACRO", "limited_macro", "ranked_table", "source_sql", "view_sql"]
 
@@ -11,7 +14,8 @@ _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _FLOATS = {"FLOAT", "DOUBLE"}
 
 
-#: floor(x/step + 1/2) between lo and hi, x clipped first; step is a power of two, so that y is exact. NULL and NaN: NULL.
+#: floor(x/step + 1/2) between lo and hi, x clipped first; step is a power of two, so that y is exact. NULL
+#: and NaN: NULL.
 GRID_MACRO = """
 CREATE OR REPLACE TEMP MACRO tacit_grid(x, low, high, step, lo, hi) AS
 CASE WHEN NOT isnan(x) THEN least(greatest(CAST(
@@ -28,7 +32,10 @@ def quote(name: str) -> str:
 
 
 def source_sql(source: Source, name: str) -> str:
-    """Write the source as a relation. CSV cells are read as text; lines that cannot be read are left out, none aborts."""
+    """Write the source as a relation.
+
+    CSV cells are read as text; lines that cannot be read are left out, none aborts.
+    """
     path = "'" + str(source.place).replace("'", "''") + "'"
     match source.kind:
         case "parquet":
@@ -72,7 +79,10 @@ def view_sql(name: str, source: Source, unit: str | None, types: list[tuple[str,
 
 
 def _owner(column: str, kind: str) -> str:
-    """The owner: whole numbers as they are; a whole float as that whole number, so that both name one unit alike."""
+    """The owner.
+
+    Whole numbers as they are; a whole float as that whole number, so that both name one unit alike.
+    """
     c = quote(column)
     if kind in _WHOLE:
         return f"CAST({c} AS BIGINT)"
@@ -83,7 +93,10 @@ def _owner(column: str, kind: str) -> str:
 
 
 def _value(column: str, kind: str) -> str:
-    """A value in one of few types: floats with one zero and one NaN, moments without zone, the rest as text."""
+    """A value in one of few types.
+
+    Floats with one zero and one NaN, moments without zone, the rest as text.
+    """
     c = quote(column)
     if kind in _FLOATS:
         return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
@@ -101,7 +114,10 @@ def _numeric(kind: str) -> bool:
 
 
 def _order(types: list[tuple[str, str]], key: int) -> tuple[str, str]:
-    """The partition that finds equal rows, and the keyed order of a unit's rows: hash, then values, then occurrence."""
+    """The partition that finds equal rows, and the keyed order of a unit's rows.
+
+    Hash, then values, then occurrence.
+    """
     natives = ", ".join(quote(c) for c, _ in types)
     hashed = ", ".join(f"CAST({quote(c)} AS {'DOUBLE' if _numeric(t) else 'VARCHAR'})" for c, t in types)
     return natives, f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}, tacit_o), {natives}, tacit_o"
@@ -113,9 +129,7 @@ def limited_macro(name: str, types: list[tuple[str, str]], key: int) -> str:
     equal, order = _order(types, key)
     columns = ", ".join(["tacit_u", *(quote(c) for c, _ in types)])
     heavy = f"SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > m"
-    twins = (
-        f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {equal}) AS tacit_o FROM {table} WHERE tacit_u IN ({heavy})"
-    )
+    twins = f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {equal}) AS tacit_o FROM {table} WHERE tacit_u IN ({heavy})"
     ranked = f"SELECT *, row_number() OVER (PARTITION BY tacit_u ORDER BY {order}) AS tacit_r FROM ({twins})"
     return (
         f"CREATE OR REPLACE TEMP MACRO {quote(name + ' limited')}(m) AS TABLE "

@@ -1,4 +1,7 @@
-"""Sources: where the rows are. Before a charge only names of columns are read, and only where they are at hand."""
+"""Sources.
+
+Where the rows are. Before a charge only names of columns are read, and only where they are at hand.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ from tacit.errors import TacitError, bad_parameter
 
 __all__ = ["Source", "read_source"]
 
-_FILES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".duckdb": "database", ".db": "database"}
+_FILES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".duckdb": "database",
+    ".db": "database",
+}
 _MOST_HEADER = 1 << 20
 
 
@@ -22,8 +32,8 @@ class Source:
     Parameters
     ----------
     kind
-        ``parquet``, ``csv``, ``database`` (a DuckDB file), ``connection`` (an open DuckDB connection) or ``frame`` (pandas,
-        Polars, Arrow: whatever DuckDB scans in place).
+        ``parquet``, ``csv``, ``database`` (a DuckDB file), ``connection`` (an open DuckDB connection) or
+        ``frame`` (pandas, Polars, Arrow: whatever DuckDB scans in place).
     place
         The path, the connection or the frame.
     table
@@ -55,7 +65,9 @@ def read_source(source: object, *, table: str = "") -> Source:
         path = Path(source)
         kind = _FILES.get(path.suffix.lower())
         if kind is None:
-            raise bad_parameter("source", f"a file that ends in {', '.join(_FILES)}", str(path), fix='"visits.parquet"')
+            raise bad_parameter(
+                "source", f"a file that ends in {', '.join(_FILES)}", str(path), fix='"visits.parquet"'
+            )
         return Source(kind, path.absolute(), table)
     if type(source).__name__ == "DuckDBPyConnection":
         return Source("connection", source, table)

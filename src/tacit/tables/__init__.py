@@ -5,15 +5,15 @@ from tacit.tables.aggregates import (
     count_distinct,
     count_units,
     histogram,
-    max,  # noqa: A004
+    max,
     mean,
     median,
-    min,  # noqa: A004
+    min,
     most_common,
     quantile,
     quantiles,
     std,
-    sum,  # noqa: A004
+    sum,
     variance,
 )
 from tacit.tables.dataset import Dataset, protect

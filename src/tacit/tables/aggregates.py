@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.core.facts import read_bounds, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.exact import count as whole
 from tacit.tables.fluent import Expr, as_node
-from tacit.tables.expressions import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tacit.tables.expressions import Node
 
 __all__ = [
     "Asked",
@@ -63,7 +67,10 @@ def count(column: str | Expr | None = None) -> Asked:
 
 
 def count_units() -> Asked:
-    """Count the units (patients, people ...) that have at least one row; one unit changes it by one per group."""
+    """Count the units (patients, people ...) that have at least one row.
+
+    One unit changes it by one per group.
+    """
     return Asked("count_units")
 
 
@@ -72,7 +79,7 @@ def count_distinct(column: str | Expr) -> Asked:
     return _asked("count_distinct", column)
 
 
-def sum(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:  # noqa: A001
+def sum(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
     """Sum a column clipped to its bounds; one unit changes it by at most its rows times the larger bound."""
     return _asked("sum", column, bounds)
 
@@ -80,9 +87,8 @@ def sum(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
 def mean(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
     """Average a column clipped to its bounds.
 
-    Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their ratio gives the mean
-    and their total the number of values, for one price.
-    """
+    Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
+    ratio gives the mean and their total the number of values, for one price."""
     return _asked("mean", column, bounds)
 
 
@@ -120,8 +126,8 @@ def quantile(
 ) -> Asked:
     """Pick a quantile among public candidates by the exponential mechanism.
 
-    The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by max(q, 1-q).
-    """
+    The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
+    max(q, 1-q)."""
     base = _asked("quantile", column, bounds)
     return Asked(base.function, base.argument, base.bounds, _candidates(candidates), (float(_level(level)),))
 
@@ -133,14 +139,14 @@ def median(
     return quantile(column, Fraction(1, 2), bounds=bounds, candidates=candidates)
 
 
-def min(  # noqa: A001
+def min(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
 ) -> Asked:
     """Pick the quantile of level 0.01: the least value itself would show one person."""
     return quantile(column, _EXTREME, bounds=bounds, candidates=candidates)
 
 
-def max(  # noqa: A001
+def max(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
 ) -> Asked:
     """Pick the quantile of level 0.99: the largest value itself would show one person."""
@@ -161,7 +167,9 @@ def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Ask
     top = whole("k", k, zero=False)
     values = read_keys("candidates", candidates)
     if top > len(values) or len(values) > 10_000:
-        raise bad_parameter("k", f"at most the number of candidates ({len(values)}, 10,000 at most)", k, fix="k=1")
+        raise bad_parameter(
+            "k", f"at most the number of candidates ({len(values)}, 10,000 at most)", k, fix="k=1"
+        )
     options = tuple(v for v in values if isinstance(v, float | str | bool))
     if len(options) != len(values):
         raise TacitError("bad-parameter", "candidates are texts, numbers or booleans", fix='["A", "B"]')
@@ -181,5 +189,7 @@ def _candidates(given: Iterable[Number] | None) -> tuple[float, ...]:
         return ()
     read = tuple(sorted({float(rational("candidates", c, zero=True, negative=True)) for c in given}))
     if not 1 < len(read) <= 10_000:
-        raise bad_parameter("candidates", "2 to 10,000 different numbers", f"{len(read)} of them", fix="range(0, 31)")
+        raise bad_parameter(
+            "candidates", "2 to 10,000 different numbers", f"{len(read)} of them", fix="range(0, 31)"
+        )
     return read

@@ -2,24 +2,26 @@
 
 Invariant (proved for each node in docs/proofs/tables.md)
 ---------------------------------------------------------
-The rows of a relation that unit u owns are a function of u's own rows in the declared tables, of public tables and of
-the secret ranking key; never of another unit's rows and never of positions. `rows_per_unit` bounds their number.
-So adding or removing a unit adds or removes at most that many rows and changes no other row.
-"""
+The rows of a relation that unit u owns are a function of u's own rows in the declared tables, of public
+tables and of the secret ranking key; never of another unit's rows and never of positions. `rows_per_unit`
+bounds their number. So adding or removing a unit adds or removes at most that many rows and changes no
+other row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
 from typing import Literal as OneOf
-from typing import TypeAlias
 
 from tacit.core.facts import Fact, Table
-from tacit.core.protocols import JSON
 from tacit.errors import TacitError
 from tacit.tables.expressions import Column, Node
 from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
+
+if TYPE_CHECKING:
+    from tacit.core.protocols import JSON
 
 __all__ = [
     "Aggregate",
@@ -89,7 +91,10 @@ class JoinPublic:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One exact number per unit: ``count``, ``sum``, ``mean``, ``min``, ``max`` or ``count_distinct`` of its rows."""
+    """One exact number per unit.
+
+    ``count``, ``sum``, ``mean``, ``min``, ``max`` or ``count_distinct`` of its rows.
+    """
 
     name: str
     function: str
@@ -113,10 +118,9 @@ Relation: TypeAlias = Scan | Where | Project | JoinUnits | JoinPublic | PerUnit
 class Aggregate:
     """One column of the answer.
 
-    ``function`` is a key of `tacit.tables.aggregates.FUNCTIONS`; ``argument`` its expression (None for counts),
-    ``bounds`` the public range that values are clipped to, ``options`` edges or candidates, ``levels`` those of
-    quantiles or the number of values to pick.
-    """
+    ``function`` is a key of `tacit.tables.aggregates.FUNCTIONS`; ``argument`` its expression (None for
+    counts), ``bounds`` the public range that values are clipped to, ``options`` edges or candidates,
+    ``levels`` those of quantiles or the number of values to pick."""
 
     name: str
     function: str
@@ -182,7 +186,9 @@ def scope(node: Relation) -> Scope:
             return Scope({**{c: own[c] for c in own}, **joined}, open=own.open)
         case JoinUnits(left, right, how, _):
             a, b = scope(left), scope(right)
-            return Scope({**{c: a[c] for c in a}, **{c: _nullable(b[c], how) for c in b}}, open=a.open and b.open)
+            return Scope(
+                {**{c: a[c] for c in a}, **{c: _nullable(b[c], how) for c in b}}, open=a.open and b.open
+            )
         case PerUnit(inner, by, measures):
             below = scope(inner)
             own_facts = {name: _carried(expression, below) for name, expression in by}
@@ -223,4 +229,6 @@ def document(thing: object) -> JSON:
         case _ if hasattr(thing, "isoformat"):
             return {"date": str(thing.isoformat())}
         case _:
-            raise TacitError("bad-expression", f"{type(thing).__name__} cannot be part of a plan", fix="a plain value")
+            raise TacitError(
+                "bad-expression", f"{type(thing).__name__} cannot be part of a plan", fix="a plain value"
+            )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit import noise
-from tacit.core.protocols import JSON, Engine
 from tacit.errors import TacitError
-from tacit.tables.algebra import Question
-from tacit.tables.budgeting import Share
-from tacit.tables.emit import Statement
-from tacit.tables.lowering import Reading
 from tacit.tables.readings import read_cell
-from tacit.tables.statistics import Statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.core.protocols import JSON, Engine
+    from tacit.tables.algebra import Question
+    from tacit.tables.budgeting import Share
+    from tacit.tables.emit import Statement
+    from tacit.tables.lowering import Reading
+    from tacit.tables.statistics import Statistic
 
 __all__ = ["Answering", "Key", "exact_integers"]
 
@@ -49,12 +52,13 @@ class Answering:
             "steps": [noisy[i] for i in range(len(self.shares))],
         }
 
-    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:  # noqa: ANN401
+    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:
         """Read values and intervals off the noisy integers."""
         level = Fraction(confidence).limit_denominator(10**9)
         keys, steps = released["keys"], released["steps"]
         cells = {
-            r.column: [read_cell(r, self.shares[r.step], noisy, level) for noisy in steps[r.step]] for r in self.readings
+            r.column: [read_cell(r, self.shares[r.step], noisy, level) for noisy in steps[r.step]]
+            for r in self.readings
         }
         names = [name for name, _ in self.question.by]
         return {
@@ -77,7 +81,10 @@ def _plain(value: object) -> JSON:
 def exact_integers(
     engine: Engine, question: Question, statements: tuple[Statement, ...]
 ) -> dict[Statistic, dict[Key, list[int]]]:
-    """Run the statements and return each statistic's exact integers per group. Never leaves the process un-noised."""
+    """Run the statements and return each statistic's exact integers per group.
+
+    Never leaves the process un-noised.
+    """
     tables = {"tacit_keys": question.keys} if question.by and question.keys is not None else {}
     width = len(question.by)
     found: dict[Statistic, dict[Key, list[int]]] = {}
@@ -140,7 +147,8 @@ def _select(share: Share, counts: list[int]) -> int:
     below = [0, *accumulate(counts)]
     total = below[-1]
     scores = [
-        -abs((q.denominator - q.numerator) * below[i] - q.numerator * (total - below[i + 1])) for i in range(len(counts))
+        -abs((q.denominator - q.numerator) * below[i] - q.numerator * (total - below[i + 1]))
+        for i in range(len(counts))
     ]
     return noise.select(scores, share.scale)
 

@@ -2,10 +2,13 @@
 
 A step on a statistic with L1 sensitivity D1 and L2 sensitivity D2 is
 
-* discrete Laplace noise of scale D1/epsilon on every integer: epsilon-private, since log-ratios add up to at most D1/scale;
-* discrete Gaussian noise of sigma with D2^2/(2 sigma^2) <= rho on every integer: rho-zCDP (Canonne, Kamath, Steinke 2020);
-* selection by the exponential mechanism with integer scores: bounded range epsilon. Over groups the log-ratios' ranges add,
-  and a unit's rows are split over groups, so one range of width epsilon covers all groups together;
+* discrete Laplace noise of scale D1/epsilon on every integer: epsilon-private, since log-ratios add up to
+  at most D1/scale;
+* discrete Gaussian noise of sigma with D2^2/(2 sigma^2) <= rho on every integer: rho-zCDP (Canonne, Kamath,
+  Steinke 2020);
+* selection by the exponential mechanism with integer scores: bounded range epsilon. Over groups the
+  log-ratios' ranges add, and a unit's rows are split over groups, so one range of width epsilon covers all
+  groups together;
 * a threshold on noisy numbers of units: (epsilon, delta), delta by the exact tail of the integer noise.
 
 Steps compose by addition.
@@ -16,14 +19,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting import Cost
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.errors import TacitError
-from tacit.tables.lowering import Step
-from tacit.tables.stability import Contribution
 from tacit.tables.threshold import threshold
+
+if TYPE_CHECKING:
+    from tacit.tables.lowering import Step
+    from tacit.tables.stability import Contribution
 
 __all__ = ["Ask", "Share", "calibrate", "sensitivity"]
 
@@ -33,7 +38,10 @@ _MOST_SCALE = 2**56
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The total that a plan may cost: epsilon, (epsilon, delta), rho, or (rho, delta) where keys are private."""
+    """The total that a plan may cost.
+
+    Epsilon, (epsilon, delta), rho, or (rho, delta) where keys are private.
+    """
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
@@ -85,7 +93,10 @@ def _relative(step: Step, who: Contribution) -> Fraction:
 def calibrate(
     steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[Share, ...]:
-    """Split and calibrate. Of Laplace and Gaussian noise the one with the smaller predicted error is taken."""
+    """Split and calibrate.
+
+    Of Laplace and Gaussian noise the one with the smaller predicted error is taken.
+    """
     if any(s.mechanism == "threshold" for s in steps) and not ask.delta:
         raise TacitError(
             "keys-missing",
@@ -122,12 +133,16 @@ def _family(
         return tuple(
             _laplace(s, who, total * p / sum(parts), ask.delta) for s, p in zip(steps, parts, strict=True)
         )
-    key_delta = ask.delta / 2 if private_keys and ask.rho is None else ask.delta if private_keys else Fraction(0)
+    key_delta = (
+        ask.delta / 2 if private_keys and ask.rho is None else ask.delta if private_keys else Fraction(0)
+    )
     if ask.rho is not None:
         rho, key_epsilon = ask.rho, None
     else:
         total = ask.epsilon or Fraction(0)
-        share = next((p for s, p in zip(steps, parts, strict=True) if s.mechanism == "threshold"), Fraction(0))
+        share = next(
+            (p for s, p in zip(steps, parts, strict=True) if s.mechanism == "threshold"), Fraction(0)
+        )
         key_epsilon = total * share / sum(parts) if private_keys else None
         left = total - (key_epsilon or 0)
         rho = rho_cap(left, ask.delta - key_delta) if left > 0 else Fraction(0)
@@ -152,7 +167,9 @@ def _gaussian_family(
             epsilon = key_epsilon if key_epsilon is not None else _pure_for(own, (Fraction(1),))
             shares.append(_laplace(step, who, epsilon, key_delta))
         elif step.mechanism in {"select", "top"}:
-            shares.append(_laplace(step, who, _down(math.sqrt(8 * float(own) * max(step.picks, 1))), Fraction(0)))
+            shares.append(
+                _laplace(step, who, _down(math.sqrt(8 * float(own) * max(step.picks, 1))), Fraction(0))
+            )
         else:
             shares.append(_gaussian(step, who, own))
     return tuple(shares)
@@ -167,7 +184,13 @@ def _laplace(step: Step, who: Contribution, epsilon: Fraction, delta: Fraction) 
             made = Share(step, "laplace", scale, Cost.pure(epsilon, adjacency=adjacency), l1, l2, epsilon)
         case "select":
             made = Share(
-                step, "exponential", 2 * Fraction(l1) / epsilon, Cost.exponential(epsilon, adjacency=adjacency), l1, l2, epsilon
+                step,
+                "exponential",
+                2 * Fraction(l1) / epsilon,
+                Cost.exponential(epsilon, adjacency=adjacency),
+                l1,
+                l2,
+                epsilon,
             )
         case "top":
             cost = step.picks * Cost.exponential(epsilon / step.picks, adjacency=adjacency)
@@ -204,9 +227,8 @@ def _checked(share: Share) -> Share:
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:
     """Return an epsilon whose parts, as pure costs, stay within rho together; checked forward.
 
-    Epsilon tanh(epsilon/2) is convex near zero and the parts add up to one, so the largest epsilon for rho alone fits too;
-    the search then goes up to twelve digits.
-    """
+    Epsilon tanh(epsilon/2) is convex near zero and the parts add up to one, so the largest epsilon for rho
+    alone fits too; the search then goes up to twelve digits."""
 
     def fits(epsilon: Fraction) -> bool:
         return sum((pure_rho(epsilon * p) for p in parts), Fraction(0)) <= rho

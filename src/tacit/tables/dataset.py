@@ -16,14 +16,15 @@ from tacit.engines.duck import Place
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.ledger import Ledger
-from tacit.tables.aggregates import Asked
 from tacit.tables.algebra import How, Scan
-from tacit.tables.fluent import Expr
 from tacit.tables.planning import Home
 from tacit.tables.query import Answer, Grouped, KeysGiven, Rows
 
 if TYPE_CHECKING:
     import os
+
+    from tacit.tables.aggregates import Asked
+    from tacit.tables.fluent import Expr
 
 __all__ = ["Dataset", "protect"]
 
@@ -32,8 +33,8 @@ __all__ = ["Dataset", "protect"]
 class Dataset:
     """Data, the unit that is protected, and public facts. Made by `protect`.
 
-    A dataset answers through plans only: there is no way to read a row, a count of rows or a list of values from it.
-    """
+    A dataset answers through plans only: there is no way to read a row, a count of rows or a list of values
+    from it."""
 
     home: Home
     tables: Mapping[str, Table]
@@ -65,7 +66,9 @@ class Dataset:
         if found is None or found.public:
             protected = sorted(n for n, t in self.tables.items() if not t.public)
             raise TacitError(
-                "unknown-table", f"there is no protected table {table!r}", fix=f"one of: {', '.join(protected)}"
+                "unknown-table",
+                f"there is no protected table {table!r}",
+                fix=f"one of: {', '.join(protected)}",
             )
         rows = None if self.unit.is_row else self.limits.rows
         return Rows(self.home, Scan(found, rows), self.limits, self.tables)
@@ -82,7 +85,9 @@ class Dataset:
         """Keep or rename columns; see `Rows.select`."""
         return self[self.main].select(*names, **made)
 
-    def join(self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None) -> Rows:
+    def join(
+        self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None
+    ) -> Rows:
         """Join on the unit, or look up a public table; see `Rows.join`."""
         return self[self.main].join(other, on, how=how, rows=rows)
 
@@ -138,14 +143,16 @@ def protect(
 
     Guarantee
     ---------
-    All releases of the dataset together, whoever asks and however they depend on each other, are private for one unit within the
-    budget. The budget belongs to the declared name in the ledger: a new session does not reset it.
+    All releases of the dataset together, whoever asks and however they depend on each other, are private
+    for one unit within the budget. The budget belongs to the declared name in the ledger: a new session
+    does not reset it.
 
     Parameters
     ----------
     source
-        A Parquet or CSV file, a DuckDB file or connection (as ``(database, "table")`` where its table has another name), a pandas,
-        Polars or Arrow table; or several of them by name, all with the unit's column.
+        A Parquet or CSV file, a DuckDB file or connection (as ``(database, "table")`` where its table has
+        another name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's
+        column.
     unit
         The column that says whom a row belongs to, or ``Unit.row()``. Rows without a unit are dropped.
     budget
@@ -178,7 +185,13 @@ def protect(
     """
     whom = unit if isinstance(unit, Unit) else Unit(unit)
     if not isinstance(budget, Budget):
-        raise bad_parameter("budget", "a Budget", budget, why="nothing has a default epsilon", fix="budget=tc.Budget(epsilon=1)")
+        raise bad_parameter(
+            "budget",
+            "a Budget",
+            budget,
+            why="nothing has a default epsilon",
+            fix="budget=tc.Budget(epsilon=1)",
+        )
     if adjacency not in ADJACENCIES:
         raise bad_parameter("adjacency", " or ".join(ADJACENCIES), adjacency, fix='adjacency="add/remove"')
     if ledger is not None and name is None:
@@ -192,9 +205,13 @@ def protect(
     sources = dict(source) if isinstance(source, Mapping) else {identity.name: source}
     shared = dict(public or {})
     if not sources or any(not isinstance(n, str) for n in (*sources, *shared)):
-        raise bad_parameter("source", "at least one table, by name", source, fix='{"visits": "visits.parquet"}')
+        raise bad_parameter(
+            "source", "at least one table, by name", source, fix='{"visits": "visits.parquet"}'
+        )
     if len({n.lower() for n in (*sources, *shared)}) != len(sources) + len(shared):
-        raise bad_parameter("source", "tables whose names differ", sorted((*sources, *shared)), fix="another name")
+        raise bad_parameter(
+            "source", "tables whose names differ", sorted((*sources, *shared)), fix="another name"
+        )
     places = {n: Place(read_source(s), whom.column) for n, s in sources.items()}
     places |= {n: Place(read_source(s), None) for n, (s, _) in shared.items()}
     engine = DuckDB(places, key=noise.uniform_below(2**62))
@@ -217,7 +234,9 @@ def _name(name: str) -> str:
 def _ledger(given: Ledger | str | os.PathLike[str] | None) -> Ledger:
     if given is None:
         return Ledger.memory()
-    return given if isinstance(given, Ledger) else Ledger.open(given if isinstance(given, str) else Path(given))
+    return (
+        given if isinstance(given, Ledger) else Ledger.open(given if isinstance(given, str) else Path(given))
+    )
 
 
 def _read_facts(
@@ -234,8 +253,15 @@ def _read_facts(
         kind = read_kind(column, types[column]) if column in types else None
         values = read_keys(column, keys[column]) if column in keys else None
         for implied in (_kind_of_keys(values), "number" if column in bounds else None):
-            if implied is not None and kind is not None and kind != implied and (kind, implied) != ("date", "text"):
-                raise bad_parameter(f"types[{column!r}]", f"{implied}, as its bounds or keys say", kind, fix=f'"{implied}"')
+            if (
+                implied is not None
+                and kind is not None
+                and kind != implied
+                and (kind, implied) != ("date", "text")
+            ):
+                raise bad_parameter(
+                    f"types[{column!r}]", f"{implied}, as its bounds or keys say", kind, fix=f'"{implied}"'
+                )
             kind = kind or implied  # type: ignore[assignment]
         limits = read_bounds(column, bounds[column]) if column in bounds else None
         facts[column] = Fact(kind, limits, values, column in never_null)
@@ -255,13 +281,18 @@ def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None
     own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
     own |= {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
     if columns is not None:
+        reserved = next((c for c in columns if c.lower().startswith("tacit_")), None)
+        if reserved is not None:
+            raise bad_parameter("a column's name", "one that does not start with tacit_", reserved, fix="rename it")
         own = {c: f for c, f in own.items() if c in columns}
         for needed in [key] if key is not None else [] if unit.is_row else [unit.column]:
             if needed not in columns:
                 raise TacitError(
                     "unknown-column",
                     f"the table {name!r} has no column {needed!r}",
-                    why="it says whom a row belongs to" if key is None else "it is the key of the public table",
+                    why="it says whom a row belongs to"
+                    if key is None
+                    else "it is the key of the public table",
                     fix=f"one of: {', '.join(columns[:12])}",
                 )
     if key is None and not unit.is_row:

@@ -1,16 +1,28 @@
 """Write a question as SQL that returns bounded exact integers, and nothing else.
 
-The text is a function of the question and of public facts. It reads views that the engine lays over its sources
-(``"visits"`` with the owner of each row in ``tacit_u``, and the table macro ``"visits limited"(m)`` that keeps a unit's first m
-rows), small public tables (``tacit_keys``) and the parameter ``$key``, the secret that orders a unit's groups.
-"""
+The text is a function of the question and of public facts. It reads views that the engine lays over its
+sources (``"visits"`` with the owner of each row in ``tacit_u``, and the table macro ``"visits limited"(m)``
+that keeps a unit's first m rows), small public tables (``tacit_keys``) and the parameter ``tacit_key()``, the
+secret that orders a unit's groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tacit.errors import TacitError
-from tacit.tables.algebra import JoinPublic, JoinUnits, Measure, PerUnit, Project, Question, Relation, Scan, Where, names_unit, scope
+from tacit.tables.algebra import (
+    JoinPublic,
+    JoinUnits,
+    Measure,
+    PerUnit,
+    Project,
+    Question,
+    Relation,
+    Scan,
+    Where,
+    names_unit,
+    scope,
+)
 from tacit.tables.emit_expressions import expression_sql, number, quote
 from tacit.tables.expressions import Column, Node, lit, names
 from tacit.tables.kinds import kind_of
@@ -55,7 +67,12 @@ def _made(node: Node) -> str:
 
 
 def _lookup(
-    left: Relation, table: tuple[str, str], on: Node, brought: tuple[tuple[str, str], ...], how: str, needed: frozenset[str]
+    left: Relation,
+    table: tuple[str, str],
+    on: Node,
+    brought: tuple[tuple[str, str], ...],
+    how: str,
+    needed: frozenset[str],
 ) -> str:
     """Join a public table of which one line per key is kept, whatever the table holds."""
     wanted = [(name, source) for name, source in brought if name in needed]
@@ -64,7 +81,9 @@ def _lookup(
     picked = "".join(f", {quote(s)} AS {quote('tacit_p' + str(i))}" for i, (_, s) in enumerate(wanted))
     key = expression_sql(Column(table[1], kind_of(on)))
     order = ", ".join(quote(s) for _, s in wanted) or "1"
-    numbered = f"SELECT {key} AS tacit_k{picked}, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS tacit_r"
+    numbered = (
+        f"SELECT {key} AS tacit_k{picked}, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS tacit_r"
+    )
     lines = f"SELECT * FROM ({numbered} FROM {quote(table[0])}) WHERE tacit_r = 1"
     outs = "".join(f", a.{quote(c)}" for c in sorted(own)) + "".join(
         f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(wanted)
@@ -78,7 +97,9 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
     a_has, b_has = set(scope(left)), set(scope(right))
     keep = needed if rows is None else needed | a_has | b_has
     a_needs, b_needs = frozenset(keep & a_has), frozenset(keep & b_has)
-    outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(f", b.{quote(c)}" for c in sorted(b_needs))
+    outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(
+        f", b.{quote(c)}" for c in sorted(b_needs)
+    )
     join = "LEFT JOIN" if how == "left" else "JOIN"
     joined = (
         f"SELECT a.tacit_u AS tacit_u{outs} FROM ({relation_sql(left, a_needs)}) a "
@@ -97,7 +118,7 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
 
 def _ranked(columns: str) -> str:
     """The keyed order among what one unit owns: the secret key, the unit, its own values."""
-    return f"hash($key, CAST(tacit_u AS VARCHAR), {columns})"
+    return f"hash(tacit_key(), CAST(tacit_u AS VARCHAR), {columns})"
 
 
 def _per_unit(
@@ -136,21 +157,27 @@ def _measure(measure: Measure) -> str:
             total = f"CAST(sum({q}) AS DOUBLE) * {number(float(grid.step))}"
             return total if measure.function == "sum" else f"{total} / NULLIF(count({q}), 0)"
         case other:
-            raise TacitError("not-allowed", f"{other} is not known within a unit", fix="count, sum, mean, min or max")
+            raise TacitError(
+                "not-allowed", f"{other} is not known within a unit", fix="count, sum, mean, min or max"
+            )
 
 
 def quantised(value: str, grid: Grid) -> str:
-    """Write floor(x/step + 1/2), clipped before and after; NULL and NaN are NULL. The engine defines ``tacit_grid``.
+    """Write floor(x/step + 1/2), clipped before and after.
 
-    Exact: step is a power of two, so x/step loses nothing, and y - floor(y) >= 1/2 is decided without rounding
-    (docs/proofs/tables.md).
-    """
+    NULL and NaN are NULL. The engine defines ``tacit_grid``.
+
+    Exact: step is a power of two, so x/step loses nothing, and y - floor(y) >= 1/2 is decided without
+    rounding (docs/proofs/tables.md)."""
     reals = ", ".join(number(float(x)) for x in (grid.low, grid.high, grid.step))
     return f"tacit_grid({value}, {reals}, {grid.lo}, {grid.hi})"
 
 
 def statements(question: Question, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
-    """Write the SQL for all statistics of a question; bins and distinct values get statements of their own."""
+    """Write the SQL for all statistics of a question.
+
+    Bins and distinct values get statements of their own.
+    """
     together = tuple(s for s in statistics if s.kind not in {"bins", "distinct"})
     alone = [s for s in statistics if s.kind in {"bins", "distinct"}]
     made = [Statement(_together(question, together), together)] if together else []
@@ -182,13 +209,17 @@ def _known(question: Question, rows: str) -> str:
     if question.keys is not None:
         return f"SELECT * FROM ({rows}) SEMI JOIN tacit_keys USING ({ks})"
     present = " AND ".join(
-        f"k{i} IS NOT NULL" + (f" AND NOT isnan(k{i})" if kind_of(e) == "number" else "") for i, (_, e) in enumerate(question.by)
+        f"k{i} IS NOT NULL" + (f" AND NOT isnan(k{i})" if kind_of(e) == "number" else "")
+        for i, (_, e) in enumerate(question.by)
     )
     return f"SELECT * FROM ({rows}) WHERE {present}"
 
 
 def _within_groups(question: Question, rows: str) -> str:
-    """Keep each unit's first ``groups`` groups, in the keyed order. Only units that exceed the limit are ranked."""
+    """Keep each unit's first ``groups`` groups, in the keyed order.
+
+    Only units that exceed the limit are ranked.
+    """
     if question.groups is None or not question.by:
         return rows
     ks = ", ".join(f"k{i}" for i in range(len(question.by)))
@@ -204,13 +235,20 @@ def _within_groups(question: Question, rows: str) -> str:
 
 
 def _alone(question: Question, statistic: Statistic) -> str:
-    """Count distinct values or cells; a unit's rows beyond the limit per group are dropped, in the keyed order."""
+    """Count distinct values or cells.
+
+    A unit's rows beyond the limit per group are dropped, in the keyed order.
+    """
     argument = statistic.argument
     if argument is None:
         raise TacitError("bad-expression", f"{statistic.kind} needs a column", fix='tc.count_distinct("icd")')
     ks = [f"k{i}" for i in range(len(question.by))]
     rows = _known(question, _rows(question, (argument,)))
-    value = f"CAST({_present('v0', argument)} AS VARCHAR)" if statistic.kind == "distinct" else _cell("v0", statistic)
+    value = (
+        f"CAST({_present('v0', argument)} AS VARCHAR)"
+        if statistic.kind == "distinct"
+        else _cell("v0", statistic)
+    )
     rows = f"SELECT tacit_u{''.join(', ' + k for k in ks)}, {value} AS c FROM ({rows})"
     rows = _within_groups(question, rows)
     if statistic.kind == "distinct" and question.per_group is not None:
@@ -218,14 +256,18 @@ def _alone(question: Question, statistic: Statistic) -> str:
     if question.per_group is not None:
         groups = ", ".join(["tacit_u", *ks])
         texts = "".join(f"CAST({k} AS VARCHAR), " for k in ks)
-        twins = f"SELECT *, row_number() OVER (PARTITION BY {groups}, c) AS o FROM ({rows}) WHERE c IS NOT NULL"
+        twins = (
+            f"SELECT *, row_number() OVER (PARTITION BY {groups}, c) AS o FROM ({rows}) WHERE c IS NOT NULL"
+        )
         rows = (
             f"SELECT * FROM ({twins}) QUALIFY row_number() OVER "
             f"(PARTITION BY {groups} ORDER BY {_ranked(texts + 'c, o')}, c, o) <= {question.per_group}"
         )
     if statistic.kind == "distinct":
         return f"SELECT {''.join(k + ', ' for k in ks)}count(DISTINCT c) FROM ({rows})" + _group_by(ks)
-    return f"SELECT {''.join(k + ', ' for k in ks)}c, count(*) FROM ({rows}) WHERE c IS NOT NULL" + _group_by([*ks, "c"])
+    return f"SELECT {''.join(k + ', ' for k in ks)}c, count(*) FROM ({rows}) WHERE c IS NOT NULL" + _group_by(
+        [*ks, "c"]
+    )
 
 
 def _group_by(columns: list[str]) -> str:
@@ -239,7 +281,9 @@ def _cell(value: str, statistic: Statistic) -> str:
             edges = [number(float(e)) for e in statistic.cells]
             whens = " ".join(f"WHEN {value} < {e} THEN {i}" for i, e in enumerate(edges[1:-1]))
             whens += f" WHEN {value} <= {edges[-1]} THEN {len(edges) - 2}"
-            return f"(CASE WHEN {value} IS NULL OR isnan({value}) OR {value} < {edges[0]} THEN NULL {whens} END)"
+            return (
+                f"(CASE WHEN {value} IS NULL OR isnan({value}) OR {value} < {edges[0]} THEN NULL {whens} END)"
+            )
         case "candidates":
             middles = statistic.cells[statistic.bins :]
             whens = " ".join(f"WHEN {value} < {number(float(e))} THEN {i}" for i, e in enumerate(middles))
@@ -263,7 +307,10 @@ def _present(value: str, node: Node) -> str:
 
 
 def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
-    """Sum counts, sums and moments: straight over rows where only the rows of a unit are limited, else per unit first."""
+    """Sum counts, sums and moments.
+
+    Straight over rows where only the rows of a unit are limited, else per unit first.
+    """
     arguments = tuple(dict.fromkeys(s.argument for s in statistics if s.argument is not None))
     value = {e: f"v{i}" for i, e in enumerate(arguments)}
     ks = [f"k{i}" for i in range(len(question.by))]
@@ -279,7 +326,9 @@ def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
     if not straight:
         return _over_units(question, statistics, rows, ks)
-    listed = ", ".join([*ks, *(column for i, s in enumerate(statistics) for column in _over_rows(s, f"q{i}"))])
+    listed = ", ".join(
+        [*ks, *(column for i, s in enumerate(statistics) for column in _over_rows(s, f"q{i}"))]
+    )
     answer = f"SELECT {listed} FROM ({rows})" + _group_by(ks)
     if question.keys is None or not ks:
         return answer
@@ -287,7 +336,10 @@ def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
 
 
 def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
-    """What is summed beside the count: the value, or all but the first of the non-negative parts of W or W^2."""
+    """What is summed beside the count.
+
+    The value, or all but the first of the non-negative parts of W or W^2.
+    """
     grid = statistic.grid
     if grid is None:
         return ()
@@ -351,5 +403,8 @@ def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tup
             return inner, [f"coalesce(sum({sums[0]}), 0)"]
         case _:
             if limit is not None:
-                sums = [f"CASE WHEN {n} > {limit} THEN ({x} * {limit}) // greatest({n}, 1) ELSE {x} END" for x in sums]
+                sums = [
+                    f"CASE WHEN {n} > {limit} THEN ({x} * {limit}) // greatest({n}, 1) ELSE {x} END"
+                    for x in sums
+                ]
             return [f"count({q}) AS {n}", *inner], [f"coalesce(sum({x}), 0)" for x in (number_of, *sums)]

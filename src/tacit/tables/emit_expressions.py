@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from tacit.core.facts import Kind
+from typing import TYPE_CHECKING
+
 from tacit.errors import TacitError
 from tacit.tables.expressions import Call, Column, Literal, Node
+
+if TYPE_CHECKING:
+    from tacit.core.facts import Kind
 
 __all__ = ["TYPES", "expression_sql", "quote", "string"]
 
@@ -12,7 +16,17 @@ TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOO
 
 #: Dates outside these years are NULL: inside, no date function of any engine leaves its range.
 _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "eq": "=",
+    "ne": "<>",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
 _PLAIN = {"abs": "abs", "floor": "floor", "ceil": "ceil", "lower": "lower", "upper": "upper", "trim": "trim"}
 _PARTS = {"year", "month", "day", "hour", "minute", "quarter"}
 _TRUNC = ("year", "quarter", "month", "week", "day", "hour", "minute")
@@ -142,7 +156,9 @@ def _call(op: str, args: tuple[Node, ...]) -> str:
         case _ if op in _PARTS:
             return f"CAST({op}({a[0]}) AS DOUBLE)"
         case _:
-            raise TacitError("bad-expression", f"there is no operator {op!r}", fix="an operator of the reference")
+            raise TacitError(
+                "bad-expression", f"there is no operator {op!r}", fix="an operator of the reference"
+            )
 
 
 def _dates(op: str, args: tuple[Node, ...]) -> str:
@@ -150,7 +166,9 @@ def _dates(op: str, args: tuple[Node, ...]) -> str:
     allowed = _TRUNC if op == "date_trunc" else _DIFF
     if part not in allowed:
         raise TacitError(
-            "bad-expression", f"{op} does not know the part {part[:20]!r}", fix=f"one of: {', '.join(allowed)}"
+            "bad-expression",
+            f"{op} does not know the part {part[:20]!r}",
+            fix=f"one of: {', '.join(allowed)}",
         )
     a = [expression_sql(x) for x in args[1:]]
     if op == "date_trunc":

@@ -3,9 +3,8 @@
 Guarantee
 ---------
 A value of a row is a function of that row alone, and no operator raises on any row: what cannot be computed
-(a failed cast, a division by zero, a date out of range) is NULL, and floats follow IEEE 754. So an expression moves
-nothing between units and no row can abort a query.
-"""
+(a failed cast, a division by zero, a date out of range) is NULL, and floats follow IEEE 754. So an
+expression moves nothing between units and no row can abort a query."""
 
 from __future__ import annotations
 
@@ -20,8 +19,19 @@ from typing import TypeAlias, cast
 from tacit.core.facts import KINDS, Kind
 from tacit.errors import TacitError, bad_parameter
 
-__all__ = ["KINDS", "OPERATORS", "Call", "Column", "Kind", "Literal", "Node", "Operator", "lit", "names", "text_of"]
-
+__all__ = [
+    "KINDS",
+    "OPERATORS",
+    "Call",
+    "Column",
+    "Kind",
+    "Literal",
+    "Node",
+    "Operator",
+    "lit",
+    "names",
+    "text_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +65,8 @@ Node: TypeAlias = Column | Literal | Call
 class Operator:
     """The kinds an operator takes and gives.
 
-    ``takes`` lists the kinds of the arguments; a kind followed by ``*`` repeats; ``same`` stands for one kind shared by
-    all arguments so marked. ``constant`` names the positions that must be literals.
-    """
+    ``takes`` lists the kinds of the arguments; a kind followed by ``*`` repeats; ``same`` stands for one
+    kind shared by all arguments so marked. ``constant`` names the positions that must be literals."""
 
     takes: tuple[str, ...]
     gives: str
@@ -118,25 +127,34 @@ def lit(value: object) -> Literal:
             return Literal(number, "number")
         case str():
             if "\x00" in value or len(value) > 10_000:
-                raise bad_parameter("a text constant", "at most 10,000 characters without NUL", value, fix="a shorter text")
+                raise bad_parameter(
+                    "a text constant", "at most 10,000 characters without NUL", value, fix="a shorter text"
+                )
             return Literal(value, "text")
         case datetime():
             if value.tzinfo is not None:
-                raise bad_parameter("a date constant", "without time zone", value, fix="value.replace(tzinfo=None)")
+                raise bad_parameter(
+                    "a date constant", "without time zone", value, fix="value.replace(tzinfo=None)"
+                )
             return Literal(value.isoformat(sep=" "), "date")
         case date():
             return Literal(value.isoformat(), "date")
         case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
             return lit(cast("object", value.item()))
         case _:
-            raise bad_parameter("a constant", "a number, a text, a boolean or a date", value, fix="a plain value such as 30")
+            raise bad_parameter(
+                "a constant", "a number, a text, a boolean or a date", value, fix="a plain value such as 30"
+            )
 
 
 def as_date(text: str) -> Literal:
     """Read ISO text as a date constant."""
     if not _ISO.fullmatch(text):
         raise TacitError(
-            "bad-expression", f"{text[:40]!r} is not a date", why="dates are written as ISO text", fix="'2024-01-31'"
+            "bad-expression",
+            f"{text[:40]!r} is not a date",
+            why="dates are written as ISO text",
+            fix="'2024-01-31'",
         )
     try:
         datetime.fromisoformat(text)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
 from tacit.tables.expressions import Call, Column, Node, lit, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Expr", "as_node", "col", "when"]
 
@@ -153,7 +156,9 @@ def as_node(column: str | Expr) -> Node:
     if isinstance(column, str):
         return Column(column)
     raise TacitError(
-        "bad-parameter", f"a column is text or an expression, got {type(column).__name__}", fix='tc.col("age")'
+        "bad-parameter",
+        f"a column is text or an expression, got {type(column).__name__}",
+        fix='tc.col("age")',
     )
 
 

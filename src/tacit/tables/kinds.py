@@ -13,11 +13,14 @@ __all__ = ["Scope", "bounds_of", "kind_of", "resolve"]
 
 
 class Scope(Mapping[str, Fact]):
-    """The columns in reach. An open scope does not know all names (the source is not at hand) and accepts any."""
+    """The columns in reach.
+
+    An open scope does not know all names (the source is not at hand) and accepts any.
+    """
 
     __slots__ = ("_facts", "open")
 
-    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:  # noqa: A002
+    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:
         self._facts = dict(facts)
         self.open = open
 
@@ -84,7 +87,9 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
 def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None) -> tuple[Node, ...]:
     rule = OPERATORS.get(op)
     if rule is None:
-        raise TacitError("bad-expression", f"there is no operator {op!r}", fix=f"one of: {', '.join(OPERATORS)}")
+        raise TacitError(
+            "bad-expression", f"there is no operator {op!r}", fix=f"one of: {', '.join(OPERATORS)}"
+        )
     for i in rule.constant:
         if i < len(args) and not isinstance(args[i], Literal):
             raise TacitError(
@@ -95,7 +100,9 @@ def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None)
             )
     if op == "case":
         if len(args) % 2 == 0:
-            raise TacitError("bad-expression", "case needs pairs of condition and value, and a default", fix="case(...)")
+            raise TacitError(
+                "bad-expression", "case needs pairs of condition and value, and a default", fix="case(...)"
+            )
         values = _shared((*args[1::2], args[-1]), scope, want, op)
         conditions = [resolve(a, scope, "boolean") for a in args[:-1:2]]
         pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
@@ -110,7 +117,12 @@ def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None)
 
 def _default(node: Node, scope: Scope, op: str) -> Kind | None:
     """Read an undeclared column as text where only its presence matters or where it is converted next."""
-    if isinstance(node, Column) and node.kind is None and node.name in scope and scope[node.name].kind is None:
+    if (
+        isinstance(node, Column)
+        and node.kind is None
+        and node.name in scope
+        and scope[node.name].kind is None
+    ):
         return "date" if op == "to_date" else "number" if op == "to_number" else "text"
     return None
 
@@ -130,7 +142,10 @@ def _kind(name: str) -> Kind:
 
 
 def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) -> tuple[Node, ...]:
-    """Resolve arguments that must share one kind; a date wins over text, so that ISO text is read as a date."""
+    """Resolve arguments that must share one kind.
+
+    A date wins over text, so that ISO text is read as a date.
+    """
     first = [resolve(a, scope) for a in args]
     kinds = {k for a in first if (k := kind_of(a)) is not None}
     if want is not None:
@@ -171,8 +186,8 @@ def _agree(node: Node, want: Kind | None) -> Node:
 def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     """Return public bounds of an expression where they follow from its form, else None.
 
-    Values are clipped to these bounds before they are used, so a loose reading here costs accuracy, never privacy.
-    """
+    Values are clipped to these bounds before they are used, so a loose reading here costs accuracy, never
+    privacy."""
     match node:
         case Column(name, _):
             fact = scope.get(name)
@@ -224,7 +239,10 @@ def _union(ranges: list[_Range | None]) -> _Range | None:
 
 
 def _clip_form(op: str, a: _Range | None, b: _Range | None) -> _Range | None:
-    """Bound LEAST(GREATEST(x, 0), 30) and its mirror image: one side known is enough for a half-open range."""
+    """Bound LEAST(GREATEST(x, 0), 30) and its mirror image.
+
+    One side known is enough for a half-open range.
+    """
     if a is None or b is None:
         return None
     pick = min if op == "least" else max

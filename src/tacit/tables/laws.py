@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
-from tacit.tables.budgeting import Share
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tacit.tables.budgeting import Share
 
 __all__ = ["half_width"]
 
@@ -17,6 +21,6 @@ def half_width(share: Share, confidence: Fraction) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _half_width(gaussian: bool, scale: Fraction, confidence: Fraction) -> int:  # noqa: FBT001
+def _half_width(gaussian: bool, scale: Fraction, confidence: Fraction) -> int:
     law = GaussianLaw(scale) if gaussian else LaplaceLaw(scale)
     return law.half_width(confidence)

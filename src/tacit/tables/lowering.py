@@ -1,9 +1,8 @@
 """From aggregates to statistics: what is measured, which mechanism reads it, and which column is read off it.
 
-Sharing. A mean carries its own count of values and its sum, a variance carries all three: aggregates of one expression with the
-same bounds are read off one statistic, and pay once. ``count()`` counts rows and joins in only where the expression is declared
-never NULL.
-"""
+Sharing. A mean carries its own count of values and its sum, a variance carries all three: aggregates of one
+expression with the same bounds are read off one statistic, and pay once. ``count()`` counts rows and joins
+in only where the expression is declared never NULL."""
 
 from __future__ import annotations
 
@@ -92,7 +91,9 @@ def _bounds(aggregate: Aggregate) -> Bounds:
             "missing-bounds",
             f"{aggregate.function} of {what} needs bounds",
             why="without a public range one person could change the answer without limit, so no noise would hide them",
-            fix=f'tc.protect(..., bounds={{"{what}": (0, 30)}})' if plain else "bounds=(0, 30) in the aggregate",
+            fix=f'tc.protect(..., bounds={{"{what}": (0, 30)}})'
+            if plain
+            else "bounds=(0, 30) in the aggregate",
         )
     return aggregate.bounds
 
@@ -144,7 +145,9 @@ def _read(
             names = [aggregate.name] if picks == 1 else [f"{aggregate.name}_{i + 1}" for i in range(picks)]
             return [(step, Reading(name, "pick", 0, i)) for i, name in enumerate(names)]
         case other:
-            raise TacitError("not-allowed", f"there is no aggregate {other!r}", fix="tc.count(), tc.mean(column) ...")
+            raise TacitError(
+                "not-allowed", f"there is no aggregate {other!r}", fix="tc.count(), tc.mean(column) ..."
+            )
 
 
 def _moment(argument: Node, bounds: Bounds, kind: str) -> Step:
@@ -163,7 +166,10 @@ def _quantiles(aggregate: Aggregate) -> list[tuple[Step, Reading]]:
 
 
 def _candidates(aggregate: Aggregate, most: int) -> Statistic:
-    """The public candidates: the user's, or evenly spaced between the bounds; values go to the nearest one."""
+    """The public candidates.
+
+    The user's, or evenly spaced between the bounds; values go to the nearest one.
+    """
     given = tuple(float(c) for c in aggregate.options)
     if given:
         middles = tuple((a + b) / 2 for a, b in zip(given, given[1:], strict=False))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
-from tacit.accounting import Cost
 from tacit.core.plan import Forecast, Plan, Post
-from tacit.core.protocols import JSON, Engine, Ledger
-from tacit.core.unit import Identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.tables.algebra import Question, document
@@ -23,6 +20,12 @@ from tacit.tables.expressions import text_of
 from tacit.tables.lowering import Reading, Step, lower
 from tacit.tables.readings import expected_error, rank_error
 from tacit.tables.stability import Contribution, contribution
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.core.protocols import JSON, Engine, Ledger
+    from tacit.core.unit import Identity
 
 __all__ = ["Home", "Target", "make_plan"]
 
@@ -80,13 +83,18 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
 
 
 def _weights(
-    steps: tuple[Step, ...], readings: tuple[Reading, ...], given: Mapping[str, Number] | None, question: Question
+    steps: tuple[Step, ...],
+    readings: tuple[Reading, ...],
+    given: Mapping[str, Number] | None,
+    question: Question,
 ) -> tuple[Fraction, ...]:
     """A step weighs as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
     known = {a.name for a in question.aggregates}
     for name in given or {}:
         if name not in known:
-            raise bad_parameter("weights", f"weights of {', '.join(sorted(known))}", name, fix="weights={...}")
+            raise bad_parameter(
+                "weights", f"weights of {', '.join(sorted(known))}", name, fix="weights={...}"
+            )
     read = {name: rational(f"weights[{name!r}]", w) for name, w in (given or {}).items()}
     own = [
         max((read.get(r.aggregate, Fraction(1)) for r in readings if r.step == i), default=Fraction(1))
@@ -134,7 +142,8 @@ def _error(reading: Reading, share: Share, level: Fraction, size: int | None) ->
         pick = reading.function == "pick"
         raise TacitError(
             "bad-parameter",
-            f"the error of {reading.column} " + ("is no number" if pick else "depends on how many rows there are"),
+            f"the error of {reading.column} "
+            + ("is no number" if pick else "depends on how many rows there are"),
             why="a plan knows no data, so it needs a public guess, used for planning only",
             fix=".plan(epsilon=0.5)" if pick else ".plan(within=1, size=1000)",
         )
@@ -150,7 +159,9 @@ def _smallest(fits: object, within: float) -> Fraction:
     while not test(high):
         low, high = high, high * 2
         if high > 2**12:
-            raise bad_parameter("within", "an error that some epsilon up to 4096 reaches", within, fix="a larger error")
+            raise bad_parameter(
+                "within", "an error that some epsilon up to 4096 reaches", within, fix="a larger error"
+            )
     while high / low > 1.0005:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if test(middle) else (middle, high)
@@ -158,7 +169,9 @@ def _smallest(fits: object, within: float) -> Fraction:
     return rounded if rounded >= high or test(float(rounded)) else Fraction(high)
 
 
-def _forecast(reading: Reading, share: Share, level: Fraction, size: int | None, question: Question) -> Forecast:
+def _forecast(
+    reading: Reading, share: Share, level: Fraction, size: int | None, question: Question
+) -> Forecast:
     aggregate = next(a for a in question.aggregates if a.name == reading.aggregate)
     what = "" if aggregate.argument is None else text_of(aggregate.argument).split(":")[0]
     meaning = f"{aggregate.function}({what})"
@@ -205,7 +218,9 @@ def _facts(
     question: Question, who: Contribution, shares: tuple[Share, ...], readings: tuple[Reading, ...]
 ) -> tuple[tuple[str, str], ...]:
     """What the plan prints beside its columns: all of it public."""
-    facts = [("neighbours", "one unit is added or removed" if who.times == 1 else "one unit's rows are replaced")]
+    facts = [
+        ("neighbours", "one unit is added or removed" if who.times == 1 else "one unit's rows are replaced")
+    ]
     limit = f"at most {who.total} rows of one unit count"
     if who.grouped:
         limit += f", in at most {who.groups} groups, at most {who.per_group} in each"
@@ -220,6 +235,10 @@ def _facts(
         text = f"sensitivity {share.l1:,} (L1)"
         if grid is not None:
             text += f" in grid steps of {float(grid.step):g}; values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
-        paid = f"epsilon {float(share.epsilon):.4g}" if share.epsilon is not None else f"rho {float(share.rho or 0):.4g}"
+        paid = (
+            f"epsilon {float(share.epsilon):.4g}"
+            if share.epsilon is not None
+            else f"rho {float(share.rho or 0):.4g}"
+        )
         facts.append((columns, f"{paid}; {text}"))
     return tuple(facts)

@@ -1,4 +1,7 @@
-"""Post-processing of a release: arithmetic on aggregates, HAVING, ORDER BY, LIMIT. Free, and outside the plan's hash."""
+"""Post-processing of a release.
+
+Arithmetic on aggregates, HAVING, ORDER BY, LIMIT. Free, and outside the plan's hash.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ _COMPARE = {"eq", "ne", "lt", "le", "gt", "ge"}
 class Post:
     """What is shown of a release, in which order.
 
-    Intervals of arithmetic are those of interval arithmetic: they hold where all intervals they are made of hold.
-    """
+    Intervals of arithmetic are those of interval arithmetic: they hold where all intervals they are made of
+    hold."""
 
     outputs: tuple[tuple[str, Node], ...]
     having: Node | None
@@ -30,7 +33,11 @@ class Post:
     limit: int | None
 
     def __post_init__(self) -> None:
-        for node in (*(n for _, n in self.outputs), *(n for n, _ in self.order), *([self.having] if self.having else [])):
+        for node in (
+            *(n for _, n in self.outputs),
+            *(n for n, _ in self.order),
+            *([self.having] if self.having else []),
+        ):
             _check(node)
 
     def apply(self, release: Release) -> Release:
@@ -48,8 +55,13 @@ class Post:
             if isinstance(node, Column) and node.name in release.keys:
                 keys[name] = tuple(m[0] for m in made)
             else:
-                columns[name] = Cells(tuple(m[0] for m in made), tuple(m[1] for m in made), tuple(m[2] for m in made))
-        marks = (*release.marks, *(["lines chosen after the noise"] if self.having or self.limit is not None else []))
+                columns[name] = Cells(
+                    tuple(m[0] for m in made), tuple(m[1] for m in made), tuple(m[2] for m in made)
+                )
+        marks = (
+            *release.marks,
+            *(["lines chosen after the noise"] if self.having or self.limit is not None else []),
+        )
         return replace(release, keys=keys, columns=columns, marks=marks)
 
     def _line(self, release: Release, i: int) -> dict[str, Interval]:
@@ -69,7 +81,20 @@ def _check(node: Node) -> None:
     """Refuse what cannot be computed on released values, before anything is charged."""
     match node:
         case Call(op, args):
-            if op not in _COMPARE | {"add", "sub", "mul", "div", "neg", "abs", "and", "or", "not", "round", "in", "is_null"}:
+            if op not in _COMPARE | {
+                "add",
+                "sub",
+                "mul",
+                "div",
+                "neg",
+                "abs",
+                "and",
+                "or",
+                "not",
+                "round",
+                "in",
+                "is_null",
+            }:
                 raise TacitError(
                     "not-allowed",
                     f"{op} is not known for released values",

@@ -1,4 +1,7 @@
-"""The fluent way to ask: rows, filters, groups, aggregates, plan. Immutable; nothing runs before ``plan().release()``."""
+"""The fluent way to ask.
+
+Rows, filters, groups, aggregates, plan. Immutable; nothing runs before ``plan().release()``.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 from tacit.core.facts import Fact, Kind, Limits, Table, read_keys
-from tacit.core.plan import Plan, Post
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number
 from tacit.tables.aggregates import Asked
 from tacit.tables.algebra import (
     Aggregate,
@@ -31,6 +33,10 @@ from tacit.tables.expressions import Column, Node, text_of
 from tacit.tables.fluent import Expr, as_node, as_value
 from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables.planning import Home, Target, make_plan
+
+if TYPE_CHECKING:
+    from tacit.core.plan import Plan, Post
+    from tacit.exact import Number
 
 __all__ = ["Answer", "Grouped", "Rows"]
 
@@ -66,12 +72,16 @@ class Rows:
         for name in made:
             _check_name(name)
             if taken.get(name.lower(), name) != name:
-                raise bad_parameter("a column", "different from others in more than case", name, fix=f"{name}_2")
+                raise bad_parameter(
+                    "a column", "different from others in more than case", name, fix=f"{name}_2"
+                )
         kept = tuple((c, Column(c, facts[c].kind)) for c in facts if c not in made)
         return replace(self, relation=Project(self.relation, (*kept, *made.items())))
 
     def per_unit(self, by: Sequence[str] = (), **measures: Asked) -> Rows:
-        """Aggregate each unit's own rows first: one row per unit (and per value of ``by`` among its rows), owned by it.
+        """Aggregate each unit's own rows first.
+
+        One row per unit (and per value of ``by`` among its rows), owned by it.
 
         Examples
         --------
@@ -79,7 +89,10 @@ class Rows:
         """
         if self.home.identity.unit.is_row:
             raise TacitError(
-                "not-allowed", "single rows have nothing to aggregate", why="the unit is the row", fix='unit="patient_id"'
+                "not-allowed",
+                "single rows have nothing to aggregate",
+                why="the unit is the row",
+                fix='unit="patient_id"',
             )
         facts = scope(self.relation)
         groups = tuple((name, _key_node(Column(name), facts, None)) for name in by)
@@ -112,20 +125,26 @@ class Rows:
             most = rows_per_unit(self.relation)
             if most is None:
                 raise TacitError(
-                    "missing-limit", "a sum within a unit needs a limit on its rows", fix='limits={"rows": 10}'
+                    "missing-limit",
+                    "a sum within a unit needs a limit on its rows",
+                    fix='limits={"rows": 10}',
                 )
             return Measure(name, "sum", node, own)
         return Measure(name, function, node, own)
 
-    def join(self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None) -> Rows:
+    def join(
+        self, other: Rows | str, on: str | Expr | None = None, *, how: How = "inner", rows: int | None = None
+    ) -> Rows:
         """Join rows of the same unit, or look up a public table by its key.
 
         Parameters
         ----------
         other
-            Rows of another protected table of this dataset (joined on the unit), or the name of a public table.
+            Rows of another protected table of this dataset (joined on the unit), or the name of a public
+            table.
         on
-            For a public table: the column or expression that holds the key; by default the column of that name.
+            For a public table: the column or expression that holds the key; by default the column of that
+            name.
         how
             ``inner`` or ``left``.
         rows
@@ -207,8 +226,9 @@ class Rows:
         by
             Columns; ``name=expression`` groups by an expression.
         keys
-            The public keys: a list (one column), lists by column, a list of tuples (several columns). By default those declared
-            with the dataset; where there are none, keys are selected privately, which needs ``delta``.
+            The public keys: a list (one column), lists by column, a list of tuples (several columns). By
+            default those declared with the dataset; where there are none, keys are selected privately,
+            which needs ``delta``.
         """
         given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
         if not given:
@@ -216,7 +236,9 @@ class Rows:
         facts = scope(self.relation)
         public = _read_group_keys(given, keys, facts, self.tables)
         kinds = _kinds_of_keys(len(given), public)
-        nodes = tuple((name, _key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True))
+        nodes = tuple(
+            (name, _key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
+        )
         return Grouped(self, nodes, public)
 
     def agg(self, **aggregates: Asked) -> Answer:
@@ -245,7 +267,12 @@ class Grouped:
         return Answer(
             self.rows.home,
             Question(
-                self.rows.relation, self.by, self.keys, tuple(made), self.rows.limits.groups, self.rows.limits.per_group
+                self.rows.relation,
+                self.by,
+                self.keys,
+                tuple(made),
+                self.rows.limits.groups,
+                self.rows.limits.per_group,
             ),
         )
 
@@ -278,7 +305,8 @@ class Answer:
         rho
             Instead of epsilon: the total in zCDP (Gaussian noise).
         within, confidence
-            Instead of epsilon: solve for the smallest epsilon with every column within this error at this confidence.
+            Instead of epsilon: solve for the smallest epsilon with every column within this error at this
+            confidence.
         size
             A public guess of the rows per group; used for planning only.
         weights
@@ -319,7 +347,9 @@ def _name_of(by: str | Expr) -> str:
 
 def _check_name(name: str) -> None:
     if name.lower().startswith("tacit_") or "\x00" in name or not name:
-        raise bad_parameter("a column's name", "plain text that does not start with tacit_", name, fix="another name")
+        raise bad_parameter(
+            "a column's name", "plain text that does not start with tacit_", name, fix="another name"
+        )
 
 
 def _names_needed(what: str) -> TacitError:
@@ -352,13 +382,23 @@ def _read_group_keys(
     if isinstance(given, Mapping):
         missing = [n for n in names if n not in given]
         if missing:
-            raise bad_parameter("keys", "lists for every column of the group", sorted(given), fix=f'keys={{"{missing[0]}": [...]}}')
+            raise bad_parameter(
+                "keys",
+                "lists for every column of the group",
+                sorted(given),
+                fix=f'keys={{"{missing[0]}": [...]}}',
+            )
         columns = [read_keys(n, given[n]) for n in names]
     elif given is not None and not isinstance(given, str):
         values = list(given)
         if len(names) > 1:
             if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
-                raise bad_parameter("keys", f"tuples of {len(names)} values", values[:3], fix='keys=[("A", 2024), ("B", 2024)]')
+                raise bad_parameter(
+                    "keys",
+                    f"tuples of {len(names)} values",
+                    values[:3],
+                    fix='keys=[("A", 2024), ("B", 2024)]',
+                )
             for i, n in enumerate(names):
                 read_keys(n, list(dict.fromkeys(v[i] for v in values)))
             lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
@@ -382,7 +422,12 @@ def _read_group_keys(
     for column in columns:
         total *= len(column)
     if total > _MOST_KEYS:
-        raise bad_parameter("keys", f"at most {_MOST_KEYS:,} combinations", f"{total:,}", fix="keys=[(...), ...] of those that matter")
+        raise bad_parameter(
+            "keys",
+            f"at most {_MOST_KEYS:,} combinations",
+            f"{total:,}",
+            fix="keys=[(...), ...] of those that matter",
+        )
     return tuple(product(*columns))
 
 
@@ -405,4 +450,3 @@ def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
         found = bounds_of(node, facts)
         bounds = found if found is not None and found[0] < found[1] else None
     return Aggregate(name, asked.function, node, bounds, asked.options, asked.levels)
-

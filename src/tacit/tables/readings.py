@@ -1,8 +1,8 @@
 """Read values and intervals off noisy integers: post-processing, free.
 
-An interval covers the noise of the released integers with at least the stated probability (joint over the integers that a value
-is read off, by splitting what may fail); it does not cover what clipping and limits left out.
-"""
+An interval covers the noise of the released integers with at least the stated probability (joint over the
+integers that a value is read off, by splitting what may fail); it does not cover what clipping and limits
+left out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from tacit.tables.budgeting import Share
 from tacit.tables.laws import half_width
-from tacit.tables.lowering import Reading
-from tacit.tables.statistics import Grid
+
+if TYPE_CHECKING:
+    from tacit.tables.budgeting import Share
+    from tacit.tables.lowering import Reading
+    from tacit.tables.statistics import Grid
 
 __all__ = ["Cell", "expected_error", "rank_error", "read_cell"]
 
@@ -69,7 +72,10 @@ def _moment(function: str, parts: list[int], h: int, grid: Grid) -> Cell:
 
 
 def _sum(parts: list[int], h: int, grid: Grid, weight: int) -> tuple[float, float, float]:
-    """The sum is step * (lo n + sum of y); each is linear in the parts, so the interval is exact for the box."""
+    """The sum is step * (lo n + sum of y).
+
+    Each is linear in the parts, so the interval is exact for the box.
+    """
     first = 1 if len(parts) == 2 else 2
     rates = [Fraction(grid.lo, weight) + Fraction(i * grid.width, first * weight) for i in range(len(parts))]
     value = sum((r * p for r, p in zip(rates, parts, strict=True)), Fraction(0))
@@ -78,13 +84,19 @@ def _sum(parts: list[int], h: int, grid: Grid, weight: int) -> tuple[float, floa
 
 
 def _share(parts: list[int], h: int, side: int) -> float:
-    """Mean of y/W, the mean of 0, (1/2,) 1 weighted by the parts: as it is, or least or most over the box of width h."""
+    """Mean of y/W, the mean of 0, (1/2,) 1 weighted by the parts.
+
+    As it is, or least or most over the box of width h.
+    """
     if side == 0:
         return _ratio([float(p) for p in parts], 0.5)
     down, up = [max(p - h, 0) for p in parts], [max(p + h, 0) for p in parts]
     first, last = (up[0], down[-1]) if side < 0 else (down[0], up[-1])
     fallback = 0.0 if side < 0 else 1.0
-    corners = [_ratio([first, *middle, last], fallback) for middle in ([], *([x] for x in (down[1], up[1])))[len(parts) > 2 :]]
+    corners = [
+        _ratio([first, *middle, last], fallback)
+        for middle in ([], *([x] for x in (down[1], up[1])))[len(parts) > 2 :]
+    ]
     if len(parts) == 2:
         return corners[0]
     return min(corners) if side < 0 else max(corners)
@@ -99,7 +111,10 @@ def _ratio(parts: list[float] | list[int], fallback: float) -> float:
 
 
 def _spread(function: str, parts: list[int], h: int, grid: Grid) -> Cell:
-    """Sample variance from the three parts: E[(y/W)^2] - E[y/W]^2, times n/(n-1); bounds by interval arithmetic."""
+    """Sample variance from the three parts.
+
+    E[(y/W)^2] - E[y/W]^2, times n/(n-1); bounds by interval arithmetic.
+    """
     unit = (float(grid.step) * grid.width) ** 2
     down, up = [max(p - h, 0) for p in parts], [max(p + h, 0) for p in parts]
     square_low = _ratio([up[0] + up[1], down[2]], 0.0)
@@ -123,9 +138,8 @@ def _rooted(function: str, value: float, low: float, high: float) -> Cell:
 def _from_cdf(reading: Reading, share: Share, counts: list[int], confidence: Fraction) -> Cell:
     """The first candidate at which the noisy number of rows reaches the level.
 
-    With every noisy running total within e of the truth, the true quantile lies between the first candidates that reach the goal
-    minus and plus (1 + level) e.
-    """
+    With every noisy running total within e of the truth, the true quantile lies between the first
+    candidates that reach the goal minus and plus (1 + level) e."""
     values = [float(v) for v in share.step.statistic.values]
     below = list(accumulate(counts))
     slack = 2 * _running_error(share, confidence)
@@ -138,7 +152,9 @@ def _from_cdf(reading: Reading, share: Share, counts: list[int], confidence: Fra
 
 
 def _running_error(share: Share, confidence: Fraction) -> float:
-    """Bound all running totals of k noisy cells at once: Chan, Shi, Song 2011, Lemma 2.8 for Laplace; sub-Gaussian otherwise.
+    """Bound all running totals of k noisy cells at once.
+
+    Chan, Shi, Song 2011, Lemma 2.8 for Laplace; sub-Gaussian otherwise.
 
     The moment generating function of integer noise lies below that of the continuous law of the same scale.
     """
@@ -187,9 +203,8 @@ def expected_error(reading: Reading, share: Share, confidence: Fraction, size: i
 def rank_error(reading: Reading, share: Share, confidence: Fraction) -> float:
     """Bound how many rows a released quantile may lie from its rank, with at least the stated probability.
 
-    Selection: P(score < best - scale (ln K + t)) <= exp(-t) (McSherry and Talwar 2007); scores count rows times the level's
-    denominator, at least half of it per row of rank.
-    """
+    Selection: P(score < best - scale (ln K + t)) <= exp(-t) (McSherry and Talwar 2007); scores count rows
+    times the level's denominator, at least half of it per row of rank."""
     if reading.function == "level":
         return 2 * _running_error(share, confidence)
     cells = share.step.statistic.bins

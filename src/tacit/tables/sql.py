@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,12 +9,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from tacit.core.facts import Limits
 from tacit.errors import TacitError
 from tacit.tables import aggregates as ask
-from tacit.tables.aggregates import Asked
-from tacit.tables.algebra import JoinUnits, Measure, PerUnit, Project, Relation, scope
-from tacit.tables.expressions import Column, Node
+from tacit.tables.algebra import JoinUnits, PerUnit, Project, Relation, scope
+from tacit.tables.expressions import Call, Column, Literal, Node, names
 from tacit.tables.fluent import Expr
 from tacit.tables.kinds import resolve
 from tacit.tables.post import Post
@@ -23,6 +20,9 @@ from tacit.tables.query import Answer, Rows
 from tacit.tables.sql_expressions import Names, only, read_expression, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.tables.aggregates import Asked
     from tacit.tables.dataset import Dataset
 
 __all__ = ["parse_expression", "parse_query"]
@@ -32,13 +32,18 @@ _MOST_TEXT = 100_000
 
 def _parse(text: str, wrap: str = "{}") -> exp.Expr:
     if not isinstance(text, str) or len(text) > _MOST_TEXT or "\x00" in text:
-        raise TacitError("bad-sql", "SQL is text of at most 100,000 characters", fix="SELECT COUNT(*) FROM visits")
+        raise TacitError(
+            "bad-sql", "SQL is text of at most 100,000 characters", fix="SELECT COUNT(*) FROM visits"
+        )
     try:
         parsed = sqlglot.parse(wrap.format(text), dialect="duckdb")
     except (SqlglotError, RecursionError) as error:
         detail = str(error).splitlines()[0][:120] if isinstance(error, SqlglotError) else "too deeply nested"
         raise TacitError(
-            "bad-sql", f"this SQL cannot be read: {detail}", why="it is parsed before anything else", fix="SELECT COUNT(*) FROM visits"
+            "bad-sql",
+            f"this SQL cannot be read: {detail}",
+            why="it is parsed before anything else",
+            fix="SELECT COUNT(*) FROM visits",
         ) from None
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Select):
         raise TacitError(
@@ -65,7 +70,7 @@ def parse_query(text: str, dataset: Dataset, keys: Mapping[str, Sequence[object]
     return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
 
 
-def _guarded(work):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _guarded(work):  # type: ignore[no-untyped-def]
     try:
         return work()
     except RecursionError:
@@ -109,13 +114,17 @@ class _From:
         def find(table: str, name: str) -> str:
             if table and table.lower() not in self.aliases:
                 raise TacitError(
-                    "unknown-table", f"there is no table {table!r} here", fix=f"one of: {', '.join(sorted(self.aliases))}"
+                    "unknown-table",
+                    f"there is no table {table!r} here",
+                    fix=f"one of: {', '.join(sorted(self.aliases))}",
                 )
             found = self.columns.get((table.lower(), name.lower()))
             if found is not None:
                 return found
             if table and len(self.aliases) > 1:
-                raise TacitError("unknown-column", f"there is no column {table}.{name}", fix="a column of that table")
+                raise TacitError(
+                    "unknown-column", f"there is no column {table}.{name}", fix="a column of that table"
+                )
             if name in facts and not facts.open:
                 return name
             close = [c for c in facts if c.lower() == name.lower()]
@@ -128,10 +137,10 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
     around = _with(select, around)
     source = _source(select, around)
-    names = source.names()
-    rows = _filtered(select, source.rows, names)
-    by = _groups(select, names)
-    reader = _Reader(names, by)
+    find = source.names()
+    rows = _filtered(select, source.rows, find)
+    by = _groups(select, find)
+    reader = _Reader(find, by)
     items = [(_alias(e), reader.read(_unaliased(e), _alias(e))) for e in select.expressions]
     if not reader.asked:
         raise TacitError(
@@ -144,6 +153,7 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     order = _order(select, reader, {name.lower(): node for name, node in items if name})
     limit = _limit(select)
     outputs = _outputs(items)
+    reader.insist([*(n for _, n in outputs), *(n for n, _ in order), *([having] if having else [])])
     for name, node in outputs:
         if isinstance(node, Column) and node.name in reader.keys:
             reader.rename(node.name, name)
@@ -153,8 +163,10 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     grouped = rows
     plain = all(isinstance(n, Column) and n.name == name for name, n in outputs)
     in_order = [name for name, _ in outputs] == [*reader.keys.values(), *asked]
-    post = None if plain and in_order and having is None and not order and limit is None else Post(
-        tuple(outputs), having, tuple(order), limit
+    post = (
+        None
+        if plain and in_order and having is None and not order and limit is None
+        else Post(tuple(outputs), having, tuple(order), limit)
     )
     if not by:
         answer = grouped.agg(**asked)
@@ -223,17 +235,17 @@ def _per_unit(
             fix=f"GROUP BY {unit}" if not unit.is_row else 'unit="patient_id"',
         )
     home = rows.home
-    measures = tuple(rows._measure(name, asked, facts) for name, asked in reader.asked.items())  # noqa: SLF001
+    having = _having(select, reader)
+    measures = tuple(rows._measure(name, asked, facts) for name, asked in reader.asked.items())
     groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
     inner = Rows(home, PerUnit(rows.relation, groups, measures), rows.limits, rows.tables)
-    having = _having(select, reader)
     if having is not None:
         inner = inner.where(Expr(having))
     made = tuple((name, resolve(node, scope(inner.relation))) for name, node in _distinct_names(items))
     return Rows(home, Project(inner.relation, made), rows.limits, rows.tables)
 
 
-def _kind(node: Node, facts: object):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _kind(node: Node, facts: object):  # type: ignore[no-untyped-def]
     from tacit.tables.kinds import Scope, kind_of
 
     return (kind_of(resolve(node, facts)) if isinstance(facts, Scope) else None) or "text"
@@ -408,7 +420,8 @@ def _distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
 
 def _outputs(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     named = [
-        (name or (node.name if isinstance(node, Column) else f"column_{i + 1}"), node) for i, (name, node) in enumerate(items)
+        (name or (node.name if isinstance(node, Column) else f"column_{i + 1}"), node)
+        for i, (name, node) in enumerate(items)
     ]
     return _distinct_names(named)
 
@@ -422,12 +435,21 @@ class _Reader:
         self.keys = {name: name for name, _ in by}
         self.asked: dict[str, Asked] = {}
 
+    def insist(self, nodes: list[Node]) -> None:
+        """Refuse columns that are neither grouped nor aggregated: their values differ within a group."""
+        for name in sorted(frozenset().union(*(names(n) for n in nodes))):
+            if name not in self.asked and name not in self.keys:
+                raise TacitError(
+                    "not-allowed",
+                    f"the column {name!r} is neither grouped nor aggregated",
+                    why="its values differ within a group",
+                    fix=f"GROUP BY {name}, or an aggregate of it",
+                )
+
     def rename(self, key: str, name: str) -> None:
         self.keys[key] = name
 
     def renamed(self, node: Node) -> Node:
-        from tacit.tables.expressions import Call
-
         match node:
             case Column(name, kind):
                 return Column(self.keys.get(name, name), kind)
@@ -437,7 +459,10 @@ class _Reader:
                 return node
 
     def read(self, node: exp.Expr, alias: str = "") -> Node:
-        """Read an output: aggregates and group keys become columns of the answer, the rest is arithmetic on them."""
+        """Read an output.
+
+        Aggregates and group keys become columns of the answer, the rest is arithmetic on them.
+        """
         found = _aggregate(node, self._names)
         if found is not None:
             return Column(self._place(found, alias))
@@ -445,17 +470,12 @@ class _Reader:
             plain = read_expression(node, self._names)
             if plain in self._by:
                 return Column(self._by[plain])
-            if isinstance(plain, Column) and self._by:
-                raise TacitError(
-                    "not-allowed",
-                    f"the column {plain.name!r} is neither grouped nor aggregated",
-                    why="its values differ within a group",
-                    fix=f"GROUP BY {plain.name}, or an aggregate of it",
-                )
-            if not self._by and not self.asked and not isinstance(plain, Column):
-                return plain
             return plain
-        parts = {id(child): self.read(child) for child in node.iter_expressions() if not isinstance(child, exp.Interval)}
+        parts = {
+            id(child): self.read(child)
+            for child in node.iter_expressions()
+            if not isinstance(child, exp.Interval)
+        }
         return _rebuilt(node, parts)
 
     def _place(self, asked: Asked, alias: str) -> str:
@@ -497,8 +517,6 @@ def _rebuilt(node: exp.Expr, parts: dict[int, Node]) -> Node:
 
 
 def _substituted(node: Node, stand_ins: dict[str, Node]) -> Node:
-    from tacit.tables.expressions import Call
-
     match node:
         case Column(name, _) if name in stand_ins:
             return stand_ins[name]
@@ -525,7 +543,11 @@ def _aggregate(node: exp.Expr, names: Names) -> Asked | None:
         case exp.Count(this=this) if this is not None and not isinstance(this, exp.Distinct):
             only(node, "this")
             inner = column(this)
-            return ask.count() if not isinstance(inner.node, Column) and _constant(inner.node) else ask.count(inner)
+            return (
+                ask.count()
+                if not isinstance(inner.node, Column) and _constant(inner.node)
+                else ask.count(inner)
+            )
         case exp.Sum():
             return _simple(node, ask.sum, column)
         case exp.Avg():
@@ -540,12 +562,14 @@ def _aggregate(node: exp.Expr, names: Names) -> Asked | None:
             return _simple(node, ask.std, column)
         case exp.Variance():
             return _simple(node, ask.variance, column)
-        case exp.PercentileCont() | exp.Quantile() | exp.PercentileDisc() if node.this is not None and (
-            node.args.get("expression") is not None or node.args.get("quantile") is not None
-        ):
+        case exp.PercentileCont() | exp.Quantile() | exp.PercentileDisc() if _has_level(node):
             only(node, "this", "expression", "quantile")
-            return ask.quantile(column(node.this), _level(node.args.get("expression") or node.args["quantile"]))
-        case exp.WithinGroup(this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=exp.Order() as order):
+            return ask.quantile(
+                column(node.this), _level(node.args.get("expression") or node.args["quantile"])
+            )
+        case exp.WithinGroup(
+            this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=exp.Order() as order
+        ):
             only(node, "this", "expression")
             only(inner, "this")
             only(order, "expressions")
@@ -558,13 +582,17 @@ def _aggregate(node: exp.Expr, names: Names) -> Asked | None:
             return None
 
 
-def _constant(node: Node) -> bool:
-    from tacit.tables.expressions import Literal
+def _has_level(node: exp.Expr) -> bool:
+    """Whether this is QUANTILE(x, level) or a like form; approximate relatives of it are not meant."""
+    level = node.args.get("expression") or node.args.get("quantile")
+    return type(node) in (exp.PercentileCont, exp.Quantile, exp.PercentileDisc) and None not in (node.this, level)
 
+
+def _constant(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is not None
 
 
-def _simple(node: exp.Expr, make, column) -> Asked:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _simple(node: exp.Expr, make, column) -> Asked:  # type: ignore[no-untyped-def]
     only(node, "this")
     if isinstance(node.this, exp.Distinct) or node.this is None:
         raise refuse(node, "DISTINCT is allowed in COUNT only")
@@ -612,8 +640,15 @@ def _order(select: exp.Expr, reader: _Reader, outputs: dict[str, Node]) -> list[
             if not 1 <= place <= len(select.expressions):
                 raise refuse(part, f"ORDER BY {place} names no column of the SELECT list")
             target = _unaliased(select.expressions[place - 1])
-        node = outputs.get(target.name.lower()) if isinstance(target, exp.Column) and not target.table else None
-        made.append((node if node is not None else reader.read(_expanded(target, aliases)), bool(part.args.get("desc"))))
+        node = (
+            outputs.get(target.name.lower()) if isinstance(target, exp.Column) and not target.table else None
+        )
+        made.append(
+            (
+                node if node is not None else reader.read(_expanded(target, aliases)),
+                bool(part.args.get("desc")),
+            )
+        )
     return made
 
 
@@ -627,5 +662,3 @@ def _limit(select: exp.Expr) -> int | None:
         raise refuse(clause, "LIMIT takes a whole number")
     return int(number.this)
 
-
-_ = (Limits, Measure)

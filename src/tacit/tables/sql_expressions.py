@@ -1,4 +1,7 @@
-"""Read SQL expressions into Tacit's own nodes, by a closed list. What is not on it is refused, and the refusal teaches."""
+"""Read SQL expressions into Tacit's own nodes, by a closed list.
+
+What is not on it is refused, and the refusal teaches.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,18 @@ _FLAGS = {
     "is_null", "decimals_", "regexp", "action", "requires_string", "ignore_nulls_",
 }  # fmt: skip
 _CASTS = {
-    "to_number": {"INT", "BIGINT", "SMALLINT", "TINYINT", "DOUBLE", "FLOAT", "DECIMAL", "UINT", "UBIGINT", "INT128"},
+    "to_number": {
+        "INT",
+        "BIGINT",
+        "SMALLINT",
+        "TINYINT",
+        "DOUBLE",
+        "FLOAT",
+        "DECIMAL",
+        "UINT",
+        "UBIGINT",
+        "INT128",
+    },
     "to_text": {"VARCHAR", "TEXT", "CHAR", "NVARCHAR"},
     "to_boolean": {"BOOLEAN"},
     "to_date": {"DATE", "TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"},
@@ -112,7 +126,10 @@ def _other(node: exp.Expr, names: Names) -> Node:
         case exp.Between():
             only(node, "this", "low", "high")
             value = read(node.this)
-            return Call("and", (Call("ge", (value, read(node.args["low"]))), Call("le", (value, read(node.args["high"])))))
+            return Call(
+                "and",
+                (Call("ge", (value, read(node.args["low"]))), Call("le", (value, read(node.args["high"])))),
+            )
         case exp.In():
             only(node, "this", "expressions")
             if not node.expressions:
@@ -132,7 +149,10 @@ def _other(node: exp.Expr, names: Names) -> Node:
         case exp.If():
             only(node, "this", "true", "false")
             otherwise = node.args.get("false")
-            return Call("case", (read(node.this), read(node.args["true"]), read(otherwise) if otherwise else lit(None)))
+            return Call(
+                "case",
+                (read(node.this), read(node.args["true"]), read(otherwise) if otherwise else lit(None)),
+            )
         case exp.Nullif(this=this, expression=other):
             only(node, "this", "expression")
             value = read(this)
@@ -168,7 +188,10 @@ def _other(node: exp.Expr, names: Names) -> Node:
         case exp.Substring():
             only(node, "this", "start", "length")
             start, length = node.args.get("start"), node.args.get("length")
-            return Call("substring", (read(node.this), read(start) if start else lit(1), read(length) if length else lit(10**6)))
+            return Call(
+                "substring",
+                (read(node.this), read(start) if start else lit(1), read(length) if length else lit(10**6)),
+            )
         case exp.Left(this=this, expression=length):
             only(node, "this", "expression")
             return Call("substring", (read(this), lit(1), read(length)))
@@ -259,9 +282,13 @@ def _cast(node: exp.Expr, names: Names) -> Node:
 def _as_clip(node: Call) -> Node:
     """LEAST(GREATEST(x, low), high) and its mirror image are one clip, which then has bounds."""
     match node:
-        case Call("least", (Call("greatest", (x, Literal(float() as low))), Literal(float() as high))) if low <= high:
+        case Call("least", (Call("greatest", (x, Literal(float() as low))), Literal(float() as high))) if (
+            low <= high
+        ):
             return Call("clip", (x, lit(low), lit(high)))
-        case Call("greatest", (Call("least", (x, Literal(float() as high))), Literal(float() as low))) if low <= high:
+        case Call("greatest", (Call("least", (x, Literal(float() as high))), Literal(float() as low))) if (
+            low <= high
+        ):
             return Call("clip", (x, lit(low), lit(high)))
         case _:
             return node

@@ -1,26 +1,29 @@
 """How much one unit can change: from the limits of a question to the sensitivities of its statistics.
 
-Let a unit own at most m rows of the relation (m may be unlimited), reach at most g groups and count at most c rows in
-each. With n_k rows in group k, what it adds to a statistic of per-row weight 1 is a vector (n_k) with
-0 <= n_k <= c, sum n_k <= m and at most g of them above zero, hence
+Let a unit own at most m rows of the relation (m may be unlimited), reach at most g groups and count at most
+c rows in each. With n_k rows in group k, what it adds to a statistic of per-row weight 1 is a vector (n_k)
+with 0 <= n_k <= c, sum n_k <= m and at most g of them above zero, hence
 
 * L1: at most T = min(m, g c);
-* L2: at most sqrt(q c^2 + r^2), (q, r) = divmod(T, c): a convex function is largest at an extreme point of the polytope,
-  and those have all entries but one at 0 or c;
+* L2: at most sqrt(q c^2 + r^2), (q, r) = divmod(T, c): a convex function is largest at an extreme point of
+  the polytope, and those have all entries but one at 0 or c;
 * the number of groups it appears in: at most G = min(g, m).
 
-A row's statistic of weight w (L1) multiplies both. Under `replace` one unit's vector goes and another comes: the sum of
-the two norms bounds the change, for non-negative statistics the L2 bound is sqrt(2) times, since (a-b)^2 <= a^2 + b^2.
-"""
+A row's statistic of weight w (L1) multiplies both. Under `replace` one unit's vector goes and another
+comes: the sum of the two norms bounds the change, for non-negative statistics the L2 bound is sqrt(2)
+times, since (a-b)^2 <= a^2 + b^2."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from tacit.core.unit import Adjacency
 from tacit.errors import TacitError
 from tacit.tables.algebra import Question, rows_per_unit
+
+if TYPE_CHECKING:
+    from tacit.core.unit import Adjacency
 
 __all__ = ["Contribution", "contribution"]
 
@@ -92,7 +95,9 @@ def contribution(question: Question, *, row_level: bool, adjacency: Adjacency) -
     reach = min(x for x in (groups, rows) if x is not None) if (groups or rows) else None
     most = min((x for x in (per_group, rows) if x is not None), default=None)
     if reach is None or most is None:
-        missing = "rows" if groups is None and per_group is None else "per_group" if per_group is None else "groups"
+        missing = (
+            "rows" if groups is None and per_group is None else "per_group" if per_group is None else "groups"
+        )
         raise TacitError(
             "missing-limit",
             f"nothing bounds how much one unit can add: there is no limit on {missing}",

@@ -1,28 +1,35 @@
 """The exact integers behind an answer: what is counted, on which grid, with which weight per row.
 
-Every aggregate of a question is read off one of these statistics. A statistic is a vector of integers per group, a sum
-over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can add.
+Every aggregate of a question is read off one of these statistics. A statistic is a vector of integers per
+group, a sum over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can
+add.
 
 * ``rows``: 1 per row.
-* ``sum``: q, the value on the grid, in [lo, hi]; a unit's sum in a group is clipped to [c min(lo,0), c max(hi,0)].
-* ``moments`` (mean): (q - lo, hi - q), both non-negative with sum W = hi - lo: one budget buys mean and count together.
-* ``squares`` (variance): (W-y)^2, 2 y (W-y), y^2 with y = q - lo, non-negative with sum W^2: mean, variance and count.
+* ``sum``: q, the value on the grid, in [lo, hi]; a unit's sum in a group is clipped to [c min(lo,0), c
+  max(hi,0)].
+* ``moments`` (mean): (q - lo, hi - q), both non-negative with sum W = hi - lo: one budget buys mean and
+  count together.
+* ``squares`` (variance): (W-y)^2, 2 y (W-y), y^2 with y = q - lo, non-negative with sum W^2: mean, variance
+  and count.
 * ``units``: 1 per unit and group. ``distinct``: at most 1 per row.
 * ``bins``: 1 per row, in the cell of its value (histograms, quantiles, most common values).
 
-Where a unit has n > c rows in a group, its vector for ``moments`` and ``squares`` is scaled by c/n as a whole: all entries
-but the last are floored, the last is what is left of c W (or c W^2), so the entries stay non-negative with the exact sum.
-"""
+Where a unit has n > c rows in a group, its vector for ``moments`` and ``squares`` is scaled by c/n as a
+whole: all entries but the last are floored, the last is what is left of c W (or c W^2), so the entries stay
+non-negative with the exact sum."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 from tacit.exact import rational
-from tacit.tables.expressions import Node
+
+if TYPE_CHECKING:
+    from tacit.tables.expressions import Node
 
 __all__ = ["Grid", "Statistic", "grid_for", "nice_step"]
 
@@ -46,11 +53,12 @@ class Grid:
 
 
 def grid_for(bounds: tuple[Fraction, Fraction], statistic: str) -> Grid:
-    """Choose the grid from public bounds: a power of two (so that x/step is exact in binary), about 2^30 steps.
+    """Choose the grid from public bounds.
 
-    Variances use about 2^16 steps, so that squares stay small. The grid never exceeds 2^52 steps from zero, where
-    doubles still tell neighbours apart.
-    """
+    A power of two (so that x/step is exact in binary), about 2^30 steps.
+
+    Variances use about 2^16 steps, so that squares stay small. The grid never exceeds 2^52 steps from zero,
+    where doubles still tell neighbours apart."""
     low, high = bounds
     exponent = max(
         _ceil_log2(high - low) - _BITS[statistic],
@@ -59,7 +67,10 @@ def grid_for(bounds: tuple[Fraction, Fraction], statistic: str) -> Grid:
     step = Fraction(2) ** exponent
     if _round(high / step) <= _round(low / step):
         raise bad_parameter(
-            "bounds", "a pair that doubles can tell apart", (float(low), float(high)), fix="centre the column on zero first"
+            "bounds",
+            "a pair that doubles can tell apart",
+            (float(low), float(high)),
+            fix="centre the column on zero first",
         )
     return Grid(low, high, step, _round(low / step), _round(high / step))
 
@@ -105,9 +116,9 @@ class Statistic:
     cells
         For ``bins``: the edges of the cells, or the values that are counted.
     form
-        For ``bins``: ``edges`` (cells between edges), ``nearest`` (the nearest of evenly spaced candidates, given as
-        first, step and number), ``candidates`` (the nearest of those listed, followed by the middles between them) or
-        ``values``.
+        For ``bins``: ``edges`` (cells between edges), ``nearest`` (the nearest of evenly spaced candidates,
+        given as first, step and number), ``candidates`` (the nearest of those listed, followed by the
+        middles between them) or ``values``.
     """
 
     kind: str

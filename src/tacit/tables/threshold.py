@@ -1,18 +1,21 @@
 """Private keys: which groups exist is told only of groups with enough units, within delta.
 
-A unit reaches at most k groups. Numbers of units get discrete Laplace noise with a = exp(-epsilon/k); a group appears if its
-noisy number is at least 1 + t. Groups that both neighbours have are epsilon-private together (L1 sensitivity k). A group that
-only the larger neighbour has holds one unit, the one in question; it appears with probability P(noise >= t) = a^t / (1+a), and
-there are at most k of them: delta = k a^t / (1+a). Groups without units never appear.
-"""
+A unit reaches at most k groups. Numbers of units get discrete Laplace noise with a = exp(-epsilon/k); a
+group appears if its noisy number is at least 1 + t. Groups that both neighbours have are epsilon-private
+together (L1 sensitivity k). A group that only the larger neighbour has holds one unit, the one in question;
+it appears with probability P(noise >= t) = a^t / (1+a), and there are at most k of them: delta = k a^t /
+(1+a). Groups without units never appear."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 __all__ = ["threshold"]
 

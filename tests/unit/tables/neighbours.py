@@ -22,7 +22,9 @@ HOSPITALS = ["A", "B", "C"]
 
 numbers = st.one_of(
     st.none(),
-    st.sampled_from([0.0, -0.0, 1.0, 2.5, 29.5, 30.0, 31.0, -5.0, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan]),
+    st.sampled_from(
+        [0.0, -0.0, 1.0, 2.5, 29.5, 30.0, 31.0, -5.0, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan]
+    ),
     st.floats(-3, 40),
 )
 rows = st.tuples(
@@ -36,7 +38,15 @@ rows = st.tuples(
     ),
 )
 owned = st.lists(rows, max_size=7)
-SCHEMA = pa.schema([("pid", pa.int64()), ("h", pa.string()), ("x", pa.float64()), ("y", pa.int64()), ("d", pa.timestamp("us"))])
+SCHEMA = pa.schema(
+    [
+        ("pid", pa.int64()),
+        ("h", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.int64()),
+        ("d", pa.timestamp("us")),
+    ]
+)
 PEOPLE = pa.schema([("pid", pa.int64()), ("age", pa.float64()), ("w", pa.string())])
 CODES = pa.table({"code": ["A", "B", "B", "C", None], "chapter": ["x", "y", "z", "y", "q"]})
 
@@ -103,7 +113,14 @@ CONDITIONS = [
     "DATEDIFF('day', d, '2024-01-01') > 3", "EXP(x) > 5", "ROUND(x, 1) = 2.5", "y * y * 1e200 * 1e200 > 0",
 ]  # fmt: skip
 FORMULAE = {
-    "z": ["x * 2", "x / y", "CASE WHEN x > 3 THEN x ELSE y END", "LEAST(GREATEST(x, 0), 5)", "x + y", "COALESCE(x, 1)"],
+    "z": [
+        "x * 2",
+        "x / y",
+        "CASE WHEN x > 3 THEN x ELSE y END",
+        "LEAST(GREATEST(x, 0), 5)",
+        "x + y",
+        "COALESCE(x, 1)",
+    ],
     "x": ["y", "x + 100", "-x", "1e308 * x"],
 }
 AGGREGATES = {
@@ -134,7 +151,11 @@ def questions(draw, data):
         name = draw(st.sampled_from(["z", "x"]))
         rows_, value = rows_.with_columns(**{name: draw(st.sampled_from(FORMULAE[name]))}), name
     elif shape == "per_unit":
-        measure = draw(st.sampled_from([tc.count(), tc.sum("x"), tc.mean("x"), tc.max("x"), tc.min("y"), tc.count_distinct("h")]))
+        measure = draw(
+            st.sampled_from(
+                [tc.count(), tc.sum("x"), tc.mean("x"), tc.max("x"), tc.min("y"), tc.count_distinct("h")]
+            )
+        )
         try:
             rows_, value, words = rows_.per_unit(v=measure, top=tc.max("y")), "v", []
         except tc.TacitError as error:
@@ -145,7 +166,10 @@ def questions(draw, data):
         how = draw(st.sampled_from(["inner", "left"]))
         rows_, words = rows_.join(data["people"], how=how), ["h", "w"]
     elif shape == "codes":
-        rows_, words = rows_.join("codes", "h", how=draw(st.sampled_from(["inner", "left"]))), ["h", "chapter"]
+        rows_, words = (
+            rows_.join("codes", "h", how=draw(st.sampled_from(["inner", "left"]))),
+            ["h", "chapter"],
+        )
     names = draw(st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True))
     names = [n for n in names if n != "top" or "h" in words] or ["n"]
     asked = {name: AGGREGATES[name](value) for name in names}
@@ -154,9 +178,13 @@ def questions(draw, data):
         return rows_.agg(**asked)
     if draw(st.booleans()):
         return rows_.group_by(*by).agg(**asked)
-    return rows_.select(*[c for c in dict.fromkeys([*by, "h", value])], **{f"{b}_2": tc.col(b).apply("lower") for b in by}).group_by(
-        *[f"{b}_2" for b in by]
-    ).agg(**asked)
+    return (
+        rows_.select(
+            *[c for c in dict.fromkeys([*by, "h", value])], **{f"{b}_2": tc.col(b).apply("lower") for b in by}
+        )
+        .group_by(*[f"{b}_2" for b in by])
+        .agg(**asked)
+    )
 
 
 def check(question, left, right, *, unit="pid", adjacency="add/remove"):
@@ -176,7 +204,9 @@ def check(question, left, right, *, unit="pid", adjacency="add/remove"):
                 one, two = scores(step.level, one), scores(step.level, two)
             moved = [x - y for x, y in zip(one, two, strict=True)]
             changes += moved
-            wide += max(moved) - min(moved) if step.mechanism == "select" else max([0, *moved]) - min([0, *moved])
+            wide += (
+                max(moved) - min(moved) if step.mechanism == "select" else max([0, *moved]) - min([0, *moved])
+            )
         if step.mechanism == "select":
             assert wide <= 2 * l1, (step, wide, l1)
             continue
@@ -190,6 +220,8 @@ def check(question, left, right, *, unit="pid", adjacency="add/remove"):
 def scores(level, counts):
     total, below, made = sum(counts), 0, []
     for c in counts:
-        made.append(-abs((level.denominator - level.numerator) * below - level.numerator * (total - below - c)))
+        made.append(
+            -abs((level.denominator - level.numerator) * below - level.numerator * (total - below - c))
+        )
         below += c
     return made

@@ -60,7 +60,9 @@ def test_answers_are_the_same_with_and_without_a_snapshot(pair, data):
             continue
         steps, _ = nb.lower(question, unit="pid")
         emitted = nb.statements(question, tuple(dict.fromkeys(s.statistic for s in steps)))
-        assert nb.exact_integers(plain, question, emitted) == nb.exact_integers(stored, question, emitted), who
+        assert nb.exact_integers(plain, question, emitted) == nb.exact_integers(stored, question, emitted), (
+            who
+        )
     plain.close()
     stored.close()
 

@@ -24,12 +24,34 @@ from tacit.tables.kinds import Scope, resolve
 
 KEY = 7
 
-NUMBERS = [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 1e308, -1e308, 5e-324, 2.0**53 + 2, 1e15, -2.5]
+NUMBERS = [
+    None,
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1e308,
+    -1e308,
+    5e-324,
+    2.0**53 + 2,
+    1e15,
+    -2.5,
+]
 TEXTS = [
     None, "", " ", "a", "A%_\\", "nan", "inf", "1e400", "-9223372036854775809", "2024-02-30", "2024-02-29", "infinity", "0001-01-01",
     "9999-12-31 23:59:59.999999", "290309-12-22 (BC) 00:00:00", "true", "😀é́", "x" * 1_000_000,
 ]  # fmt: skip
-DATES = [None, dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 2, 29, 12), dt.datetime(1970, 1, 1)]
+DATES = [
+    None,
+    dt.datetime(1, 1, 1),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    dt.datetime(2024, 2, 29, 12),
+    dt.datetime(1970, 1, 1),
+]
 BOOLEANS = [None, True, False]
 
 
@@ -106,7 +128,10 @@ def calls():
         takes = [k.rstrip("*") for k in rule.takes]
         kinds = list(KIND) if {"same", "any"} & set(takes) else [None]
         for kind in kinds:
-            base = [Column(KIND[kind if k in {"same", "any"} else k][i % 2], kind if k in {"same", "any"} else k) for i, k in enumerate(takes)]
+            base = [
+                Column(KIND[kind if k in {"same", "any"} else k][i % 2], kind if k in {"same", "any"} else k)
+                for i, k in enumerate(takes)
+            ]
             if op == "date_diff":
                 base = [None, Column("d1", "date"), Column("d2", "date")]
             options = CONSTANTS.get(op, [])
@@ -126,7 +151,11 @@ def test_every_operator_is_total(engine):
 
 @pytest.mark.parametrize("kind", ["number", "text", "boolean", "date"])
 def test_every_column_can_be_read_as_every_kind(engine, kind):
-    names = [c for c in hostile().column_names if not (kind in {"number", "boolean"} and c in {"zone", "day", "d1", "d2", "nested", "raw"})]
+    names = [
+        c
+        for c in hostile().column_names
+        if not (kind in {"number", "boolean"} and c in {"zone", "day", "d1", "d2", "nested", "raw"})
+    ]
     for name in names:
         if engine.columns("t") is not None and name not in engine.columns("t"):
             continue
@@ -140,7 +169,10 @@ def test_division_by_zero_and_the_logarithm_of_nothing_are_null(engine):
         from tacit.tables.sql import parse_expression
 
         sql = expression_sql(resolve(parse_expression(text), SCOPE))
-        [(seen,)] = engine.integers(f"SELECT count({sql}) FROM t WHERE NOT isnan(TRY_CAST(n1 AS DOUBLE)) AND abs(TRY_CAST(n1 AS DOUBLE)) < 1e300", {})
+        [(seen,)] = engine.integers(
+            f"SELECT count({sql}) FROM t WHERE NOT isnan(TRY_CAST(n1 AS DOUBLE)) AND abs(TRY_CAST(n1 AS DOUBLE)) < 1e300",
+            {},
+        )
         assert seen == 0, text
 
 
@@ -149,13 +181,17 @@ def _one(source, **options):
 
 
 def test_one_unit_with_a_million_rows_is_limited():
-    source = pa.table({"u": np.r_[np.zeros(1_000_000, np.int64), np.arange(1, 100)], "x": np.arange(1_000_099) % 7})
-    assert _one(source).integers('SELECT count(*) FROM "t limited"(5)', {}) == [(5 + 99,)]
+    source = pa.table(
+        {"u": np.r_[np.zeros(1_000_000, np.int64), np.arange(1, 100)], "x": np.arange(1_000_099) % 7}
+    )
+    assert _one(source).integers('SELECT count(*) FROM "t first 5"', {}, [("t", 5)]) == [(5 + 99,)]
 
 
 def test_an_empty_table_counts_nothing():
     source = pa.table({"u": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
-    assert _one(source).integers('SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 1e0, 0, 1)), 0) FROM "t limited"(5)', {}) == [(0, 0)]
+    assert _one(source).integers(
+        'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 1e0, 0, 1)), 0) FROM "t first 5"', {}, [("t", 5)]
+    ) == [(0, 0)]
 
 
 def test_rows_without_a_unit_are_dropped_first():
@@ -168,18 +204,20 @@ def test_a_missing_value_elsewhere_does_not_change_who_is_kept():
     """pandas turns whole numbers into floats as soon as one is missing; ranks and owners must not notice."""
     frame = pd.DataFrame({"u": np.repeat(np.arange(20), 10), "x": np.arange(200)})
     more = pd.concat([frame, pd.DataFrame({"u": [np.nan], "x": [np.nan]})])
-    sql = 'SELECT TRY_CAST(x AS BIGINT) FROM "t limited"(3) WHERE x IS NOT NULL AND NOT isnan(TRY_CAST(x AS DOUBLE)) ORDER BY 1'
+    sql = 'SELECT TRY_CAST(x AS BIGINT) FROM "t first 3" WHERE x IS NOT NULL AND NOT isnan(TRY_CAST(x AS DOUBLE)) ORDER BY 1'
     assert frame["x"].dtype != more["x"].dtype
-    assert _one(frame).integers(sql, {}) == _one(more).integers(sql, {})
+    assert _one(frame).integers(sql, {}, [("t", 3)]) == _one(more).integers(sql, {}, [("t", 3)])
 
 
 def test_an_order_of_rows_does_not_change_who_is_kept():
     rng = np.random.default_rng(5)
-    frame = pd.DataFrame({"u": rng.integers(0, 30, 600), "x": rng.integers(0, 4, 600), "t": rng.choice(["a", "b"], 600)})
-    sql = 'SELECT u, x, t, count(*) FROM "t limited"(4) GROUP BY ALL ORDER BY ALL'
-    first = _one(frame).integers(sql, {})
-    assert first == _one(frame.sample(frac=1, random_state=1)).integers(sql, {})
-    assert first == _one(frame, snapshot=0).integers(sql, {})
+    frame = pd.DataFrame(
+        {"u": rng.integers(0, 30, 600), "x": rng.integers(0, 4, 600), "t": rng.choice(["a", "b"], 600)}
+    )
+    sql = 'SELECT u, x, t, count(*) FROM "t first 4" GROUP BY ALL ORDER BY ALL'
+    first = _one(frame).integers(sql, {}, [("t", 4)])
+    assert first == _one(frame.sample(frac=1, random_state=1)).integers(sql, {}, [("t", 4)])
+    assert first == _one(frame, snapshot=0).integers(sql, {}, [("t", 4)])
 
 
 def test_sums_do_not_depend_on_order_or_overflow():
@@ -228,7 +266,10 @@ def test_the_engine_reads_nothing_but_its_source(tmp_path: Path):
 
 def test_a_csv_is_read_as_text_and_bad_lines_do_not_abort(tmp_path: Path):
     path = tmp_path / "t.csv"
-    path.write_bytes(b'u,x\n1,5\n2,abc\n3,"a\nb"\n4\n5,1,2,3\n6,\xff\xfe\n7,NaN\n8,1e999\n' + b"9," + b"9" * 3_000_000 + b"\n10,2\n")
+    path.write_bytes(
+        b'u,x\n1,5\n2,abc\n3,"a\nb"\n4\n5,1,2,3\n6,\xff\xfe\n7,NaN\n8,1e999\n'
+        b"9," + b"9" * 3_000_000 + b"\n10,2\n"
+    )
     [(rows, numbers)] = _one(path).integers("SELECT count(*), count(TRY_CAST(x AS DOUBLE)) FROM t", {})
     assert rows >= 8
     assert numbers >= 4
@@ -236,7 +277,7 @@ def test_a_csv_is_read_as_text_and_bad_lines_do_not_abort(tmp_path: Path):
 
 def test_the_private_folder_is_private_and_vanishes():
     made = _one(pa.table({"u": [1, 1], "x": [1, 2]}), snapshot=0)
-    made.integers('SELECT count(*) FROM "t limited"(1)', {})
+    made.integers('SELECT count(*) FROM "t first 1"', {}, [("t", 1)])
     folder = Path(made._folder)
     assert folder.stat().st_mode & 0o077 == 0
     made.close()
@@ -248,7 +289,7 @@ def test_a_snapshot_is_dropped_when_the_source_changes(tmp_path: Path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"u": [1, 1, 1], "x": [1, 2, 3]}), path)
     made = _one(path, snapshot=0)
-    assert made.integers('SELECT count(*) FROM "t limited"(2)', {}) == [(2,)]
+    assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(2,)]
     pq.write_table(pa.table({"u": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), path)
     os.utime(path, ns=(1, 1))
-    assert made.integers('SELECT count(*) FROM "t limited"(2)', {}) == [(4,)]
+    assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(4,)]

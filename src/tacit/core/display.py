@@ -46,11 +46,11 @@ def _cost(plan: Plan) -> str:
 
 
 def _meaning(plan: Plan) -> str:
-    """What the total means in odds; with delta only what holds except with that probability."""
+    """Say what the total means in odds; with delta only what holds except with that probability."""
     epsilon = plan.promised.get("epsilon")
     if epsilon is None:
         return "odds: no fixed factor; rho bounds the expected loss (see plan.cost)"
-    text = f"nobody's odds of being in the data, or of any fact about them, move by more than a factor {_factor(epsilon)}"
+    text = f"nobody's odds (of being in the data, of any fact) move by more than a factor {_factor(epsilon)}"
     return text if "delta" not in plan.promised else f"{text}, up to delta {float(plan.promised['delta']):g}"
 
 
@@ -85,7 +85,8 @@ def plan_html(plan: Plan) -> str:
     facts = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in plan.facts)
     return (
         f"<b>Plan for {escape(plan.identity.name)}: {escape(_cost(plan))}</b>"
-        f"<table><tr><th>column</th><th>what</th><th>noise</th><th>&plusmn; at {plan.confidence:.0%}</th></tr>{rows}</table>"
+        "<table><tr><th>column</th><th>what</th><th>noise</th>"
+        f"<th>&plusmn; at {plan.confidence:.0%}</th></tr>{rows}</table>"
         f"<ul>{facts}<li>{escape(_meaning(plan))}</li></ul>"
     )
 

@@ -22,8 +22,8 @@ __all__ = [
     "Limits",
     "Table",
     "read_bounds",
-    "read_kind",
     "read_keys",
+    "read_kind",
 ]
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
@@ -136,7 +136,8 @@ class Limits:
 
 
 _LIMITS = {
-    "rows": "rows", "rows_per_unit": "rows", "groups": "groups", "groups_per_unit": "groups", "per_group": "per_group",
+    "rows": "rows", "rows_per_unit": "rows", "groups": "groups", "groups_per_unit": "groups",
+    "per_group": "per_group",
     "rows_per_group": "per_group", "joined": "joined",
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tacit.core.certificate import SCHEMA, Certificate
 from tacit.core.release import Release
@@ -127,7 +127,7 @@ class Plan:
                 "schema": SCHEMA,
                 "dataset": self.identity.document(),
                 "mechanisms": self.mechanisms,
-                "cost": self.cost.to_json(),
+                "cost": cast("JSON", self.cost.to_json()),
                 "promised": {name: str(value) for name, value in self.promised.items()},
                 "filter": drawn.receipt.charged and list(drawn.receipt.charged),
                 "plan": self.hash,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
-__all__ = ["Engine", "JSON", "Ledger", "Task"]
+__all__ = ["JSON", "Engine", "Ledger", "Task"]
 
-JSON: TypeAlias = None | bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"]
+JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 
 
 class Task(Protocol):
@@ -38,7 +38,8 @@ class Ledger(Protocol):
         compute: Callable[[Any], bytes],
         who: str = "",
         purpose: str = "",
-    ) -> Any: ...
+    ) -> Any:
+        """Return the release: ``payload`` and ``receipt``."""
 
 
 class Engine(Protocol):
@@ -50,7 +51,12 @@ class Engine(Protocol):
     def columns(self, table: str) -> tuple[str, ...] | None:
         """Return the column names of a table, or None where its source cannot be reached now."""
 
-    def integers(self, sql: str, keys: Mapping[str, Sequence[Sequence[object]]]) -> list[tuple[object, ...]]:
+    def integers(
+        self,
+        sql: str,
+        keys: Mapping[str, Sequence[Sequence[object]]],
+        limited: Iterable[tuple[str, int]] = (),
+    ) -> list[tuple[object, ...]]:
         """Run one statement that Tacit emitted and return its rows.
 
         Parameters
@@ -59,4 +65,6 @@ class Engine(Protocol):
             The statement, in the engine's dialect.
         keys
             Small public tables that the statement reads, by name.
+        limited
+            Tables that it reads under a row limit, with the limit: ``"visits first 10"``.
         """

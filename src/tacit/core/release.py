@@ -16,9 +16,9 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import pandas
-    import polars
-    import pyarrow
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
     from tacit.core.certificate import Certificate
@@ -131,23 +131,23 @@ class Release:
     def _names(self) -> list[str]:
         return [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in ("", "_low", "_high"))]
 
-    def to_pandas(self) -> pandas.DataFrame:
+    def to_pandas(self) -> pd.DataFrame:
         """Return a pandas data frame."""
-        import pandas
+        import pandas as pd
 
-        return pandas.DataFrame(self.to_dict())
+        return pd.DataFrame(self.to_dict())
 
-    def to_polars(self) -> polars.DataFrame:
+    def to_polars(self) -> pl.DataFrame:
         """Return a Polars data frame."""
-        import polars
+        import polars as pl
 
-        return polars.DataFrame(self.to_dict())
+        return pl.DataFrame(self.to_dict())
 
-    def to_arrow(self) -> pyarrow.Table:
+    def to_arrow(self) -> pa.Table:
         """Return an Arrow table."""
-        import pyarrow
+        import pyarrow as pa
 
-        return pyarrow.table(self.to_dict())
+        return pa.table(self.to_dict())
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the release as CSV text, and write it to a file if a path is given."""

@@ -36,7 +36,8 @@ class Unit:
     column: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or "\x00" in self.column:
+        column: object = self.column
+        if not isinstance(column, str) or "\x00" in column:
             raise bad_parameter("unit", "the name of a column", self.column, fix='unit="patient_id"')
 
     @classmethod

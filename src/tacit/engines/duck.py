@@ -15,15 +15,15 @@ import shutil
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines.layout import GRID_MACRO, limited_macro, ranked_table, source_sql, view_sql
+from tacit.engines.layout import GRID_MACRO, limited_view, ranked_table, ranked_view, source_sql, view_sql
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
 
@@ -38,11 +38,13 @@ _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 class Place:
     """A declared table's source and the column that owns its rows.
 
-    None for public tables, ``""`` for single rows.
+    ``unit`` is None for public tables and ``""`` for single rows. ``grids`` are further columns by name, as SQL
+    over the table's own: values on their public grid, which a snapshot stores as integers.
     """
 
     source: Source
     unit: str | None
+    grids: Mapping[str, str] = field(default_factory=dict)
 
 
 class DuckDB:
@@ -101,12 +103,17 @@ class DuckDB:
             return None
         return tuple(str(line[0]) for line in described)
 
-    def integers(self, sql: str, keys: Mapping[str, Sequence[Sequence[object]]]) -> list[tuple[object, ...]]:
+    def integers(
+        self,
+        sql: str,
+        keys: Mapping[str, Sequence[Sequence[object]]],
+        limited: Iterable[tuple[str, int]] = (),
+    ) -> list[tuple[object, ...]]:
         """Run one emitted statement. Anything that fails here is reported as one opaque error by the plan."""
         with self._lock:
             con = self._opened()
-            for name in self._places:
-                self._refresh(con, name)
+            for name, rows in sorted(limited):
+                con.execute(self._first(con, name, rows))
             for name, lines in keys.items():
                 self._keys(con, name, lines)
             return con.execute(sql).fetchall()
@@ -127,7 +134,7 @@ class DuckDB:
         folder = self._folder = tempfile.mkdtemp(prefix="tacit-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         if shared:
-            con = shared[0].cursor()  # type: ignore[attr-defined]
+            con: duckdb.DuckDBPyConnection = shared[0].cursor()  # type: ignore[attr-defined]
         else:
             con = duckdb.connect(
                 str(Path(folder) / "snapshot.duckdb"),
@@ -157,24 +164,32 @@ class DuckDB:
                 (str(line[0]), str(line[1]))
                 for line in con.execute(f"DESCRIBE {source_sql(place.source, name)}").fetchall()
             ]
-            con.execute(view_sql(name, place.source, place.unit, self._types[name]))
-            if place.unit:
-                con.execute(limited_macro(name, self._types[name], self._key))
+            con.execute(view_sql(name, place.source, place.unit, self._types[name], self._grids(name)))
         self._connection = con
         return con
 
-    def _refresh(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
-        """Make the snapshot once a table has been asked about before; drop it when the source has changed."""
+    def _first(self, con: duckdb.DuckDBPyConnection, name: str, rows: int) -> str:
+        """Lay the view of each unit's first rows over the table, or over its snapshot once there is one.
+
+        A snapshot is made when a table has been asked about before, and again when the source has changed.
+        """
         place = self._places[name]
-        if self._snapshot is None or not place.unit:
-            return
         asked = self._asked[name] = self._asked.get(name, 0) + 1
+        if self._snapshot is None or asked <= self._snapshot:
+            return limited_view(name, rows, self._types[name], self._key, list(self._grids(name)))
         stamp = _stamp(place.source)
-        if asked <= self._snapshot or (name in self._stamps and self._stamps[name] == stamp):
-            return
-        for statement in ranked_table(name, self._types[name], self._key):
-            con.execute(statement)
-        self._stamps[name] = stamp
+        if self._stamps.get(name) != stamp:
+            temporary = any(p.source.kind == "connection" for p in self._places.values())
+            con.execute(
+                ranked_table(name, self._types[name], self._key, list(self._grids(name)), temporary=temporary)
+            )
+            self._stamps[name] = stamp
+        return ranked_view(name, rows)
+
+    def _grids(self, name: str) -> dict[str, str]:
+        """Return the grid columns whose own column the source has."""
+        have = {column for column, _ in self._types[name]}
+        return {g: sql for g, sql in self._places[name].grids.items() if g.split(" ", 2)[2] in have}
 
     def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
         columns = list(zip(*lines, strict=True))
@@ -188,7 +203,7 @@ class DuckDB:
 
 
 def _stamp(source: Source) -> object:
-    """What changes when a source changes; stays inside the engine."""
+    """Tell what changes when a source changes; stays inside the engine."""
     if source.kind in {"parquet", "csv", "database"}:
         seen = Path(str(source.place)).stat()
         return seen.st_mtime_ns, seen.st_size

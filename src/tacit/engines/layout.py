@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tacit.engines.sources import Source
 
-__all__ = ["GRID_MACRO", "limited_macro", "ranked_table", "source_sql", "view_sql"]
+
+__all__ = ["GRID_MACRO", "limited_view", "ranked_table", "ranked_view", "source_sql", "view_sql"]
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
@@ -43,8 +46,9 @@ def source_sql(source: Source, name: str) -> str:
         case "csv":
             delimiter = "\\t" if str(source.place).lower().endswith(".tsv") else ","
             return (
-                f"SELECT * FROM read_csv({path}, header = true, all_varchar = true, delim = '{delimiter}', quote = '\"', "
-                "escape = '\"', strict_mode = false, null_padding = true, ignore_errors = true, parallel = false, "
+                f"SELECT * FROM read_csv({path}, header = true, all_varchar = true, delim = '{delimiter}', "
+                "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
+                "ignore_errors = true, parallel = false, "
                 f"max_line_size = 67108864, auto_detect = false, columns = {_text_columns(source)})"
             )
         case "database":
@@ -65,10 +69,20 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def view_sql(name: str, source: Source, unit: str | None, types: list[tuple[str, str]]) -> str:
+def view_sql(
+    name: str,
+    source: Source,
+    unit: str | None,
+    types: list[tuple[str, str]],
+    grids: Mapping[str, str] | None = None,
+) -> str:
     """Write the view of a table: its owner in ``tacit_u`` (rows without one are dropped) and its columns."""
     columns = ", ".join(f"{_value(c, t)} AS {quote(c)}" for c, t in types)
     raw = source_sql(source, name)
+    if grids:
+        on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
+        inner = view_sql(name, source, unit, types).split(" AS ", 1)[1]
+        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT *, {on_grid} FROM ({inner})"
     if not unit:
         return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT 0 AS tacit_u, {columns} FROM ({raw})"
     owner = _owner(unit, next(t for c, t in types if c.lower() == unit.lower()))
@@ -79,7 +93,7 @@ def view_sql(name: str, source: Source, unit: str | None, types: list[tuple[str,
 
 
 def _owner(column: str, kind: str) -> str:
-    """The owner.
+    """Write the owner.
 
     Whole numbers as they are; a whole float as that whole number, so that both name one unit alike.
     """
@@ -88,12 +102,13 @@ def _owner(column: str, kind: str) -> str:
         return f"CAST({c} AS BIGINT)"
     if kind in _FLOATS:
         whole = f"CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR)"
-        return f"CASE WHEN isnan({c}) THEN NULL WHEN {c} = floor({c}) AND abs({c}) < 9e15 THEN {whole} ELSE CAST({c} AS VARCHAR) END"
+        is_whole = f"{c} = floor({c}) AND abs({c}) < 9e15"
+        return f"CASE WHEN isnan({c}) THEN NULL WHEN {is_whole} THEN {whole} ELSE CAST({c} AS VARCHAR) END"
     return f"TRY_CAST({c} AS VARCHAR)"
 
 
 def _value(column: str, kind: str) -> str:
-    """A value in one of few types.
+    """Write a value in one of few types.
 
     Floats with one zero and one NaN, moments without zone, the rest as text.
     """
@@ -113,40 +128,49 @@ def _numeric(kind: str) -> bool:
     return kind in _WHOLE or kind in _HUGE or kind in _FLOATS or kind.startswith("DECIMAL")
 
 
-def _order(types: list[tuple[str, str]], key: int) -> tuple[str, str]:
-    """The partition that finds equal rows, and the keyed order of a unit's rows.
+def _rank(types: list[tuple[str, str]], key: int) -> str:
+    """Write the rank of a row among the rows of its owner.
 
-    Hash, then values, then occurrence.
+    Ordered by a keyed hash of the owner and all values, then by the values themselves. Rows that are equal in
+    every value are interchangeable: whichever of them is numbered first, the same multiset is kept.
     """
     natives = ", ".join(quote(c) for c, _ in types)
     hashed = ", ".join(f"CAST({quote(c)} AS {'DOUBLE' if _numeric(t) else 'VARCHAR'})" for c, t in types)
-    return natives, f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}, tacit_o), {natives}, tacit_o"
+    order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
+    return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
 
 
-def limited_macro(name: str, types: list[tuple[str, str]], key: int) -> str:
-    """Write the macro that keeps a unit's first m rows. Only units with more than m rows are ranked."""
-    table = quote(name)
-    equal, order = _order(types, key)
-    columns = ", ".join(["tacit_u", *(quote(c) for c, _ in types)])
-    heavy = f"SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > m"
-    twins = f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {equal}) AS tacit_o FROM {table} WHERE tacit_u IN ({heavy})"
-    ranked = f"SELECT *, row_number() OVER (PARTITION BY tacit_u ORDER BY {order}) AS tacit_r FROM ({twins})"
+def _columns(types: list[tuple[str, str]], grids: Sequence[str]) -> str:
+    return ", ".join(["tacit_u", *(quote(c) for c, _ in types), *(quote(g) for g in grids)])
+
+
+def limited_view(
+    name: str, rows: int, types: list[tuple[str, str]], key: int, grids: Sequence[str] = ()
+) -> str:
+    """Write the view of each unit's first rows. Only units with more rows than that are ranked."""
+    table, columns = quote(name), _columns(types, grids)
     return (
-        f"CREATE OR REPLACE TEMP MACRO {quote(name + ' limited')}(m) AS TABLE "
-        f"SELECT {columns} FROM {table} WHERE tacit_u NOT IN ({heavy}) "
-        f"UNION ALL SELECT {columns} FROM ({ranked}) WHERE tacit_r <= m"
+        f"CREATE OR REPLACE TEMP VIEW {quote(f'{name} first {rows}')} AS "
+        f"WITH heavy AS MATERIALIZED (SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
+        f"SELECT {columns} FROM {table} WHERE tacit_u NOT IN (SELECT tacit_u FROM heavy) "
+        f"UNION ALL SELECT {columns} FROM (SELECT {columns}, {_rank(types, key)} AS tacit_r "
+        f"FROM {table} WHERE tacit_u IN (SELECT tacit_u FROM heavy)) WHERE tacit_r <= {rows}"
     )
 
 
-def ranked_table(name: str, types: list[tuple[str, str]], key: int) -> list[str]:
-    """Write the snapshot: every row with its rank, so that the macro becomes a plain filter on it."""
-    table, stored = quote(name), quote("tacit snapshot " + name)
-    equal, order = _order(types, key)
-    columns = ", ".join(["tacit_u", *(quote(c) for c, _ in types)])
-    twins = f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {equal}) AS tacit_o FROM {table}"
-    ranked = f"SELECT {columns}, row_number() OVER (PARTITION BY tacit_u ORDER BY {order}) AS tacit_r FROM ({twins})"
-    return [
-        f"CREATE OR REPLACE TABLE {stored} AS {ranked}",
-        f"CREATE OR REPLACE TEMP MACRO {quote(name + ' limited')}(m) AS TABLE "
-        f"SELECT {columns} FROM {stored} WHERE tacit_r <= m",
-    ]
+def ranked_table(
+    name: str, types: list[tuple[str, str]], key: int, grids: Sequence[str] = (), *, temporary: bool = False
+) -> str:
+    """Write the snapshot: every row with its rank, sorted by it, so that a limit is a short scan."""
+    kind = "TEMP TABLE" if temporary else "TABLE"
+    return (
+        f"CREATE OR REPLACE {kind} {quote('tacit snapshot ' + name)} AS SELECT {_columns(types, grids)}, "
+        f"CAST({_rank(types, key)} AS UINTEGER) AS tacit_r FROM {quote(name)} ORDER BY tacit_r"
+    )
+
+
+def ranked_view(name: str, rows: int) -> str:
+    """Write the view of each unit's first rows over the snapshot."""
+    stored = quote("tacit snapshot " + name)
+    view = quote(f"{name} first {rows}")
+    return f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {stored} WHERE tacit_r <= {rows}"

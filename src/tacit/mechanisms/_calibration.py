@@ -43,7 +43,9 @@ def smallest_sigma(cost: Callable[[Fraction], Cost], *, epsilon: Fraction, delta
     while not meets(high):
         high *= 2
         if high > 2.0**60:
-            raise bad_parameter("epsilon", "large enough for some noise to reach it", epsilon, fix="epsilon=0.5")
+            raise bad_parameter(
+                "epsilon", "large enough for some noise to reach it", epsilon, fix="epsilon=0.5"
+            )
     low = high / 2
     while low > 2.0**-60 and meets(low):
         high, low = low, low / 2

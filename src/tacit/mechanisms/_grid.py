@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 from tacit import noise
 from tacit.errors import TacitError
 
-__all__ = ["FINE", "Numbers", "Steps", "add", "default_grid", "fine_grid", "from_steps", "read_numbers", "to_steps"]
+__all__ = [
+    "FINE",
+    "Numbers",
+    "Steps",
+    "add",
+    "default_grid",
+    "fine_grid",
+    "from_steps",
+    "read_numbers",
+    "to_steps",
+]
 
 FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible beside the noise
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
@@ -133,7 +143,12 @@ def add(steps: Steps, drawn: int | NDArray[np.int64]) -> Steps:
     """Add noise without wrapping around: in 64 bits where all fits, else in Python ints."""
     if isinstance(steps, int):
         return steps + drawn
-    if steps.dtype == np.int64 and not isinstance(drawn, int) and drawn.dtype == np.int64 and _fits(steps, drawn):
+    if (
+        steps.dtype == np.int64
+        and not isinstance(drawn, int)
+        and drawn.dtype == np.int64
+        and _fits(steps, drawn)
+    ):
         return cast("NDArray[np.int64]", steps + drawn)
     return cast("NDArray[np.object_]", steps.astype(object) + np.asarray(drawn).astype(object))
 

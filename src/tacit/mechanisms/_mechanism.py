@@ -78,7 +78,9 @@ def confidence_level(confidence: Number) -> Fraction:
     """Read a confidence, strictly between 0 and 1."""
     level = rational("confidence", confidence)
     if level >= 1:
-        raise bad_parameter("confidence", "a number between 0 and 1, both excluded", confidence, fix="confidence=0.95")
+        raise bad_parameter(
+            "confidence", "a number between 0 and 1, both excluded", confidence, fix="confidence=0.95"
+        )
     return level
 
 

@@ -70,7 +70,9 @@ class DiscreteGaussian(Whole):
             raise bad_parameter("size", "1 or None (any number of counts)", size, fix="size=None")
         moved = rational("sensitivity", sensitivity)
         if size == 1 and moved.denominator != 1:
-            raise bad_parameter("sensitivity", "a whole number for a single count", sensitivity, fix="sensitivity=1")
+            raise bad_parameter(
+                "sensitivity", "a whole number for a single count", sensitivity, fix="sensitivity=1"
+            )
 
         def charge(spread: Fraction) -> Cost:
             if size == 1:
@@ -93,7 +95,12 @@ class DiscreteGaussian(Whole):
                     epsilon=rational("epsilon", epsilon),  # type: ignore[arg-type]
                     delta=rational("delta", delta),  # type: ignore[arg-type]
                 )
-        for name, value in (("sensitivity", moved), ("sigma", spread), ("size", size), ("cost", charge(spread))):
+        for name, value in (
+            ("sensitivity", moved),
+            ("sigma", spread),
+            ("size", size),
+            ("cost", charge(spread)),
+        ):
             object.__setattr__(self, name, value)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:

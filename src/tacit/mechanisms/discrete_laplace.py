@@ -51,7 +51,9 @@ class DiscreteLaplace(Whole):
     epsilon: Fraction
     cost: Cost
 
-    def __init__(self, *, epsilon: Number | None = None, scale: Number | None = None, sensitivity: int) -> None:
+    def __init__(
+        self, *, epsilon: Number | None = None, scale: Number | None = None, sensitivity: int
+    ) -> None:
         moved = Fraction(count("sensitivity", sensitivity, zero=False))
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
@@ -90,5 +92,3 @@ class DiscreteLaplace(Whole):
             f"DiscreteLaplace(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}, "
             f"scale={show(self.scale)}; within {show(self.error(0.95))} at 95 %)"
         )
-
-

@@ -135,7 +135,9 @@ class Gaussian(Additive):
                 "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
             )
         if calibration not in {"analytic", "classic"}:
-            raise bad_parameter("calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"')
+            raise bad_parameter(
+                "calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"'
+            )
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]

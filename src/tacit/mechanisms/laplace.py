@@ -143,7 +143,9 @@ class Laplace(Additive):
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         grid = fine_grid(self.sensitivity, max(size, _CHARGED))
         charged = coarsest(self._steps)
-        steps = charged * math.ceil((self.sensitivity / grid + size) / charged)  # a refinement of what is charged
+        steps = charged * math.ceil(
+            (self.sensitivity / grid + size) / charged
+        )  # a refinement of what is charged
         return grid, LaplaceLaw(steps / self.epsilon)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -88,7 +89,8 @@ def mean(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked
     """Average a column clipped to its bounds.
 
     Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
-    ratio gives the mean and their total the number of values, for one price."""
+    ratio gives the mean and their total the number of values, for one price.
+    """
     return _asked("mean", column, bounds)
 
 
@@ -127,7 +129,8 @@ def quantile(
     """Pick a quantile among public candidates by the exponential mechanism.
 
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
-    max(q, 1-q)."""
+    max(q, 1-q).
+    """
     base = _asked("quantile", column, bounds)
     return Asked(base.function, base.argument, base.bounds, _candidates(candidates), (float(_level(level)),))
 
@@ -156,14 +159,14 @@ def max(
 def histogram(column: str | Expr, edges: Sequence[Number]) -> Asked:
     """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell holds its upper edge too."""
     read = tuple(float(rational("edges", e, zero=True, negative=True)) for e in edges)
-    if len(read) < 2 or any(a >= b for a, b in zip(read, read[1:], strict=False)) or len(read) > 1001:
+    if len(read) < 2 or any(a >= b for a, b in itertools.pairwise(read)) or len(read) > 1001:
         raise bad_parameter("edges", "2 to 1,001 increasing numbers", edges, fix="[0, 10, 20, 30]")
     base = _asked("histogram", column)
     return Asked(base.function, base.argument, None, read)
 
 
 def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Asked:
-    """Pick the k most frequent of public candidate values by the exponential mechanism, one after the other."""
+    """Pick the k most frequent of public candidate values by the exponential mechanism."""
     top = whole("k", k, zero=False)
     values = read_keys("candidates", candidates)
     if top > len(values) or len(values) > 10_000:

@@ -5,7 +5,8 @@ Invariant (proved for each node in docs/proofs/tables.md)
 The rows of a relation that unit u owns are a function of u's own rows in the declared tables, of public
 tables and of the secret ranking key; never of another unit's rows and never of positions. `rows_per_unit`
 bounds their number. So adding or removing a unit adds or removes at most that many rows and changes no
-other row."""
+other row.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ class JoinUnits:
 
 @dataclass(frozen=True, slots=True)
 class JoinPublic:
-    """Columns of a public table, looked up by a key that is unique there (the first line of a key is used)."""
+    """Columns of a public table, looked up by a key that is unique there; one line per key is used."""
 
     left: Relation
     table: Table
@@ -120,7 +121,8 @@ class Aggregate:
 
     ``function`` is a key of `tacit.tables.aggregates.FUNCTIONS`; ``argument`` its expression (None for
     counts), ``bounds`` the public range that values are clipped to, ``options`` edges or candidates,
-    ``levels`` those of quantiles or the number of values to pick."""
+    ``levels`` those of quantiles or the number of values to pick.
+    """
 
     name: str
     function: str

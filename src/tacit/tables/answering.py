@@ -71,7 +71,7 @@ class Answering:
             return [()]
         if self.question.keys is not None:
             return list(self.question.keys)
-        return sorted(exact[self.shares[0].step.statistic])  # type: ignore[type-var]
+        return sorted(exact[self.shares[0].step.statistic])
 
 
 def _plain(value: object) -> JSON:
@@ -89,7 +89,7 @@ def exact_integers(
     width = len(question.by)
     found: dict[Statistic, dict[Key, list[int]]] = {}
     for statement in statements:
-        lines = engine.integers(statement.sql, tables)
+        lines = engine.integers(statement.sql, tables, statement.limited)
         for statistic in statement.statistics:
             found[statistic] = {}
         for line in lines:
@@ -142,7 +142,7 @@ def _draw(share: Share, count: int) -> list[int]:
 
 
 def _select(share: Share, counts: list[int]) -> int:
-    """Score each candidate by minus the imbalance of rows below and above it, times the level's denominator."""
+    """Score a candidate by minus the imbalance of rows below and above it, in whole numbers."""
     q = share.step.level
     below = [0, *accumulate(counts)]
     total = below[-1]

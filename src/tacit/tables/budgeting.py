@@ -86,7 +86,7 @@ def sensitivity(step: Step, who: Contribution) -> tuple[int, int]:
 
 
 def _relative(step: Step, who: Contribution) -> Fraction:
-    """The sensitivity in units of what one row (one unit) can carry: steps get budget in proportion to it."""
+    """Return the sensitivity in units of what one row can carry: steps get budget in proportion to it."""
     return Fraction(who.units_l1 if step.statistic.kind == "units" else who.times * who.total)
 
 
@@ -112,7 +112,7 @@ def calibrate(
 
 
 def _predicted(shares: tuple[Share, ...]) -> float:
-    """The sum of 95 % half-widths, each in units of what a row can carry; ties go to the first."""
+    """Sum the 95 % half-widths, each in units of what a row can carry; ties go to the first."""
     total = 0.0
     for share in shares:
         width = {"laplace": 3.0, "threshold": 3.0, "gaussian": 1.96, "exponential": 3.0}[share.law]
@@ -228,7 +228,8 @@ def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:
     """Return an epsilon whose parts, as pure costs, stay within rho together; checked forward.
 
     Epsilon tanh(epsilon/2) is convex near zero and the parts add up to one, so the largest epsilon for rho
-    alone fits too; the search then goes up to twelve digits."""
+    alone fits too; the search then goes up to twelve digits.
+    """
 
     def fits(epsilon: Fraction) -> bool:
         return sum((pure_rho(epsilon * p) for p in parts), Fraction(0)) <= rho

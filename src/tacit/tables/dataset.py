@@ -17,6 +17,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.ledger import Ledger
 from tacit.tables.algebra import How, Scan
+from tacit.tables.emit import grid_columns
 from tacit.tables.planning import Home
 from tacit.tables.query import Answer, Grouped, KeysGiven, Rows
 
@@ -34,7 +35,8 @@ class Dataset:
     """Data, the unit that is protected, and public facts. Made by `protect`.
 
     A dataset answers through plans only: there is no way to read a row, a count of rows or a list of values
-    from it."""
+    from it.
+    """
 
     home: Home
     tables: Mapping[str, Table]
@@ -108,8 +110,10 @@ class Dataset:
         return self[self.main].agg(**aggregates)
 
     def sql(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
-        """Ask in SQL: SELECT with aggregates, WHERE, GROUP BY, JOIN, WITH, CASE, dates; HAVING, ORDER BY, LIMIT and arithmetic on
-        aggregates are free post-processing. Only SQL that Tacit writes itself is ever run.
+        """Ask in SQL.
+
+        SELECT with aggregates, WHERE, GROUP BY, JOIN, WITH, CASE, dates; HAVING, ORDER BY, LIMIT and
+        arithmetic on aggregates are free post-processing. Only SQL that Tacit writes itself is ever run.
 
         Parameters
         ----------
@@ -179,7 +183,9 @@ def protect(
     Examples
     --------
     >>> import tacit as tc
-    >>> visits = protect("visits.parquet", unit="patient_id", bounds={"length_of_stay": (0, 30)}, budget=tc.Budget(epsilon=3))
+    >>> visits = protect(
+    ...     "visits.parquet", unit="patient_id", bounds={"stay": (0, 30)}, budget=tc.Budget(epsilon=3)
+    ... )
     >>> visits
     Dataset('data', unit=Unit('patient_id'), tables: data)
     """
@@ -212,10 +218,10 @@ def protect(
         raise bad_parameter(
             "source", "tables whose names differ", sorted((*sources, *shared)), fix="another name"
         )
-    places = {n: Place(read_source(s), whom.column) for n, s in sources.items()}
+    facts = _read_facts(bounds or {}, keys or {}, types or {}, never_null)
+    places = {n: Place(read_source(s), whom.column, _grids(n, facts)) for n, s in sources.items()}
     places |= {n: Place(read_source(s), None) for n, (s, _) in shared.items()}
     engine = DuckDB(places, key=noise.uniform_below(2**62))
-    facts = _read_facts(bounds or {}, keys or {}, types or {}, never_null)
     tables = {n: _table(n, engine, facts, None, whom) for n in sources}
     tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
     books = _ledger(ledger)
@@ -226,7 +232,8 @@ def protect(
 
 
 def _name(name: str) -> str:
-    if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
+    given: object = name
+    if not isinstance(given, str) or not name or len(name) > 200 or not name.isprintable():
         raise bad_parameter("name", "printable text of at most 200 characters", name, fix='name="visits"')
     return name
 
@@ -262,10 +269,23 @@ def _read_facts(
                 raise bad_parameter(
                     f"types[{column!r}]", f"{implied}, as its bounds or keys say", kind, fix=f'"{implied}"'
                 )
-            kind = kind or implied  # type: ignore[assignment]
+            kind = kind or implied
         limits = read_bounds(column, bounds[column]) if column in bounds else None
         facts[column] = Fact(kind, limits, values, column in never_null)
     return facts
+
+
+def _of_table(name: str, facts: Mapping[str, Fact], columns: Sequence[str] | None = None) -> dict[str, Fact]:
+    """Return the facts of one table: ``column`` speaks of every table, ``table.column`` of one."""
+    own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
+    return own | {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
+
+
+def _grids(name: str, facts: Mapping[str, Fact]) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for column, fact in _of_table(name, facts).items():
+        made |= grid_columns(column, fact.bounds) if fact.bounds is not None else {}
+    return made
 
 
 def _kind_of_keys(values: tuple[object, ...] | None) -> Kind | None:
@@ -276,14 +296,15 @@ def _kind_of_keys(values: tuple[object, ...] | None) -> Kind | None:
 
 
 def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None, unit: Unit) -> Table:
-    """Gather the facts of one table: ``column`` speaks of every table, ``table.column`` of one."""
+    """Declare one table with its facts; names of columns are checked where the source is at hand."""
     columns = engine.columns(name)
-    own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
-    own |= {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
+    own = _of_table(name, facts, columns)
     if columns is not None:
-        reserved = next((c for c in columns if c.lower().startswith("tacit_")), None)
+        reserved = next((c for c in columns if c.lower().startswith(("tacit_", "tacit "))), None)
         if reserved is not None:
-            raise bad_parameter("a column's name", "one that does not start with tacit_", reserved, fix="rename it")
+            raise bad_parameter(
+                "a column's name", "one that does not start with tacit_", reserved, fix="rename it"
+            )
         own = {c: f for c, f in own.items() if c in columns}
         for needed in [key] if key is not None else [] if unit.is_row else [unit.column]:
             if needed not in columns:

@@ -1,16 +1,19 @@
 """Write a question as SQL that returns bounded exact integers, and nothing else.
 
 The text is a function of the question and of public facts. It reads views that the engine lays over its
-sources (``"visits"`` with the owner of each row in ``tacit_u``, and the table macro ``"visits limited"(m)``
-that keeps a unit's first m rows), small public tables (``tacit_keys``) and the parameter ``tacit_key()``, the
-secret that orders a unit's groups."""
+sources (``"visits"`` with the owner of each row in ``tacit_u``, and ``"visits first 10"``, in the keyed
+order a unit's first ten rows), small public tables (``tacit_keys``) and the function ``tacit_key()``, the
+secret that orders a unit's groups.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
 from tacit.tables.algebra import (
+    Bounds,
     JoinPublic,
     JoinUnits,
     Measure,
@@ -28,15 +31,22 @@ from tacit.tables.expressions import Column, Node, lit, names
 from tacit.tables.kinds import kind_of
 from tacit.tables.statistics import Grid, Statistic, grid_for
 
-__all__ = ["Statement", "quantised", "relation_sql", "statements"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Statement", "grid_columns", "quantised", "relation_sql", "statements"]
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SQL text and the statistics whose integers its columns hold, after the group's key columns."""
+    """One SQL text and the statistics whose integers its columns hold, after the group's key columns.
+
+    ``limited`` names the tables that it reads under a row limit.
+    """
 
     sql: str
     statistics: tuple[Statistic, ...]
+    limited: frozenset[tuple[str, int]] = frozenset()
 
 
 def relation_sql(node: Relation, needed: frozenset[str]) -> str:
@@ -44,7 +54,7 @@ def relation_sql(node: Relation, needed: frozenset[str]) -> str:
     columns = "".join(f", {quote(c)}" for c in sorted(needed))
     match node:
         case Scan(table, rows):
-            source = quote(table.name) if rows is None else f"{quote(table.name + ' limited')}({rows})"
+            source = quote(table.name if rows is None else f"{table.name} first {rows}")
             return f"SELECT tacit_u{columns} FROM {source}"
         case Where(inner, predicate):
             below = relation_sql(inner, needed | names(predicate))
@@ -117,7 +127,7 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
 
 
 def _ranked(columns: str) -> str:
-    """The keyed order among what one unit owns: the secret key, the unit, its own values."""
+    """Write the keyed order among what one unit owns: the secret key, the unit, its own values."""
     return f"hash(tacit_key(), CAST(tacit_u AS VARCHAR), {columns})"
 
 
@@ -168,7 +178,8 @@ def quantised(value: str, grid: Grid) -> str:
     NULL and NaN are NULL. The engine defines ``tacit_grid``.
 
     Exact: step is a power of two, so x/step loses nothing, and y - floor(y) >= 1/2 is decided without
-    rounding (docs/proofs/tables.md)."""
+    rounding (docs/proofs/tables.md).
+    """
     reals = ", ".join(number(float(x)) for x in (grid.low, grid.high, grid.step))
     return f"tacit_grid({value}, {reals}, {grid.lo}, {grid.hi})"
 
@@ -180,21 +191,65 @@ def statements(question: Question, statistics: tuple[Statistic, ...]) -> tuple[S
     """
     together = tuple(s for s in statistics if s.kind not in {"bins", "distinct"})
     alone = [s for s in statistics if s.kind in {"bins", "distinct"}]
-    made = [Statement(_together(question, together), together)] if together else []
-    return (*made, *(Statement(_alone(question, s), (s,)) for s in alone))
+    limited = _limited(question.input)
+    made = [Statement(_together(question, together), together, limited)] if together else []
+    return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
 
 
-def _rows(question: Question, arguments: tuple[Node, ...]) -> str:
-    """The rows of a question: owner, group key columns k0.., arguments v0..; only rows of public groups."""
+def _limited(node: Relation) -> frozenset[tuple[str, int]]:
+    """Collect the declared tables and the row limits under which they are read."""
+    match node:
+        case Scan(table, rows):
+            return frozenset() if rows is None else frozenset({(table.name, rows)})
+        case JoinUnits(left, right, _, _):
+            return _limited(left) | _limited(right)
+        case JoinPublic(left, _, _, _, _):
+            return _limited(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            return _limited(inner)
+
+
+def grid_columns(column: str, bounds: Bounds) -> dict[str, str]:
+    """Name the columns that hold a declared column on its public grids, and write what they hold.
+
+    An engine lays them over its source; a snapshot stores them as integers.
+    """
+    value = expression_sql(Column(column, "number"))
+    kinds = ("moments", "squares")
+    return {_grid_name(column, kind): quantised(value, grid_for(bounds, kind)) for kind in kinds}
+
+
+def _grid_name(column: str, kind: str) -> str:
+    return f"tacit {'squares' if kind == 'squares' else 'values'} {column}"
+
+
+def _stored(question: Question, statistic: Statistic) -> str | None:
+    """Name the column that holds a statistic's values on their grid already, if there is one."""
+    node = question.input
+    while isinstance(node, Where):
+        node = node.input
+    argument = statistic.argument
+    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
+        return None
+    fact = node.table.facts.get(argument.name)
+    if fact is None or fact.bounds is None or grid_for(fact.bounds, statistic.kind) != statistic.grid:
+        return None
+    return _grid_name(argument.name, statistic.kind)
+
+
+def _rows(question: Question, arguments: tuple[Node, ...], stored: frozenset[str] = frozenset()) -> str:
+    """Write the rows of a question: owner, group key columns k0.., arguments v0.. ."""
     keys = [e for _, e in question.by]
-    below = relation_sql(question.input, frozenset().union(*(names(e) for e in (*keys, *arguments))))
+    read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
+    below = relation_sql(question.input, read | stored)
     made = "".join(f", {_key(e)} AS k{i}" for i, e in enumerate(keys))
+    made += "".join(f", {quote(c)}" for c in sorted(stored))
     made += "".join(f", {expression_sql(e)} AS v{i}" for i, e in enumerate(arguments))
     return f"SELECT tacit_u{made} FROM ({below})"
 
 
 def _key(node: Node) -> str:
-    """A group's key; a number is normalised so that 0 and -0 are one group, a date is written as text."""
+    """Write a group's key: 0 and -0 are one group, a date is written as text."""
     value = expression_sql(node)
     if kind_of(node) == "date":
         return f"CAST({value} AS VARCHAR)"
@@ -275,7 +330,7 @@ def _group_by(columns: list[str]) -> str:
 
 
 def _cell(value: str, statistic: Statistic) -> str:
-    """The index of the cell a value falls into, NULL outside."""
+    """Write the index of the cell a value falls into, NULL outside."""
     match statistic.form:
         case "edges":
             edges = [number(float(e)) for e in statistic.cells]
@@ -291,7 +346,8 @@ def _cell(value: str, statistic: Statistic) -> str:
         case "nearest":
             first, step, size = (float(c) for c in statistic.cells)
             last = first + step * (size - 1)
-            y = f"(least(greatest({value}, {number(first)}), {number(last)}) - {number(first)}) / {number(step)}"
+            inside = f"least(greatest({value}, {number(first)}), {number(last)})"
+            y = f"({inside} - {number(first)}) / {number(step)}"
             at = f"CAST(floor({y} + 0.5e0) AS INTEGER)"
             return f"(CASE WHEN NOT isnan({value}) THEN least(greatest({at}, 0), {int(size) - 1}) END)"
         case _:
@@ -302,7 +358,7 @@ def _cell(value: str, statistic: Statistic) -> str:
 
 
 def _present(value: str, node: Node) -> str:
-    """The value where there is one; NaN counts as missing."""
+    """Write the value where there is one; NaN counts as missing."""
     return f"CASE WHEN NOT isnan({value}) THEN {value} END" if kind_of(node) == "number" else value
 
 
@@ -311,17 +367,19 @@ def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
 
     Straight over rows where only the rows of a unit are limited, else per unit first.
     """
-    arguments = tuple(dict.fromkeys(s.argument for s in statistics if s.argument is not None))
+    held = [_stored(question, s) for s in statistics]
+    read = [s.argument for s, column in zip(statistics, held, strict=True) if column is None]
+    arguments = tuple(dict.fromkeys(e for e in read if e is not None))
     value = {e: f"v{i}" for i, e in enumerate(arguments)}
     ks = [f"k{i}" for i in range(len(question.by))]
-    rows = _rows(question, arguments)
+    rows = _rows(question, arguments, frozenset(c for c in held if c is not None))
     straight = (question.groups is None or not ks) and question.per_group is None
     if not straight or question.keys is None:
         rows = _known(question, rows)
     quantities = "".join(
-        f", {quantised(v, s.grid) if s.grid else _present(v, s.argument)} AS q{i}"
-        for i, s in enumerate(statistics)
-        if s.argument is not None and (v := value[s.argument])
+        f", {_quantity(s, column, value)} AS q{i}"
+        for i, (s, column) in enumerate(zip(statistics, held, strict=True))
+        if s.argument is not None
     )
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
     if not straight:
@@ -335,8 +393,18 @@ def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
     return f"SELECT * FROM ({answer}) SEMI JOIN tacit_keys USING ({', '.join(ks)})"
 
 
+def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:
+    if column is not None:
+        return quote(column)
+    argument = statistic.argument
+    if argument is None:
+        return "1"
+    own = value[argument]
+    return quantised(own, statistic.grid) if statistic.grid else _present(own, argument)
+
+
 def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
-    """What is summed beside the count.
+    """Write what is summed beside the count.
 
     The value, or all but the first of the non-negative parts of W or W^2.
     """
@@ -367,7 +435,7 @@ def _over_rows(statistic: Statistic, q: str) -> list[str]:
 
 
 def _over_units(question: Question, statistics: tuple[Statistic, ...], rows: str, ks: list[str]) -> str:
-    """One line per unit and group by hash aggregation, limited to the unit's groups, clipped or scaled, summed."""
+    """Aggregate per unit and group, limit the unit's groups, clip or scale, and sum over units."""
     made = [_per_pair(s, f"q{i}", f"s{i}", question.per_group) for i, s in enumerate(statistics)]
     groups = ", ".join(["tacit_u", *ks])
     inner = "".join(f", {column}" for columns, _ in made for column in columns)
@@ -376,8 +444,10 @@ def _over_units(question: Question, statistics: tuple[Statistic, ...], rows: str
         order = f"{_ranked(', '.join(f'CAST({k} AS VARCHAR)' for k in ks))}, {', '.join(ks)}"
         g = question.groups
         pairs = (
-            f"WITH p AS MATERIALIZED ({pairs}), heavy AS (SELECT tacit_u FROM p GROUP BY tacit_u HAVING count(*) > {g}) "
-            "SELECT * FROM p ANTI JOIN heavy USING (tacit_u) UNION ALL SELECT * FROM p SEMI JOIN heavy USING (tacit_u) "
+            f"WITH p AS MATERIALIZED ({pairs}), "
+            f"heavy AS (SELECT tacit_u FROM p GROUP BY tacit_u HAVING count(*) > {g}) "
+            "SELECT * FROM p ANTI JOIN heavy USING (tacit_u) "
+            "UNION ALL SELECT * FROM p SEMI JOIN heavy USING (tacit_u) "
             f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {order}) <= {g}"
         )
     outer = [column for _, columns in made for column in columns]
@@ -385,7 +455,7 @@ def _over_units(question: Question, statistics: tuple[Statistic, ...], rows: str
 
 
 def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tuple[list[str], list[str]]:
-    """What is summed for one unit in one group, and how it is bounded and summed over units."""
+    """Write what is summed for one unit in one group, and how it is bounded and summed over units."""
     n, parts = f"{name}n", _parts(statistic, q)
     inner = [f"coalesce(sum({part}), 0) AS {name}p{i}" for i, part in enumerate(parts)]
     sums = [f"{name}p{i}" for i in range(len(parts))]

@@ -107,14 +107,15 @@ def _call(op: str, args: tuple[Node, ...]) -> str:
         case "exp":
             return f"(CASE WHEN {a[0]} <= 709e0 THEN exp({a[0]}) END)"
         case "sign":
-            return f"(CASE WHEN {a[0]} > 0e0 THEN 1e0 WHEN {a[0]} < 0e0 THEN -1e0 WHEN {a[0]} = 0e0 THEN 0e0 END)"
+            x = a[0]
+            return f"(CASE WHEN {x} > 0e0 THEN 1e0 WHEN {x} < 0e0 THEN -1e0 WHEN {x} = 0e0 THEN 0e0 END)"
         case "round":
             return f"round({a[0]}, {_small(args[1], 15)})"
         case "least" | "greatest":
             missing = " OR ".join(f"{x} IS NULL OR isnan({x})" for x in a)
             return f"(CASE WHEN {missing} THEN NULL ELSE {op}({', '.join(a)}) END)"
         case "clip":
-            return f"(CASE WHEN isnan({a[0]}) THEN NULL WHEN {a[0]} IS NOT NULL THEN least(greatest({a[0]}, {a[1]}), {a[2]}) END)"
+            return f"(CASE WHEN NOT isnan({a[0]}) THEN least(greatest({a[0]}, {a[1]}), {a[2]}) END)"
         case "in":
             return f"({a[0]} IN ({', '.join(a[1:])}))"
         case "is_null":

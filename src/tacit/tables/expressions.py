@@ -4,7 +4,8 @@ Guarantee
 ---------
 A value of a row is a function of that row alone, and no operator raises on any row: what cannot be computed
 (a failed cast, a division by zero, a date out of range) is NULL, and floats follow IEEE 754. So an
-expression moves nothing between units and no row can abort a query."""
+expression moves nothing between units and no row can abort a query.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ class Operator:
     """The kinds an operator takes and gives.
 
     ``takes`` lists the kinds of the arguments; a kind followed by ``*`` repeats; ``same`` stands for one
-    kind shared by all arguments so marked. ``constant`` names the positions that must be literals."""
+    kind shared by all arguments so marked. ``constant`` names the positions that must be literals.
+    """
 
     takes: tuple[str, ...]
     gives: str
@@ -81,7 +83,8 @@ _PART = Operator(("date",), "number")
 #: Every operator there is. Adding one means: it is total on every engine, and the contract suite shows it.
 OPERATORS: dict[str, Operator] = {
     "add": _NUMBERS, "sub": _NUMBERS, "mul": _NUMBERS, "div": _NUMBERS, "mod": _NUMBERS,
-    "neg": _NUMBER, "abs": _NUMBER, "floor": _NUMBER, "ceil": _NUMBER, "sqrt": _NUMBER, "ln": _NUMBER, "exp": _NUMBER,
+    "neg": _NUMBER, "abs": _NUMBER, "floor": _NUMBER, "ceil": _NUMBER, "sqrt": _NUMBER, "ln": _NUMBER,
+    "exp": _NUMBER,
     "sign": _NUMBER,
     "round": Operator(("number", "number"), "number", constant=(1,)),
     "least": Operator(("number", "number*"), "number"), "greatest": Operator(("number", "number*"), "number"),
@@ -93,13 +96,15 @@ OPERATORS: dict[str, Operator] = {
     "not": Operator(("boolean",), "boolean"),
     "case": Operator(("case*",), "same"),
     "coalesce": Operator(("same", "same*"), "same"),
-    "lower": Operator(("text",), "text"), "upper": Operator(("text",), "text"), "trim": Operator(("text",), "text"),
+    "lower": Operator(("text",), "text"), "upper": Operator(("text",), "text"),
+    "trim": Operator(("text",), "text"),
     "length": Operator(("text",), "number"),
     "concat": Operator(("text", "text*"), "text"),
     "substring": Operator(("text", "number", "number"), "text", constant=(1, 2)),
     "like": Operator(("text", "text"), "boolean", constant=(1,)),
     "starts_with": Operator(("text", "text"), "boolean", constant=(1,)),
-    "year": _PART, "month": _PART, "day": _PART, "hour": _PART, "minute": _PART, "weekday": _PART, "quarter": _PART,
+    "year": _PART, "month": _PART, "day": _PART, "hour": _PART, "minute": _PART, "weekday": _PART,
+    "quarter": _PART,
     "date_trunc": Operator(("text", "date"), "date", constant=(0,)),
     "date_diff": Operator(("text", "date", "date"), "number", constant=(0,)),
     "add_days": Operator(("date", "number"), "date"),

@@ -34,7 +34,7 @@ class Expr:
         raise TacitError(
             "bad-expression",
             "an expression has no truth value",
-            why="it stands for a value of each row; Python's and, or, not and chained comparisons cannot see rows",
+            why="it stands for a value of each row, which Python's and, or, not cannot see",
             fix="use &, | and ~, with each comparison in brackets",
         )
 

@@ -1,4 +1,4 @@
-"""Give every column of an expression its kind, from declared facts and from the context, never from the data."""
+"""Give every column of an expression its kind: from declared facts and the context, never from the data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Scope(Mapping[str, Fact]):
 
     __slots__ = ("_facts", "open")
 
-    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:
+    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:  # noqa: A002
         self._facts = dict(facts)
         self.open = open
 
@@ -70,7 +70,7 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
                 raise TacitError(
                     "unknown-column",
                     f"there is no column {name!r} here",
-                    why="a query may only use columns of its table; a column that is redefined or left out is gone",
+                    why="a query may only use columns of its table; one that is left out is gone",
                     fix=f"one of: {', '.join(sorted(scope)[:12]) or 'declare the columns with types={...}'}",
                 )
             return _agree(Column(name, fact.kind or want), want)
@@ -187,7 +187,8 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     """Return public bounds of an expression where they follow from its form, else None.
 
     Values are clipped to these bounds before they are used, so a loose reading here costs accuracy, never
-    privacy."""
+    privacy.
+    """
     match node:
         case Column(name, _):
             fact = scope.get(name)

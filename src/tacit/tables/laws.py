@@ -17,10 +17,10 @@ __all__ = ["half_width"]
 
 def half_width(share: Share, confidence: Fraction) -> int:
     """Return the smallest m with P(|noise| <= m) at least the confidence."""
-    return _half_width(share.law == "gaussian", share.scale, confidence)
+    return _half_width(share.law, share.scale, confidence)
 
 
 @lru_cache(maxsize=4096)
-def _half_width(gaussian: bool, scale: Fraction, confidence: Fraction) -> int:
-    law = GaussianLaw(scale) if gaussian else LaplaceLaw(scale)
+def _half_width(name: str, scale: Fraction, confidence: Fraction) -> int:
+    law = GaussianLaw(scale) if name == "gaussian" else LaplaceLaw(scale)
     return law.half_width(confidence)

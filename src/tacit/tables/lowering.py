@@ -2,10 +2,12 @@
 
 Sharing. A mean carries its own count of values and its sum, a variance carries all three: aggregates of one
 expression with the same bounds are read off one statistic, and pay once. ``count()`` counts rows and joins
-in only where the expression is declared never NULL."""
+in only where the expression is declared never NULL.
+"""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -90,7 +92,7 @@ def _bounds(aggregate: Aggregate) -> Bounds:
         raise TacitError(
             "missing-bounds",
             f"{aggregate.function} of {what} needs bounds",
-            why="without a public range one person could change the answer without limit, so no noise would hide them",
+            why="without a public range one person could change the answer without limit",
             fix=f'tc.protect(..., bounds={{"{what}": (0, 30)}})'
             if plain
             else "bounds=(0, 30) in the aggregate",
@@ -136,7 +138,7 @@ def _read(
         case "histogram":
             edges = tuple(float(e) for e in aggregate.options)
             step = Step(Statistic("bins", argument, None, edges, "edges"), "noise")
-            names = [f"{aggregate.name}[{a:g}, {b:g})" for a, b in zip(edges, edges[1:], strict=False)]
+            names = [f"{aggregate.name}[{a:g}, {b:g})" for a, b in itertools.pairwise(edges)]
             names[-1] = names[-1][:-1] + "]"
             return [(step, Reading(name, "cell", 0, i)) for i, name in enumerate(names)]
         case "most_common":
@@ -166,13 +168,13 @@ def _quantiles(aggregate: Aggregate) -> list[tuple[Step, Reading]]:
 
 
 def _candidates(aggregate: Aggregate, most: int) -> Statistic:
-    """The public candidates.
+    """Return the public candidates.
 
     The user's, or evenly spaced between the bounds; values go to the nearest one.
     """
     given = tuple(float(c) for c in aggregate.options)
     if given:
-        middles = tuple((a + b) / 2 for a, b in zip(given, given[1:], strict=False))
+        middles = tuple((a + b) / 2 for a, b in itertools.pairwise(given))
         return Statistic("bins", aggregate.argument, None, (*given, *middles), "candidates")
     low, high = _bounds(aggregate)
     step = nice_step((low, high), most)

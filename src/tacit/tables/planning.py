@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tacit.core.plan import Forecast, Plan, Post
 from tacit.errors import TacitError, bad_parameter
@@ -22,7 +22,7 @@ from tacit.tables.readings import expected_error, rank_error
 from tacit.tables.stability import Contribution, contribution
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tacit.core.protocols import JSON, Engine, Ledger
     from tacit.core.unit import Identity
@@ -88,7 +88,7 @@ def _weights(
     given: Mapping[str, Number] | None,
     question: Question,
 ) -> tuple[Fraction, ...]:
-    """A step weighs as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
+    """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
     known = {a.name for a in question.aggregates}
     for name in given or {}:
         if name not in known:
@@ -150,13 +150,10 @@ def _error(reading: Reading, share: Share, level: Fraction, size: int | None) ->
     return expected
 
 
-def _smallest(fits: object, within: float) -> Fraction:
+def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:
     """Find the smallest epsilon on a grid of 0.1 % steps that fits; each candidate is checked forward."""
-    test = fits if callable(fits) else None
-    if test is None:  # pragma: no cover
-        raise TypeError
     low, high = 2.0**-30, 2.0**-29
-    while not test(high):
+    while not fits(high):
         low, high = high, high * 2
         if high > 2**12:
             raise bad_parameter(
@@ -164,9 +161,9 @@ def _smallest(fits: object, within: float) -> Fraction:
             )
     while high / low > 1.0005:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if test(middle) else (middle, high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
     rounded = Fraction(f"{high:.4g}")
-    return rounded if rounded >= high or test(float(rounded)) else Fraction(high)
+    return rounded if rounded >= high or fits(float(rounded)) else Fraction(high)
 
 
 def _forecast(
@@ -210,14 +207,14 @@ def _mechanism(share: Share) -> Mapping[str, JSON]:
         "sensitivity_l1": share.l1,
         "sensitivity_l2_squared": share.l2_squared,
         "grid": None if statistic.grid is None else str(statistic.grid.step),
-        "cost": share.cost.to_json(),
+        "cost": cast("JSON", share.cost.to_json()),
     }
 
 
 def _facts(
     question: Question, who: Contribution, shares: tuple[Share, ...], readings: tuple[Reading, ...]
 ) -> tuple[tuple[str, str], ...]:
-    """What the plan prints beside its columns: all of it public."""
+    """List what the plan prints beside its columns: all of it public."""
     facts = [
         ("neighbours", "one unit is added or removed" if who.times == 1 else "one unit's rows are replaced")
     ]
@@ -234,7 +231,8 @@ def _facts(
         columns = ", ".join(r.column for r in readings if r.step == i) or "which groups exist"
         text = f"sensitivity {share.l1:,} (L1)"
         if grid is not None:
-            text += f" in grid steps of {float(grid.step):g}; values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
+            clipped = f"values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
+            text += f" in grid steps of {float(grid.step):g}; {clipped}"
         paid = (
             f"epsilon {float(share.epsilon):.4g}"
             if share.epsilon is not None

@@ -25,7 +25,8 @@ class Post:
     """What is shown of a release, in which order.
 
     Intervals of arithmetic are those of interval arithmetic: they hold where all intervals they are made of
-    hold."""
+    hold.
+    """
 
     outputs: tuple[tuple[str, Node], ...]
     having: Node | None
@@ -98,7 +99,7 @@ def _check(node: Node) -> None:
                 raise TacitError(
                     "not-allowed",
                     f"{op} is not known for released values",
-                    why="arithmetic and comparisons of aggregates are free; the rest is yours to do on the release",
+                    why="arithmetic and comparisons are free; the rest is yours to do on the release",
                     fix="release.to_pandas()",
                 )
             for a in args:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.core.facts import Fact, Kind, Limits, Table, read_keys
 from tacit.errors import TacitError, bad_parameter
@@ -96,11 +96,13 @@ class Rows:
             )
         facts = scope(self.relation)
         groups = tuple((name, _key_node(Column(name), facts, None)) for name in by)
-        made = tuple(self._measure(name, asked, facts) for name, asked in measures.items())
+        made = tuple(self.measure(name, asked) for name, asked in measures.items())
         return replace(self, relation=PerUnit(self.relation, groups, made))
 
-    def _measure(self, name: str, asked: Asked, facts: Scope) -> Measure:
+    def measure(self, name: str, asked: Asked) -> Measure:
+        """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
         _check_name(name)
+        facts = scope(self.relation)
         function = asked.function
         if function == "quantile" and asked.levels in ((0.01,), (0.99,)):
             function = "min" if asked.levels == (0.01,) else "max"
@@ -208,7 +210,7 @@ class Rows:
         return replace(self, relation=Project(self.relation, (*kept, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
-        """Change the limits on groups and on rows per group for this question (row limits belong to the dataset)."""
+        """Change the limits on groups and on rows per group for this question."""
         if "rows" in limits:
             raise TacitError(
                 "not-allowed",
@@ -362,7 +364,7 @@ def _names_needed(what: str) -> TacitError:
 
 
 def _key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
-    """A group's key: its kind follows from the public keys, the declared facts, or is text."""
+    """Resolve a group's key: its kind follows from the public keys, the declared facts, or is text."""
     known = resolve(node, facts)
     return resolve(node, facts, kind or kind_of(known) or "text")
 
@@ -390,7 +392,7 @@ def _read_group_keys(
             )
         columns = [read_keys(n, given[n]) for n in names]
     elif given is not None and not isinstance(given, str):
-        values = list(given)
+        values: list[Any] = list(given)
         if len(names) > 1:
             if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
                 raise bad_parameter(
@@ -404,7 +406,7 @@ def _read_group_keys(
             lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
             if len(set(lines)) != len(lines):
                 raise bad_parameter("keys", "different tuples", "one of them twice", fix="keys=[...]")
-            return tuple(sorted(lines))  # type: ignore[type-var]
+            return tuple(sorted(lines))
         columns = [read_keys(names[0], values)]
     elif isinstance(given, str):
         raise TacitError(
@@ -441,7 +443,7 @@ def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
     if asked.function in _NUMERIC:
         want: Kind | None = "number"
     elif asked.function == "most_common":
-        want = {float: "number", bool: "boolean"}.get(type(asked.options[0]), "text")  # type: ignore[assignment]
+        want = _kinds_of_keys(1, ((asked.options[0],),))[0] or "text"
     else:
         want = kind_of(resolve(asked.argument, facts)) or "text"
     node = resolve(asked.argument, facts, want)

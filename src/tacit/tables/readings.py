@@ -2,7 +2,8 @@
 
 An interval covers the noise of the released integers with at least the stated probability (joint over the
 integers that a value is read off, by splitting what may fail); it does not cover what clipping and limits
-left out."""
+left out.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +73,7 @@ def _moment(function: str, parts: list[int], h: int, grid: Grid) -> Cell:
 
 
 def _sum(parts: list[int], h: int, grid: Grid, weight: int) -> tuple[float, float, float]:
-    """The sum is step * (lo n + sum of y).
+    """Read the sum, step * (lo n + sum of y).
 
     Each is linear in the parts, so the interval is exact for the box.
     """
@@ -136,10 +137,11 @@ def _rooted(function: str, value: float, low: float, high: float) -> Cell:
 
 
 def _from_cdf(reading: Reading, share: Share, counts: list[int], confidence: Fraction) -> Cell:
-    """The first candidate at which the noisy number of rows reaches the level.
+    """Find the first candidate at which the noisy number of rows reaches the level.
 
     With every noisy running total within e of the truth, the true quantile lies between the first
-    candidates that reach the goal minus and plus (1 + level) e."""
+    candidates that reach the goal minus and plus (1 + level) e.
+    """
     values = [float(v) for v in share.step.statistic.values]
     below = list(accumulate(counts))
     slack = 2 * _running_error(share, confidence)
@@ -166,7 +168,7 @@ def _running_error(share: Share, confidence: Fraction) -> float:
 
 
 def expected_error(reading: Reading, share: Share, confidence: Fraction, size: int | None) -> float | None:
-    """Return the half-width to expect of a column, or None where it depends on the data (or on a missing ``size``)."""
+    """Return the half-width to expect of a column, or None where it depends on the data or on ``size``."""
     statistic = share.step.statistic
     parts = statistic.size
     match reading.function:
@@ -204,7 +206,8 @@ def rank_error(reading: Reading, share: Share, confidence: Fraction) -> float:
     """Bound how many rows a released quantile may lie from its rank, with at least the stated probability.
 
     Selection: P(score < best - scale (ln K + t)) <= exp(-t) (McSherry and Talwar 2007); scores count rows
-    times the level's denominator, at least half of it per row of rank."""
+    times the level's denominator, at least half of it per row of rank.
+    """
     if reading.function == "level":
         return 2 * _running_error(share, confidence)
     cells = share.step.statistic.bins

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from tacit.errors import TacitError
-from tacit.tables import aggregates as ask
 from tacit.tables.algebra import JoinUnits, PerUnit, Project, Relation, scope
-from tacit.tables.expressions import Call, Column, Literal, Node, names
+from tacit.tables.expressions import Column, Node
 from tacit.tables.fluent import Expr
-from tacit.tables.kinds import resolve
+from tacit.tables.kinds import Scope, kind_of, resolve
 from tacit.tables.post import Post
 from tacit.tables.query import Answer, Rows
+from tacit.tables.sql_aggregates import Reader
 from tacit.tables.sql_expressions import Names, only, read_expression, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from tacit.tables.aggregates import Asked
+    from tacit.core.facts import Kind
     from tacit.tables.dataset import Dataset
 
 __all__ = ["parse_expression", "parse_query"]
 
 _MOST_TEXT = 100_000
+_T = TypeVar("_T")
 
 
 def _parse(text: str, wrap: str = "{}") -> exp.Expr:
-    if not isinstance(text, str) or len(text) > _MOST_TEXT or "\x00" in text:
+    given: object = text
+    if not isinstance(given, str) or len(text) > _MOST_TEXT or "\x00" in text:
         raise TacitError(
             "bad-sql", "SQL is text of at most 100,000 characters", fix="SELECT COUNT(*) FROM visits"
         )
@@ -70,7 +72,7 @@ def parse_query(text: str, dataset: Dataset, keys: Mapping[str, Sequence[object]
     return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
 
 
-def _guarded(work):  # type: ignore[no-untyped-def]
+def _guarded(work: Callable[[], _T]) -> _T:
     try:
         return work()
     except RecursionError:
@@ -140,7 +142,7 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     find = source.names()
     rows = _filtered(select, source.rows, find)
     by = _groups(select, find)
-    reader = _Reader(find, by)
+    reader = Reader(find, by)
     items = [(_alias(e), reader.read(_unaliased(e), _alias(e))) for e in select.expressions]
     if not reader.asked:
         raise TacitError(
@@ -192,7 +194,7 @@ def _with(select: exp.Expr, around: _Around) -> _Around:
 
 
 def _rows(select: exp.Expr, around: _Around) -> Rows:
-    """A subquery: rows, or rows aggregated per unit; never aggregated across units."""
+    """Read a subquery: rows, or rows aggregated per unit; never aggregated across units."""
     if not isinstance(select, exp.Select):
         raise refuse(select, "a subquery is one SELECT")
     only(select, "expressions", "from_", "where", "group", "having", "joins", "with_", "distinct")
@@ -207,7 +209,7 @@ def _rows(select: exp.Expr, around: _Around) -> Rows:
         if by:
             raise refuse(select, "DISTINCT beside GROUP BY says nothing more")
         by = [(_name(e, i), read_expression(_unaliased(e), names)) for i, e in enumerate(select.expressions)]
-    reader = _Reader(names, by)
+    reader = Reader(names, by)
     star = [e for e in select.expressions if isinstance(e, exp.Star)]
     if star and not by and len(select.expressions) == 1:
         only(star[0])
@@ -223,7 +225,7 @@ def _rows(select: exp.Expr, around: _Around) -> Rows:
 
 
 def _per_unit(
-    select: exp.Expr, rows: Rows, by: list[tuple[str, Node]], reader: _Reader, items: list[tuple[str, Node]]
+    select: exp.Expr, rows: Rows, by: list[tuple[str, Node]], reader: Reader, items: list[tuple[str, Node]]
 ) -> Rows:
     facts = scope(rows.relation)
     if not any(isinstance(n, Column) and facts[n.name].unit for _, n in by):
@@ -236,7 +238,7 @@ def _per_unit(
         )
     home = rows.home
     having = _having(select, reader)
-    measures = tuple(rows._measure(name, asked, facts) for name, asked in reader.asked.items())
+    measures = tuple(rows.measure(name, asked) for name, asked in reader.asked.items())
     groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
     inner = Rows(home, PerUnit(rows.relation, groups, measures), rows.limits, rows.tables)
     if having is not None:
@@ -245,10 +247,8 @@ def _per_unit(
     return Rows(home, Project(inner.relation, made), rows.limits, rows.tables)
 
 
-def _kind(node: Node, facts: object):  # type: ignore[no-untyped-def]
-    from tacit.tables.kinds import Scope, kind_of
-
-    return (kind_of(resolve(node, facts)) if isinstance(facts, Scope) else None) or "text"
+def _kind(node: Node, facts: Scope) -> Kind:
+    return kind_of(resolve(node, facts)) or "text"
 
 
 def _source(select: exp.Expr, around: _Around) -> _From:
@@ -296,7 +296,7 @@ def _join(source: _From, join: exp.Expr, around: _Around) -> _From:
 
 
 def _ends(join: exp.Expr) -> tuple[tuple[str, str], tuple[str, str]]:
-    """The two columns of a join condition: one equality, or USING one column."""
+    """Return the two columns of a join condition: one equality, or USING one column."""
     using, on = join.args.get("using"), join.args.get("on")
     if using and len(using) == 1 and on is None:
         return ("", using[0].name), ("", using[0].name)
@@ -426,186 +426,7 @@ def _outputs(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     return _distinct_names(named)
 
 
-class _Reader:
-    """Reads expressions over groups and aggregates; collects the aggregates it meets."""
-
-    def __init__(self, names: Names, by: list[tuple[str, Node]]) -> None:
-        self._names = names
-        self._by = {node: name for name, node in by}
-        self.keys = {name: name for name, _ in by}
-        self.asked: dict[str, Asked] = {}
-
-    def insist(self, nodes: list[Node]) -> None:
-        """Refuse columns that are neither grouped nor aggregated: their values differ within a group."""
-        for name in sorted(frozenset().union(*(names(n) for n in nodes))):
-            if name not in self.asked and name not in self.keys:
-                raise TacitError(
-                    "not-allowed",
-                    f"the column {name!r} is neither grouped nor aggregated",
-                    why="its values differ within a group",
-                    fix=f"GROUP BY {name}, or an aggregate of it",
-                )
-
-    def rename(self, key: str, name: str) -> None:
-        self.keys[key] = name
-
-    def renamed(self, node: Node) -> Node:
-        match node:
-            case Column(name, kind):
-                return Column(self.keys.get(name, name), kind)
-            case Call(op, args):
-                return Call(op, tuple(self.renamed(a) for a in args))
-            case _:
-                return node
-
-    def read(self, node: exp.Expr, alias: str = "") -> Node:
-        """Read an output.
-
-        Aggregates and group keys become columns of the answer, the rest is arithmetic on them.
-        """
-        found = _aggregate(node, self._names)
-        if found is not None:
-            return Column(self._place(found, alias))
-        if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
-            plain = read_expression(node, self._names)
-            if plain in self._by:
-                return Column(self._by[plain])
-            return plain
-        parts = {
-            id(child): self.read(child)
-            for child in node.iter_expressions()
-            if not isinstance(child, exp.Interval)
-        }
-        return _rebuilt(node, parts)
-
-    def _place(self, asked: Asked, alias: str) -> str:
-        for name, known in self.asked.items():
-            if known == asked and (not alias or alias == name):
-                return name
-        name = alias or _default_name(asked, {*self.asked, *self.keys})
-        if name in self.asked or name in self.keys:
-            raise TacitError("not-allowed", f"two columns are called {name!r}", fix=f"AS {name}_2")
-        self.asked[name] = asked
-        return name
-
-
-def _default_name(asked: Asked, taken: set[str]) -> str:
-    base = asked.function
-    if isinstance(asked.argument, Column):
-        base = f"{base}_{asked.argument.name}"
-    name, i = base, 1
-    while name in taken:
-        i += 1
-        name = f"{base}_{i}"
-    return name
-
-
-def _rebuilt(node: exp.Expr, parts: dict[int, Node]) -> Node:
-    """Read a node whose children have been read: they stand in as columns with names no query can write."""
-    stand_ins: dict[str, Node] = {}
-
-    def stand_in(child: exp.Expr) -> exp.Expr:
-        name = f"\x01{len(stand_ins)}"
-        stand_ins[name] = parts[id(child)]
-        return exp.Column(this=exp.Identifier(this=name, quoted=True))
-
-    copy = node.copy()
-    for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
-        if id(original) in parts:
-            child.replace(stand_in(original))
-    return _substituted(read_expression(copy, lambda _, name: name), stand_ins)
-
-
-def _substituted(node: Node, stand_ins: dict[str, Node]) -> Node:
-    match node:
-        case Column(name, _) if name in stand_ins:
-            return stand_ins[name]
-        case Call(op, args):
-            return Call(op, tuple(_substituted(a, stand_ins) for a in args))
-        case _:
-            return node
-
-
-def _aggregate(node: exp.Expr, names: Names) -> Asked | None:
-    """Read an aggregate call, or return None."""
-
-    def column(part: exp.Expr) -> Expr:
-        return Expr(read_expression(part, names))
-
-    match node:
-        case exp.Count(this=exp.Star()):
-            only(node, "this")
-            return ask.count()
-        case exp.Count(this=exp.Distinct(expressions=[one])):
-            only(node, "this")
-            only(node.this, "expressions")
-            return ask.count_distinct(column(one))
-        case exp.Count(this=this) if this is not None and not isinstance(this, exp.Distinct):
-            only(node, "this")
-            inner = column(this)
-            return (
-                ask.count()
-                if not isinstance(inner.node, Column) and _constant(inner.node)
-                else ask.count(inner)
-            )
-        case exp.Sum():
-            return _simple(node, ask.sum, column)
-        case exp.Avg():
-            return _simple(node, ask.mean, column)
-        case exp.Min():
-            return _simple(node, ask.min, column)
-        case exp.Max():
-            return _simple(node, ask.max, column)
-        case exp.Median():
-            return _simple(node, ask.median, column)
-        case exp.Stddev() | exp.StddevSamp():
-            return _simple(node, ask.std, column)
-        case exp.Variance():
-            return _simple(node, ask.variance, column)
-        case exp.PercentileCont() | exp.Quantile() | exp.PercentileDisc() if _has_level(node):
-            only(node, "this", "expression", "quantile")
-            return ask.quantile(
-                column(node.this), _level(node.args.get("expression") or node.args["quantile"])
-            )
-        case exp.WithinGroup(
-            this=exp.PercentileCont() | exp.PercentileDisc() as inner, expression=exp.Order() as order
-        ):
-            only(node, "this", "expression")
-            only(inner, "this")
-            only(order, "expressions")
-            if len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
-                raise refuse(node, "WITHIN GROUP (ORDER BY column) is allowed")
-            return ask.quantile(column(order.expressions[0].this), _level(inner.this))
-        case exp.AggFunc() | exp.Filter() | exp.Window():
-            raise refuse(node)
-        case _:
-            return None
-
-
-def _has_level(node: exp.Expr) -> bool:
-    """Whether this is QUANTILE(x, level) or a like form; approximate relatives of it are not meant."""
-    level = node.args.get("expression") or node.args.get("quantile")
-    return type(node) in (exp.PercentileCont, exp.Quantile, exp.PercentileDisc) and None not in (node.this, level)
-
-
-def _constant(node: Node) -> bool:
-    return isinstance(node, Literal) and node.value is not None
-
-
-def _simple(node: exp.Expr, make, column) -> Asked:  # type: ignore[no-untyped-def]
-    only(node, "this")
-    if isinstance(node.this, exp.Distinct) or node.this is None:
-        raise refuse(node, "DISTINCT is allowed in COUNT only")
-    return make(column(node.this))  # type: ignore[no-any-return]
-
-
-def _level(node: exp.Expr) -> float:
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return float(node.this)
-    raise refuse(node, "the level of a quantile is a constant between 0 and 1")
-
-
-def _having(select: exp.Expr, reader: _Reader) -> Node | None:
+def _having(select: exp.Expr, reader: Reader) -> Node | None:
     clause = select.args.get("having")
     if clause is None:
         return None
@@ -625,7 +446,7 @@ def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     return node.copy().transform(put)
 
 
-def _order(select: exp.Expr, reader: _Reader, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
+def _order(select: exp.Expr, reader: Reader, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
     clause = select.args.get("order")
     if clause is None:
         return []
@@ -661,4 +482,3 @@ def _limit(select: exp.Expr) -> int | None:
     if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
         raise refuse(clause, "LIMIT takes a whole number")
     return int(number.this)
-

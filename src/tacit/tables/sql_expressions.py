@@ -30,7 +30,8 @@ _UNARY: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 _LISTS: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
 _FLAGS = {
-    "safe", "typed", "big_int", "nulls_first", "coerce", "ignore_nulls", "date_part_boundary", "dialect", "_type", "is_left",
+    "safe", "typed", "big_int", "nulls_first", "coerce", "ignore_nulls", "date_part_boundary", "dialect",
+    "_type", "is_left",
     "is_null", "decimals_", "regexp", "action", "requires_string", "ignore_nulls_",
 }  # fmt: skip
 _CASTS = {

@@ -11,7 +11,8 @@ with 0 <= n_k <= c, sum n_k <= m and at most g of them above zero, hence
 
 A row's statistic of weight w (L1) multiplies both. Under `replace` one unit's vector goes and another
 comes: the sum of the two norms bounds the change, for non-negative statistics the L2 bound is sqrt(2)
-times, since (a-b)^2 <= a^2 + b^2."""
+times, since (a-b)^2 <= a^2 + b^2.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Contribution:
         return 2 if self.adjacency == "replace" else 1
 
     def l1(self, weight: int) -> int:
-        """Bound the L1 change of a statistic to which each row adds a vector of L1 norm at most ``weight``."""
+        """Bound the L1 change of a statistic to which each row adds at most ``weight`` (L1)."""
         return self.times * weight * self.total
 
     def l2_squared(self, weight: int, *, signed: bool = False) -> int:

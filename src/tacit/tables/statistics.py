@@ -16,7 +16,8 @@ add.
 
 Where a unit has n > c rows in a group, its vector for ``moments`` and ``squares`` is scaled by c/n as a
 whole: all entries but the last are floored, the last is what is left of c W (or c W^2), so the entries stay
-non-negative with the exact sum."""
+non-negative with the exact sum.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def grid_for(bounds: tuple[Fraction, Fraction], statistic: str) -> Grid:
     A power of two (so that x/step is exact in binary), about 2^30 steps.
 
     Variances use about 2^16 steps, so that squares stay small. The grid never exceeds 2^52 steps from zero,
-    where doubles still tell neighbours apart."""
+    where doubles still tell neighbours apart.
+    """
     low, high = bounds
     exponent = max(
         _ceil_log2(high - low) - _BITS[statistic],
@@ -76,7 +78,7 @@ def grid_for(bounds: tuple[Fraction, Fraction], statistic: str) -> Grid:
 
 
 def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
-    """Return the smallest step of the form 1, 2 or 5 times a power of ten that makes at most ``most`` candidates."""
+    """Return the smallest step (1, 2 or 5 times a power of ten) that makes at most ``most`` candidates."""
     width = bounds[1] - bounds[0]
     power = math.floor(math.log10(float(width) / most)) - 1
     while True:

@@ -4,7 +4,8 @@ A unit reaches at most k groups. Numbers of units get discrete Laplace noise wit
 group appears if its noisy number is at least 1 + t. Groups that both neighbours have are epsilon-private
 together (L1 sensitivity k). A group that only the larger neighbour has holds one unit, the one in question;
 it appears with probability P(noise >= t) = a^t / (1+a), and there are at most k of them: delta = k a^t /
-(1+a). Groups without units never appear."""
+(1+a). Groups without units never appear.
+"""
 
 from __future__ import annotations
 

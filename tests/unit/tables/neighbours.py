@@ -9,8 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.engines import DuckDB, read_source
-from tacit.engines.duck import Place
+from tacit.engines import DuckDB
 from tacit.tables.answering import exact_integers
 from tacit.tables.budgeting import sensitivity
 from tacit.tables.emit import statements
@@ -69,8 +68,8 @@ def neighbouring(draw):
 
 def _tables(visits, people):
     return {
-        "visits": pa.table([list(c) for c in zip(*visits)] or [[]] * 5, schema=SCHEMA),
-        "people": pa.table([list(c) for c in zip(*people)] or [[]] * 3, schema=PEOPLE),
+        "visits": pa.table([list(c) for c in zip(*visits, strict=False)] or [[]] * 5, schema=SCHEMA),
+        "people": pa.table([list(c) for c in zip(*people, strict=False)] or [[]] * 3, schema=PEOPLE),
     }
 
 
@@ -100,10 +99,10 @@ def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
     )
 
 
-def engine(tables, *, snapshot=None, unit="pid"):
-    places = {n: Place(read_source(t), unit) for n, t in tables.items()}
-    places["codes"] = Place(read_source(CODES), None)
-    return DuckDB(places, key=KEY, snapshot=snapshot)
+def engine(tables, *, snapshot=None):
+    """An engine over one side of the pair, with the ranking key that both sides share."""
+    made = dataset(tables, {"rows": 1}).home.engine
+    return DuckDB(made._places, key=KEY, snapshot=snapshot)
 
 
 CONDITIONS = [
@@ -125,13 +124,13 @@ FORMULAE = {
 }
 AGGREGATES = {
     "n": lambda _: tc.count(),
-    "nx": lambda v: tc.count(v),
+    "nx": tc.count,
     "u": lambda _: tc.count_units(),
     "s": lambda v: tc.sum(v, bounds=(-2, 30)),
     "neg": lambda v: tc.sum(v, bounds=(-7, -1)),
     "m": lambda v: tc.mean(v, bounds=(0, 3)),
     "var": lambda v: tc.variance(v, bounds=(-2, 30)),
-    "k": lambda v: tc.count_distinct(v),
+    "k": tc.count_distinct,
     "med": lambda v: tc.median(v, bounds=(-2, 30), candidates=range(-2, 31, 4)),
     "p9": lambda v: tc.quantile(v, 0.9, bounds=(0, 10)),
     "qs": lambda v: tc.quantiles(v, [0.2, 0.8], bounds=(0, 10)),
@@ -180,7 +179,7 @@ def questions(draw, data):
         return rows_.group_by(*by).agg(**asked)
     return (
         rows_.select(
-            *[c for c in dict.fromkeys([*by, "h", value])], **{f"{b}_2": tc.col(b).apply("lower") for b in by}
+            *list(dict.fromkeys([*by, "h", value])), **{f"{b}_2": tc.col(b).apply("lower") for b in by}
         )
         .group_by(*[f"{b}_2" for b in by])
         .agg(**asked)

@@ -62,7 +62,16 @@ def test_hostile_statement(data, expected, statement):
     assert data.remaining == before
 
 
-@pytest.mark.parametrize("text", ["x" * 200_000, "SELECT " + "(" * 5000 + "1" + ")" * 5000, "SELECT COUNT(*) FROM visits WHERE " + "NOT " * 3000 + "x > 1", "\x00", "SELECT COUNT(*) FROM visits WHERE x > 1e999"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 200_000,
+        "SELECT " + "(" * 5000 + "1" + ")" * 5000,
+        "SELECT COUNT(*) FROM visits WHERE " + "NOT " * 3000 + "x > 1",
+        "\x00",
+        "SELECT COUNT(*) FROM visits WHERE x > 1e999",
+    ],
+)
 def test_absurd_text_is_refused(data, text):
     with pytest.raises(TacitError):
         data.sql(text).plan(epsilon=1)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tacit.tables import (
         Dataset,
         col,
+        consortium,
         count,
         count_distinct,
         count_units,
@@ -49,7 +50,7 @@ __all__ = [
     "noise",
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
-__all__ += ["Dataset", "col", "protect", "when"]
+__all__ += ["Dataset", "col", "consortium", "protect", "when"]
 __all__ += [
     "count",
     "count_distinct",
@@ -73,7 +74,7 @@ _LAZY = {
     "noise": "tacit.noise",
 }
 _LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")
-_LAZY |= dict.fromkeys(("Dataset", "col", "protect", "when"), "tacit.tables")
+_LAZY |= dict.fromkeys(("Dataset", "col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),
     "tacit.tables",

@@ -106,7 +106,14 @@ class Plan:
         account
             An account below the dataset's that pays as well.
         """
-        drawn = self.ledger.draw(
+        drawn = self.draw(who=who, purpose=purpose, account=account)
+        payload = self.task.read(json.loads(drawn.payload), self.confidence)
+        release = Release.from_payload(payload, self.confidence, self.certificate(drawn))
+        return release if self.post is None else self.post(release)
+
+    def draw(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Any:
+        """Charge, compute and store as `release` does; return what the ledger hands out."""
+        return self.ledger.draw(
             account or self.identity.account,
             self.cost,
             plan=self.hash,
@@ -114,11 +121,9 @@ class Plan:
             who=who,
             purpose=purpose,
         )
-        payload = self.task.read(json.loads(drawn.payload), self.confidence)
-        release = Release.from_payload(payload, self.confidence, self._certificate(drawn))
-        return release if self.post is None else self.post(release)
 
-    def _certificate(self, drawn: Any) -> Certificate:
+    def certificate(self, drawn: Any) -> Certificate:
+        """Write the certificate of a drawn release."""
         from tacit import __version__
 
         head = drawn.receipt.head

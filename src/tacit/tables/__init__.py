@@ -16,17 +16,24 @@ from tacit.tables.aggregates import (
     sum,
     variance,
 )
+from tacit.tables.config import load_config
+from tacit.tables.consortium import Consortium, consortium
 from tacit.tables.dataset import Dataset, protect
+from tacit.tables.examples import example_visits
 from tacit.tables.fluent import Expr, col, when
 
 __all__ = [
+    "Consortium",
     "Dataset",
     "Expr",
     "col",
+    "consortium",
     "count",
     "count_distinct",
     "count_units",
+    "example_visits",
     "histogram",
+    "load_config",
     "max",
     "mean",
     "median",

@@ -17,7 +17,7 @@ Steps compose by addition.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from tacit.tables.lowering import Step
     from tacit.tables.stability import Contribution
 
-__all__ = ["Ask", "Share", "calibrate", "sensitivity"]
+__all__ = ["MOST_SCALE", "Ask", "Share", "calibrate", "sensitivity"]
 
 Family = Literal["laplace", "gaussian"]
-_MOST_SCALE = 2**56
+#: Noise of a larger scale would not fit into integers of 64 bits.
+MOST_SCALE = 2**56
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A calibrated step: its law, its noise and its cost."""
+    """A calibrated step: its law, its noise and its cost; ``copies`` of the noise are added up in a consortium."""
 
     step: Step
     law: str
@@ -62,6 +63,7 @@ class Share:
     rho: Fraction | None = None
     delta: Fraction = Fraction(0)
     above: int = 0
+    copies: int = 1
 
 
 def sensitivity(step: Step, who: Contribution) -> tuple[int, int]:
@@ -157,7 +159,10 @@ def _gaussian_family(
     key_epsilon: Fraction | None,
     key_delta: Fraction,
 ) -> tuple[Share, ...]:
-    """Split rho in proportion to squares, so that errors relative to a row's bound come out equal."""
+    """Split rho in proportion to squares, so that errors relative to a row's bound come out equal.
+
+    Selection of bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021); k picks of epsilon/k each take 1/k of that.
+    """
     paying = [s.mechanism != "threshold" or key_epsilon is None for s in steps]
     squares = [p * p if pays else Fraction(0) for p, pays in zip(parts, paying, strict=True)]
     shares = []
@@ -167,9 +172,9 @@ def _gaussian_family(
             epsilon = key_epsilon if key_epsilon is not None else _pure_for(own, (Fraction(1),))
             shares.append(_laplace(step, who, epsilon, key_delta))
         elif step.mechanism in {"select", "top"}:
-            shares.append(
-                _laplace(step, who, _down(math.sqrt(8 * float(own) * max(step.picks, 1))), Fraction(0))
-            )
+            epsilon = _down(math.sqrt(8 * float(own) * max(step.picks, 1)))
+            share = _laplace(step, who, epsilon, Fraction(0))
+            shares.append(replace(share, cost=Cost.zcdp(own, adjacency=who.adjacency), epsilon=None, rho=own))
         else:
             shares.append(_gaussian(step, who, own))
     return tuple(shares)
@@ -199,7 +204,7 @@ def _laplace(step: Step, who: Contribution, epsilon: Fraction, delta: Fraction) 
             above = threshold(epsilon / who.times, delta, who.groups, times=who.times)
             cost = Cost.approximate(epsilon, delta, adjacency=adjacency)
             made = Share(step, "threshold", Fraction(l1) / epsilon, cost, l1, l2, epsilon, None, delta, above)
-    return _checked(made)
+    return made
 
 
 def _gaussian(step: Step, who: Contribution, rho: Fraction) -> Share:
@@ -208,20 +213,7 @@ def _gaussian(step: Step, who: Contribution, rho: Fraction) -> Share:
     while Fraction(l2) > 2 * rho * sigma * sigma:
         sigma *= 1 + Fraction(1, 2**40)
     actual = Fraction(l2) / (2 * sigma * sigma)
-    return _checked(
-        Share(step, "gaussian", sigma, Cost.zcdp(actual, adjacency=who.adjacency), l1, l2, None, actual)
-    )
-
-
-def _checked(share: Share) -> Share:
-    if share.scale > _MOST_SCALE:
-        raise TacitError(
-            "bad-parameter",
-            "the noise would be larger than 2^56 grid steps",
-            why="integers of 64 bits could not hold it",
-            fix="a larger epsilon, smaller limits or narrower bounds",
-        )
-    return share
+    return Share(step, "gaussian", sigma, Cost.zcdp(actual, adjacency=who.adjacency), l1, l2, None, actual)
 
 
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:

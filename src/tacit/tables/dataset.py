@@ -207,7 +207,9 @@ def protect(
             why="the budget is bound to the declared name, so that a new session does not reset it",
             fix='name="visits"',
         )
-    identity = Identity(_name(name or "data"), count("version", version, zero=False), whom, adjacency)
+    identity = Identity(
+        _name("data" if name is None else name), count("version", version, zero=False), whom, adjacency
+    )
     sources = dict(source) if isinstance(source, Mapping) else {identity.name: source}
     shared = dict(public or {})
     if not sources or any(not isinstance(n, str) for n in (*sources, *shared)):

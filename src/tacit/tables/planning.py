@@ -14,7 +14,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.tables.algebra import Question, document
 from tacit.tables.answering import Answering
-from tacit.tables.budgeting import Ask, Share, calibrate
+from tacit.tables.budgeting import MOST_SCALE, Ask, Share, calibrate
 from tacit.tables.emit import statements
 from tacit.tables.expressions import text_of
 from tacit.tables.lowering import Reading, Step, lower
@@ -64,6 +64,13 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
     size = None if target.size is None else count("size", target.size, zero=False)
     ask = _ask(steps, readings, who, weights, target, level, size)
     shares = calibrate(steps, who, ask, weights)
+    if any(share.scale > MOST_SCALE for share in shares):
+        raise TacitError(
+            "bad-parameter",
+            "the noise would be larger than 2^56 grid steps",
+            why="integers of 64 bits could not hold it",
+            fix="a larger epsilon, smaller limits or narrower bounds",
+        )
     cost = reduce(add, [s.cost for s in shares])
     emitted = statements(question, tuple(dict.fromkeys(s.statistic for s in steps)))
     return Plan(

@@ -160,8 +160,8 @@ def _running_error(share: Share, confidence: Fraction) -> float:
 
     The moment generating function of integer noise lies below that of the continuous law of the same scale.
     """
-    cells = share.step.statistic.bins
-    log = math.log(2 * cells / float(1 - confidence))
+    log = math.log(2 * share.step.statistic.bins / float(1 - confidence))
+    cells = share.step.statistic.bins * share.copies
     if share.law == "gaussian":
         return float(share.scale) * math.sqrt(2 * cells * log)
     return float(share.scale) * math.sqrt(8 * log) * max(math.sqrt(cells), math.sqrt(log))

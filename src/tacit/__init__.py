@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, ledger, noise
+    from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Limits, Plan, Release, Unit
     from tacit.ledger import Ledger
@@ -46,7 +46,9 @@ __all__ = [
     "TacitError",
     "__version__",
     "accounting",
+    "audit",
     "ledger",
+    "mechanisms",
     "noise",
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
@@ -70,7 +72,9 @@ _LAZY = {
     "Cost": "tacit.accounting",
     "Ledger": "tacit.ledger",
     "accounting": "tacit.accounting",
+    "audit": "tacit.audit",
     "ledger": "tacit.ledger",
+    "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }
 _LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")

@@ -29,12 +29,16 @@ CODES: Final[dict[str, str]] = {
     "bad-certificate": "a file is not a certificate that this version reads",
     "bad-sql": "a text is not SQL that can be read",
     "does-not-fit": "an exact integer result does not fit into 64 bits",
+    # mechanisms
+    "not-finite": "a value to be released is not a finite number of the kind needed",
+    "missing-bounds": "values have no public bounds",
+    "unknown-category": "an answer is not one of the declared categories",
+    "run-spent": "a sparse vector run has given all its answers above the threshold",
     # ledger
     "unknown-account": "the ledger has no account of that name",
     "account-differs": "an account of that name exists with another unit, adjacency, budget, parent or limit",
     "account-expired": "the account's last day has passed",
     "charge-too-large": "one charge is larger than the account allows for a single charge",
-    "adjacency-differs": "the cost was computed for another adjacency than the account's",
     "key-reused": "an idempotency key was used again for something else",
     "spent": "the receipt's one draw is taken and no release is stored for it",
     "release-failed": "the release failed after its charge; the charge stays",
@@ -113,7 +117,10 @@ def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: s
     >>> bad_parameter("epsilon", "a positive finite number", -1).what
     'epsilon must be a positive finite number, got -1'
     """
-    shown = repr(got)
+    try:
+        shown = repr(got)
+    except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        shown = "a number too long to show"
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return TacitError("bad-parameter", f"{name} must be {must_be}, got {shown}", why=why, fix=fix)

@@ -1,117 +1,188 @@
-"""The seam to the numerical engines. For now: safe upper values by Renyi divergence; the tight engines replace it."""
+"""The seam to the numerical engines: certified bounds for any sum of laws, by the engine that fits it.
+
+| content | engine |
+| --- | --- |
+| Gaussian, GDP | closed form |
+| one law, once | its own curve |
+| randomized response, lattice noise; Laplace and bounded range where nothing is smooth | lattice |
+| anything with a Gaussian part, sampled Gaussians, many Laplace | spectral |
+| losses without a common lattice or a smooth part | spectral, with a tiny Gaussian added |
+| a part known by rho or a Renyi curve only; whatever did not converge | Renyi divergences |
+
+Mass at infinite loss is kept apart: delta = m + (1 - m) delta_rest. Both directions are taken. Branches and
+groups are spelled out before they come here. Every step is argued in docs/proofs/accounting.md.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+import numpy as np
+
+from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, larger
+from tacit.accounting._content import both_sides, content, gaussian_mu2, largest_loss, plain
+from tacit.accounting._engines import answer
+from tacit.accounting._gaussian import gaussian_tail
+from tacit.accounting._lattice import lattice_cost, on_lattice
+from tacit.accounting._spectral import log_moment, peak, spread, steer
 from tacit.accounting.laws import (
-    GDP,
-    ZCDP,
     Approximate,
     BoundedRange,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
     Laplace,
     Law,
     Parts,
     Pure,
-    RandomizedResponse,
-    Renyi,
     Sampled,
     Shuffled,
+    canonical,
 )
 
-__all__ = ["Bracket", "delta_bounds", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
-
-_ROUND = 1 + 1e-12
-
-
-class Bracket(NamedTuple):
-    """A certified lower and upper value."""
-
-    lower: float
-    upper: float
-    method: str = "renyi"
-
-
-def renyi_divergence(parts: Parts, order: float) -> float:
-    """Return an upper value of the Renyi divergence of this order, both directions (infinite with mass at infinity)."""
-    return math.fsum(times * _divergence(law, order) for law, times in parts) * _ROUND
+__all__ = ["Bracket", "delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
 
 
 def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
     """Return certified bounds on delta at epsilon, the larger of both directions."""
-    mass = sum(times * float(law.delta) for law, times in parts if isinstance(law, Approximate))
-    best = 1.0
-    for order in _orders():
-        a = order
-        d = math.fsum(t * _divergence(_finite(law), a) for law, t in parts)
-        exponent = (a - 1) * (d - epsilon + math.log1p(-1 / a)) - math.log(a)
-        best = min(best, math.exp(min(exponent, 0.0)))
-    return Bracket(0.0, min(1.0, mass + best * (1 + 1e-9)))
+    worst = Bracket(0.0, 0.0, "closed form")
+    for add in _directions(parts):
+        worst = larger(worst, delta_of(parts, epsilon, add=add))
+    return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
 
 
 def epsilon_bounds(parts: Parts, delta: float) -> Bracket:
-    """Return certified bounds on epsilon at delta, the larger of both directions."""
-    if delta_bounds(parts, 0.0).upper <= delta:
-        return Bracket(0.0, 0.0)
-    low, high = 0.0, 1.0
-    while delta_bounds(parts, high).upper > delta:
-        low, high = high, 2 * high
-        if high > 1e300:
-            return Bracket(0.0, math.inf)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_bounds(parts, middle).upper <= delta else (middle, high)
-    return Bracket(0.0, high)
+    """Return certified bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, both directions."""
+    worst = Bracket(0.0, 0.0, "closed form")
+    for add in _directions(parts):
+        if worst.upper > 0 and _surely(parts, worst.upper, delta, add=add):
+            continue
+        worst = larger(worst, _epsilon(parts, delta, add=add))
+    return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
 
 
 def loss_exceeds(parts: Parts, t: float) -> float:
-    """Return an upper value of the probability that the privacy loss exceeds t, the larger of both directions."""
-    mass = sum(times * float(law.delta) for law, times in parts if isinstance(law, Approximate))
-    tails = (
-        (a - 1) * (math.fsum(times * _divergence(_finite(law), a) for law, times in parts) - t)
-        for a in _orders()
+    """Return an upper value of P(L > t) of the stated pairs, the larger of both directions."""
+    return max(_tail(parts, t, add=add) for add in _directions(parts))
+
+
+def renyi_divergence(parts: Parts, order: float) -> float:
+    """Return an upper value of the Renyi divergence of this order, the larger of both directions."""
+    if not order > 1 or any(isinstance(law, Approximate) for law, _ in parts):
+        return math.inf
+    worst = 0.0
+    for add in _directions(parts):
+        mix, leak, *_ = content(_bounded(plain(parts)), add=add)
+        worst = max(worst, math.inf if leak else log_moment(mix, order - 1) / (order - 1) * (1 + 8 * U))
+    return worst
+
+
+def _bounded(parts: Parts) -> Parts:
+    """Put laws with moments for those without: they dominate, or are what was sampled."""
+    laws: list[tuple[Law, int]] = []
+    for law, times in parts:
+        match law:
+            case Shuffled(_, epsilon):
+                laws.append((Pure(epsilon), times))
+            case Sampled(_, inner) if (
+                not math.isfinite(largest_loss(plain(inner), add=False)) and gaussian_mu2(inner) is None
+            ):
+                laws.extend((one, times * often) for one, often in _bounded(plain(inner)))
+            case _:
+                laws.append((law, times))
+    return canonical(laws)
+
+
+def _directions(parts: Parts) -> tuple[bool, ...]:
+    """Return the directions to take (add: True); only a sample tells them apart."""
+    return (
+        (False, True) if any(isinstance(law, Sampled) and law.q < 1 for law, _ in plain(parts)) else (False,)
     )
-    return min(1.0, mass + math.exp(min(0.0, *tails)) * (1 + 1e-9))
 
 
-def _orders() -> list[float]:
-    return [1 + math.exp(x / 20) for x in range(-120, 240)]
+def _infinite(parts: Parts) -> tuple[float, float]:
+    """Return bounds on the mass of infinite loss, 1 - prod (1 - delta_i)."""
+    stays = math.fsum(
+        k * math.log1p(-as_float(law.delta)) for law, k in parts if isinstance(law, Approximate)
+    )
+    return max(0.0, -math.expm1(stays) * (1 - 64 * U)), -math.expm1(stays) * (1 + 64 * U)
 
 
-def _finite(law: Law) -> Law:
-    return Pure(law.epsilon) if isinstance(law, Approximate) and law.epsilon else law
+def _finite(parts: Parts) -> Parts:
+    """Return the parts with finite loss."""
+    if not any(isinstance(law, Approximate) for law, _ in parts):
+        return parts
+    kept = [(law, k) for law, k in parts if not isinstance(law, Approximate)]
+    kept += [(Pure(law.epsilon), k) for law, k in parts if isinstance(law, Approximate) and law.epsilon]
+    return canonical(kept)
 
 
-def _divergence(law: Law, a: float) -> float:
-    match law:
-        case Gaussian(sigma, s):
-            return a * float(s / sigma) ** 2 / 2
-        case GDP(mu):
-            return a * float(mu) ** 2 / 2
-        case DiscreteGaussian(sigma, s):
-            return a * float(s / sigma) ** 2 / 2
-        case ZCDP(rho):
-            return a * float(rho)
-        case Laplace(scale, s) | DiscreteLaplace(scale, s):
-            return _response(float(s / scale), a)
-        case Pure(epsilon) | RandomizedResponse(epsilon) | Shuffled(_, epsilon):
-            return _response(float(epsilon), a)
-        case BoundedRange(epsilon):
-            return min(a * float(epsilon) ** 2 / 8, _response(float(epsilon), a))
-        case Renyi(curve):
-            return min((float(d) for order, d in curve if float(order) >= a), default=math.inf)
-        case Approximate(epsilon, _):
-            return math.inf if epsilon else 0.0
-        case Sampled(_, parts):
-            return math.fsum(times * _divergence(part, a) for part, times in parts)
-        case _:
-            raise NotImplementedError(type(law).__name__)
+def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
+    parts = plain(parts)
+    if e < 0:
+        return both_sides(parts, e, add=add)
+    rest, (least, most) = _finite(parts), _infinite(parts)
+    found = (
+        answer(rest, lambda engine: engine.delta(e), add=add) if rest else Bracket(0.0, 0.0, "closed form")
+    )
+    upper = min(1.0, (most + (1 - most) * found.upper) * (1 + 8 * U)) if most else found.upper
+    return Bracket(max(0.0, (least + (1 - least) * found.lower) * (1 - 8 * U)), upper, found.method)
 
 
-def _response(e: float, a: float) -> float:
-    z = a - 1
-    return (z * e - math.log1p(math.exp(-e)) + math.log1p(math.exp(-(2 * z + 1) * e))) / z
+def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
+    parts = plain(parts)
+    rest, (least, most) = _finite(parts), _infinite(parts)
+    if delta < most:
+        return Bracket(math.inf if delta < least else 0.0, math.inf, "closed form")
+    sup = largest_loss(rest, add=add)
+    target = (delta - most) / (1 - most) * (1 - 8 * U) if most else delta
+    if target <= 0 or not rest:
+        return Bracket(0.0, sup, "basic composition" if rest else "closed form")
+    found = answer(rest, lambda engine: engine.epsilon(target), add=add)
+    if most:
+        looser = (delta - least) / (1 - least) * (1 + 8 * U)
+        lower = 0.0 if looser >= 1 else answer(rest, lambda engine: engine.epsilon(looser), add=add).lower
+        found = Bracket(min(lower, found.upper), found.upper, found.method)
+    return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
+
+
+def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
+    """Say whether Chernoff's bound alone certifies delta(e) <= delta."""
+    rest, (_, most) = _finite(plain(parts)), _infinite(parts)
+    mix, leak, *_ = content(rest, add=add)
+    if not mix.factors:
+        return False
+    grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
+    bounds = steer(mix, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
+    c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
+    exponent = log_moment(mix, c) - c * e + peak(c)
+    bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
+    return most + leak + bound <= delta * (1 - 1e-12)
+
+
+def _tail(parts: Parts, t: float, *, add: bool) -> float:
+    """Return an upper value of P(L > t) = delta(t) - delta'(t), by convexity in exp(t)."""
+    parts = plain(parts)
+    rest, (_, most) = _finite(parts), _infinite(parts)
+    if not rest:
+        return min(1.0, most + float(t < 0))
+    if t >= largest_loss(rest, add=add):
+        return min(1.0, most)
+    mu2 = gaussian_mu2(rest)
+    finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(math.sqrt(as_float(mu2)), t)
+    return min(1.0, (most + (1 - most) * finite) * (1 + 8 * U))
+
+
+def _slope_tail(rest: Parts, t: float, *, add: bool) -> float:
+    if all(on_lattice(law) and not isinstance(law, Laplace | BoundedRange) for law, _ in rest):
+        try:
+            exact = lattice_cost(rest).tail(t)
+        except NotConverged:
+            exact = None
+        if exact is not None:
+            return exact
+    here = both_sides(rest, t, add=add)
+    step = 1e-4 * spread(content(rest, add=add).mix)
+    best = 1.0
+    for _ in range(3):
+        left = both_sides(rest, t - step, add=add)
+        best = min(best, here.upper + (left.upper - here.lower) / -math.expm1(-step) * (1 + 16 * U))
+        step *= 8
+    return best

@@ -40,7 +40,7 @@ _UP = 1 + 1e-13  # covers the few roundings of this module, none of which cancel
 
 
 def float_up(value: Fraction) -> float:
-    """Return the smallest double that reads as at least the value: ``0.3`` reads as three tenths.
+    """Return the double that reads as exactly the value (0.3 is three tenths), else one not below it.
 
     Examples
     --------
@@ -51,7 +51,9 @@ def float_up(value: Fraction) -> float:
         near = float(value)
     except OverflowError:
         return math.inf
-    while math.isfinite(near) and Fraction(repr(near)) < value:
+    if Fraction(repr(near)) == value:
+        return near
+    while math.isfinite(near) and min(Fraction(near), Fraction(repr(near))) < value:
         near = math.nextafter(near, math.inf)
     return near
 
@@ -105,7 +107,9 @@ def renyi_divergence(parts: Parts, order: float) -> float:
     """Return an upper value of the Renyi divergence of an order, the largest over branches and directions."""
     return max(
         (
-            min(_numeric.renyi_divergence(way, order) for way in _known_by_one_number(one))
+            min(
+                (_numeric.renyi_divergence(way, order) for way in _known_by_one_number(one)), default=math.inf
+            )
             for one in spelled_out(parts)[0]
         ),
         default=0.0,
@@ -122,13 +126,13 @@ def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
 def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
     if not _has_group(parts):
         return _numeric.delta_bounds(parts, epsilon)
-    upper = min(_numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon))
+    upper = min((_numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
     return Bracket(0.0, upper, "group")
 
 
 def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
     if not _has_group(parts):
-        return _numeric.epsilon_bounds(parts, delta)
+        return _sharpened(parts, delta, _numeric.epsilon_bounds(parts, delta))
     low, high = 0.0, 1.0
     while _delta_of_sum(parts, high).upper > delta:
         low, high = high, 2 * high
@@ -138,6 +142,27 @@ def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
         middle = (low + high) / 2
         low, high = (low, middle) if _delta_of_sum(parts, middle).upper <= delta else (middle, high)
     return Bracket(0.0, high, "group")
+
+
+def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
+    """Close in on epsilon by reading delta, where the engine left the two sides further apart than that."""
+    low, high = found.lower, found.upper
+    if not (math.isfinite(high) and high - low > 1e-6 * high):
+        return found
+    certain, method = low, found.method
+    below = high * (1 - 1e-6)
+    for _ in range(30):
+        there = _numeric.delta_bounds(parts, below)
+        if there.upper <= delta:
+            high, method = below, there.method
+        else:
+            low = below
+        if there.lower >= delta:
+            certain = max(certain, below)
+        if high - low <= 1e-6 * high:
+            break
+        below = (low + high) / 2
+    return Bracket(min(certain, high), high, method)
 
 
 def _has_group(parts: Parts) -> bool:

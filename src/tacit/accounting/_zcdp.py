@@ -40,6 +40,8 @@ def laplace_rho(epsilon: Fraction) -> Fraction:
 def discrete_laplace_rho(scale: Fraction, move: Fraction) -> Fraction:
     """Return (move - 2 r (1 - r^move) / (1 - r^2)) / scale with r = exp(-1/scale), rounded up."""
     epsilon = move / scale
+    if move == 1:
+        return pure_rho(epsilon)
     r = exp_down(-1 / scale)
     kl = (move - 2 * r * (1 - exp_up(-epsilon)) / (1 - r * r)) / scale
     return min(round_up(kl), pure_rho(epsilon))

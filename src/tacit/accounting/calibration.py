@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 from tacit.accounting._algebra import charge
 from tacit.accounting.budget import Budget
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["calibrate", "queries_within", "scale_for", "sigma_for"]
 
-_FINE = 1e-7  # relative width of the noise at which the search ends
+_FINE = 1e-6  # relative width of the noise at which the search ends
+_MOST = 1e30  # no noise beyond it
 
 
 def calibrate(cost_of: Callable[[float], Cost], target: Budget) -> float:
-    """Return the smallest noise whose cost keeps the target, to seven digits; more noise must cost less.
+    """Return the smallest noise whose cost keeps the target, to six digits; more noise must cost less.
 
     Guarantee
     ---------
@@ -43,26 +44,28 @@ def calibrate(cost_of: Callable[[float], Cost], target: Budget) -> float:
     if not isinstance(target, Budget):
         raise bad_parameter("target", "a Budget", target, fix="Budget(epsilon=1, delta=1e-6)")
 
-    def excess(noise: float) -> float:
-        return _excess(cost_of(noise), target)
-
-    low = high = 1.0
-    at_low = at_high = excess(1.0)
-    step = 2.0
-    while at_high > 0:
-        low, at_low = high, at_high
-        high, step = high * step, step * step
-        if high > 1e150:
-            raise _never()
-        at_high = excess(high)
-    step = 2.0
-    while at_low <= 0:
-        high, at_high = low, at_low
-        low, step = low / step, step * step
-        if low < 1e-150:
-            return high
-        at_low = excess(low)
-    return _narrow(excess, low, at_low, high, at_high)
+    wanted = _protection(target)
+    low: tuple[float, float] | None = None  # (noise, protection) that does not fit
+    high: tuple[float, float] | None = None  # (noise, protection) that fits
+    noise = 1.0
+    for turn in range(200):
+        cost = cost_of(noise)
+        at = (noise, _protection(_reached(cost, target)))
+        low, high = (low, at) if cost.fits(target) else (at, high)
+        if high is None:
+            if noise > _MOST:
+                raise _never()
+            noise *= min(max(wanted / at[1], 1.02), 16.0) * (1 + _FINE) if at[1] else 16.0
+        elif low is None:
+            if noise < 1 / _MOST:
+                return noise
+            noise *= max(min(wanted / at[1], 0.98), 1 / 16) * (1 - _FINE)
+        elif high[0] - low[0] <= _FINE * high[0]:
+            break
+        else:
+            noise = _between(low, high, wanted, turn)
+    assert high is not None  # noqa: S101 - the loop ends only with a noise that fits
+    return _checked(cost_of, target, high[0])
 
 
 def sigma_for(target: Budget, *, sensitivity: Number, queries: SupportsIndex = 1, q: Number = 1) -> float:
@@ -115,53 +118,53 @@ def queries_within(target: Budget, cost: Cost) -> int:
     return low
 
 
-def _excess(cost: Cost, target: Budget) -> float:
-    """Return a smooth measure of how far the cost is beyond the target: at most 0 exactly where it fits."""
+class _Reading(NamedTuple):
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+
+def _reached(cost: Cost, target: Budget) -> _Reading:
+    """Return what the cost takes in the target's own terms: delta at its epsilon, epsilon, or rho."""
     whole = charge(cost.parts)
     if target.rho is not None:
-        if whole.rho is None or whole.delta > target.delta:
-            return math.inf
-        return _sign(whole.rho <= target.rho, math.log(whole.rho / target.rho) if whole.rho else -math.inf)
-    assert target.epsilon is not None  # noqa: S101 - a budget has one of the two
+        return _Reading(None, target.delta, whole.rho)
     if target.delta == 0:
-        if whole.epsilon is None or whole.delta:
-            return math.inf
-        fits = whole.epsilon <= target.epsilon
-        return _sign(fits, math.log(whole.epsilon / target.epsilon) if whole.epsilon else -math.inf)
-    delta = cost.delta(epsilon=target.epsilon)
-    return _sign(
-        Fraction(delta) <= target.delta, math.log(delta / float(target.delta)) if delta else -math.inf
-    )
+        return _Reading(whole.epsilon, whole.delta, None)
+    return _Reading(target.epsilon, Fraction(cost.delta(epsilon=target.epsilon or 0)), None)
 
 
-def _sign(fits: bool, value: float) -> float:  # noqa: FBT001 - two values of one thought
-    """Make a float agree with the exact comparison."""
-    return min(value, 0.0) if fits else max(value, 5e-324)
+def _protection(reading: _Reading | Budget) -> float:
+    """Return a measure that grows about linearly with the noise, so that the search needs few steps."""
+    if reading.rho is not None:
+        return 1 / math.sqrt(reading.rho) if reading.rho else math.inf
+    if reading.epsilon is None:
+        return 0.0
+    if reading.delta:
+        return math.sqrt(max(0.0, -2 * math.log(reading.delta)))
+    return float(1 / reading.epsilon) if reading.epsilon else math.inf
 
 
-def _narrow(
-    excess: Callable[[float], float], low: float, at_low: float, high: float, at_high: float
-) -> float:
-    """Close in on the border by the Illinois rule in log-noise, with bisection where the curve is not finite."""
-    a, b = math.log(low), math.log(high)
-    side = 0
-    for _ in range(200):
-        if b - a <= _FINE:
-            break
-        if math.isfinite(at_low) and math.isfinite(at_high) and abs(side) < 3:
-            share = at_low / (at_low - at_high)
-            middle = a + min(max(share, 0.01), 0.99) * (b - a) if b - a > 0.1 else a + share * (b - a)
-            middle = min(max(middle, a + _FINE / 3), b - _FINE / 3)
-        else:
-            middle, side = (a + b) / 2, 0
-        there = excess(math.exp(middle))
-        if there <= 0:
-            b, high, at_high = middle, math.exp(middle), there
-            at_low, side = (at_low / 2, side + 1) if side > 0 else (at_low, 1)
-        else:
-            a, at_low = middle, there
-            at_high, side = (at_high / 2, side - 1) if side < 0 else (at_high, -1)
-    return high
+def _between(low: tuple[float, float], high: tuple[float, float], wanted: float, turn: int) -> float:
+    """Return the next noise to try: beside the straight line in turns, and the middle now and then."""
+    (a, at_a), (b, at_b) = low, high
+    if turn % 5 == 4 or not (math.isfinite(at_b) and at_a < at_b):
+        return math.sqrt(a) * math.sqrt(b) if a > 0 else b / 2
+    share = min(max((wanted - at_a) / (at_b - at_a), 0.0), 1.0)
+    beside = _FINE / 3 if turn % 2 else -_FINE / 3
+    return min(max((a + share * (b - a)) * (1 + beside), a * (1 + _FINE / 4)), b * (1 - _FINE / 4))
+
+
+def _checked(cost_of: Callable[[float], Cost], target: Budget, noise: float) -> float:
+    """Check forward by epsilon at delta too, maybe by another engine; add noise until it holds."""
+    if target.epsilon is None or target.delta == 0:
+        return noise
+    for _ in range(60):
+        reached = Fraction(cost_of(noise).epsilon(delta=target.delta))
+        if reached <= target.epsilon:
+            return noise
+        noise *= 1 + max(float(reached / target.epsilon) - 1, 1e-9)
+    raise _never()
 
 
 def _never() -> TacitError:

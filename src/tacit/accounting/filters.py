@@ -102,9 +102,11 @@ class Filter:
         if budget.delta == 0:
             return Remaining(plain, _ZERO, None)
         half = max(_ZERO, budget.delta / 2 - self.delta)
-        rho = _ZERO if self.rho is None else max(_ZERO, rho_cap(budget.epsilon, half) - self.rho)
+        cap = rho_cap(budget.epsilon, half) if half else _ZERO
+        rho = cap - self.rho if half and self.rho is not None and self.rho <= cap else None
         open_ = self.epsilon is not None and self.epsilon <= budget.epsilon
-        return Remaining(max(plain, largest_pure(rho)), half if open_ else self._largest_delta(half), rho)
+        epsilon = max(plain, largest_pure(rho or _ZERO))
+        return Remaining(epsilon, half if open_ else self._largest_delta(half), rho)
 
     def to_json(self) -> Json:
         """Return the filter as JSON data, exact and readable by every later release."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tacit.accounting import _reading
 from tacit.accounting._algebra import charge
+from tacit.accounting._certified import on_grid
 from tacit.accounting._numeric import Bracket
 from tacit.accounting._reading import float_up
 from tacit.accounting.budget import Spend, read_delta
@@ -146,7 +147,8 @@ class Readings(Meaning):
         >>> Cost.laplace(scale=2, sensitivity=1).spend.epsilon
         Fraction(1, 2)
         """
-        return Spend(*charge(self.parts))
+        whole = charge(self.parts)
+        return Spend(_bounded(whole.epsilon), on_grid(whole.delta), _bounded(whole.rho))
 
     def _pure(self, asked: str) -> Fraction:
         whole = charge(self.parts)
@@ -158,6 +160,11 @@ class Readings(Meaning):
                 fix="cost.epsilon(delta=1e-6), or cost.loss_exceeds(1) for the chance of a loss above 1",
             )
         return whole.epsilon
+
+
+def _bounded(value: Fraction | None) -> Fraction | None:
+    """Put a number on the ledger's grid; one beyond any budget counts as not finite."""
+    return None if value is None or value > 2**1000 else on_grid(value)
 
 
 def _root_up(value: Fraction) -> float:

@@ -51,9 +51,9 @@ def basic(epsilon: Number, k: SupportsIndex, delta: Number = 0) -> tuple[float, 
 
 
 def advanced(epsilon: Number, k: SupportsIndex, *, slack: Number, delta: Number = 0) -> tuple[float, float]:
-    """Advanced composition: epsilon sqrt(2 k ln(1/slack)) + k epsilon (e^epsilon - 1), with delta k delta + slack.
+    """Compose by the advanced theorem: epsilon sqrt(2 k ln(1/slack)) + k epsilon (e^epsilon - 1).
 
-    Dwork, Rothblum and Vadhan 2010.
+    The delta is k delta + slack. Dwork, Rothblum and Vadhan 2010.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def optimal(epsilon: Number, k: SupportsIndex, *, delta_total: Number, delta: Nu
     Examples
     --------
     >>> round(optimal(0.1, 100, delta_total=1e-5), 3)
-    4.277
+    4.307
     """
     target = _probability("delta_total", delta_total)
     most = basic(epsilon, k)[0]
@@ -150,7 +150,7 @@ def gaussian_sigma(epsilon: Number, *, delta: Number, sensitivity: Number) -> fl
 
 
 def gaussian_epsilon(*, sigma: Number, delta: Number, sensitivity: Number) -> float:
-    """Return the classic sensitivity sqrt(2 ln(1.25/delta)) / sigma; a valid promise where it is at most 1."""
+    """Return the classic sensitivity sqrt(2 ln(1.25/delta)) / sigma; a valid promise where at most 1."""
     spread = math.sqrt(2 * math.log(1.25 / _probability("delta", delta)))
     return _positive("sensitivity", sensitivity) * spread / _positive("sigma", sigma)
 

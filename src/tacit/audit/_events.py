@@ -13,6 +13,7 @@ __all__ = ["Event", "Tally", "choose_events", "clopper_pearson"]
 
 Counts = NDArray[np.int64]
 _TRIED = 400  # thresholds tried per score
+_STRICT = 5.0  # standard deviations that the choice of events allows for
 _KEPT = 12  # events kept per goal: each costs a little of the confidence
 
 
@@ -67,9 +68,7 @@ class Tally:
     other_trials: int
 
 
-def choose_events(
-    a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...], error: float
-) -> list[Event]:
+def choose_events(a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...]) -> list[Event]:
     """Choose the events that look worst on training outputs.
 
     The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`; for each goal
@@ -88,7 +87,7 @@ def choose_events(
             for swapped in (False, True):
                 one, other = (hits_b, hits_a) if swapped else (hits_a, hits_b)
                 sizes = (len(in_b), len(in_a)) if swapped else (len(in_a), len(in_b))
-                goals = _goals(one, other, sizes, delta, epsilons, error)
+                goals = _goals(one, other, sizes, delta, epsilons, _STRICT)
                 best = np.unique(np.argmax(goals, axis=1))
                 found += [
                     (goals[:, k].tolist(), Event(score, float(cuts[k]), above, swapped))
@@ -114,15 +113,12 @@ def _at(ordered: Floats, places: Floats) -> Floats:
 
 
 def _goals(
-    one: Counts,
-    other: Counts,
-    sizes: tuple[int, int],
-    delta: float,
-    epsilons: tuple[float, ...],
-    error: float,
+    one: Counts, other: Counts, sizes: tuple[int, int], delta: float, epsilons: tuple[float, ...], z: float
 ) -> Floats:
-    low, _ = clopper_pearson(one, sizes[0], error)
-    _, high = clopper_pearson(other, sizes[1], error)
-    rows = [np.log(np.maximum(low - delta, 1e-300) / high)]
+    """Return what each event promises to prove, by normal bounds: good enough to choose by."""
+    p, q = one / sizes[0], other / sizes[1]
+    low = p - z * np.sqrt(p * (1 - p) / sizes[0]) - z**2 / (2 * sizes[0])
+    high = q + z * np.sqrt(q * (1 - q) / sizes[1]) + z**2 / (2 * sizes[1])
+    rows = [np.log(np.maximum(low - delta, 1e-12) / high)]
     rows += [low - np.exp(epsilon) * high for epsilon in epsilons]
     return np.stack(rows)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.audit._events import Tally, clopper_pearson
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,12 +117,11 @@ class AuditResult:
         if self.claimed is None:
             return None
         strict = self.at(VERDICT)
-        claimed_epsilon = float(self.claimed.epsilon(delta=self.delta))
-        if strict.epsilon_lower > claimed_epsilon:
-            return claimed_epsilon
-        top = claimed_epsilon if math.isfinite(claimed_epsilon) else 1.0
-        for epsilon in curve_points(top):
-            if strict.delta_lower(epsilon) > float(self.claimed.delta(epsilon=epsilon)) + 1e-12:
+        promised = claimed_epsilon(self.claimed, self.delta)
+        if strict.epsilon_lower > promised:
+            return promised
+        for epsilon in curve_points(promised):
+            if strict.delta_lower(epsilon) > self.claimed.delta(epsilon=epsilon):
                 return epsilon
         return None
 
@@ -141,10 +141,9 @@ class AuditResult:
         figure = Figure(figsize=(10, 4), layout="constrained")
         left, right = figure.subplots(1, 2)
         limit = 1.2 * max(self.epsilon_lower, 0.1)
-        if self.claimed is not None and math.isfinite(
-            claimed := float(self.claimed.epsilon(delta=self.delta))
-        ):
-            limit = max(limit, 1.2 * claimed)
+        promised = math.inf if self.claimed is None else claimed_epsilon(self.claimed, self.delta)
+        if math.isfinite(promised):
+            limit = max(limit, 1.2 * promised)
         grid = np.linspace(0, limit, 60)
         left.plot(grid, [self.delta_lower(float(e)) for e in grid], label="proven at least")
         if self.claimed is not None:
@@ -166,7 +165,7 @@ class AuditResult:
         basis = f"({self.confidence:.7g} confidence, {self.samples:,} outputs per input)"
         lines = [f"{found} {basis}", f"  witness: {self.witness}"]
         if self.claimed is not None:
-            lines.append(f"  claimed: epsilon <= {float(self.claimed.epsilon(delta=self.delta)):.4f}")
+            lines.append(f"  claimed: epsilon <= {claimed_epsilon(self.claimed, self.delta):.4f}")
             broken = self.broken_at
             verdict = "holds" if broken is None else f"BROKEN at epsilon {broken:.4g}"
             lines.append(f"  verdict: {verdict} (at confidence 1 - 1e-9)")
@@ -176,13 +175,25 @@ class AuditResult:
         return f"<pre>{escape(repr(self))}</pre>"
 
 
-def curve_points(top: float) -> tuple[float, ...]:
-    """Return the epsilons at which a curve is compared, up to the claimed one."""
+def claimed_epsilon(cost: Cost, delta: float) -> float:
+    """Return the claimed epsilon at delta, infinite where the cost promises none."""
+    try:
+        return cost.epsilon(delta=delta)
+    except TacitError as refusal:
+        if refusal.code != "no-guarantee":
+            raise
+        return math.inf
+
+
+def curve_points(promised: float) -> tuple[float, ...]:
+    """Return the epsilons at which a curve is compared, up to the claimed one (or 1)."""
+    top = promised if math.isfinite(promised) else 1.0
     return tuple(top * part for part in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0))
 
 
-def probability(name: str, value: float) -> float:
+def probability(name: str, value: Number) -> float:
     """Read a number strictly between 0 and 1."""
-    if not isinstance(value, float) or not 0 < value < 1:
+    exact = rational(name, value)
+    if exact >= 1:
         raise bad_parameter(name, "a number between 0 and 1, both excluded", value, fix=f"{name}=0.999")
-    return float(value)
+    return float(exact)

@@ -61,7 +61,9 @@ def _one_by_one(function: Callable[..., object]) -> Callable[[object, int], obje
     return lambda value, n: [function(value) for _ in range(n)]
 
 
-def batches(target: Target, value: object, count: int, *, repeat: int = 1) -> Iterator[object]:
+def batches(
+    target: Target, value: object, count: int, *, repeat: int = 1
+) -> Iterator[NDArray[np.generic] | list[object]]:
     """Yield batches of raw outputs, `count` in all; each output is `repeat` independent runs side by side."""
     draw = _drawer(target)
     first = min(count, 1000)
@@ -70,8 +72,11 @@ def batches(target: Target, value: object, count: int, *, repeat: int = 1) -> It
     while done < count:
         step = first if done == 0 else min(count - done, max(1000, _CELLS // width))
         raw = draw(value, step * repeat)
+        if not isinstance(raw, np.ndarray):
+            raw = list(cast("list[object]", raw))
+        _check_count(len(raw), step * repeat)
         if repeat > 1:
-            rows = as_rows(raw, step * repeat)
+            rows = as_rows(raw)
             raw = rows.reshape(step, -1) if isinstance(rows, np.ndarray) else _bundle(rows, repeat)
         if isinstance(raw, np.ndarray) and raw.ndim > 1:
             width = max(1, raw[0].size)
@@ -85,21 +90,19 @@ def _bundle(rows: list[object], repeat: int) -> list[object]:
     return [tuple(rows[i : i + repeat]) for i in range(0, len(rows), repeat)]
 
 
-def as_rows(raw: object, count: int) -> NDArray[np.float64] | list[object]:
+def as_rows(raw: NDArray[np.generic] | list[object]) -> NDArray[np.float64] | list[object]:
     """Read a batch as a matrix of numbers (one row per output) or, failing that, as a list of labels."""
     if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
         numbers = raw
     else:
-        outputs = list(cast("list[object]", raw))
+        outputs = list(raw)
         try:
             numbers = np.asarray(outputs)
         except ValueError:  # ragged: outputs of different lengths are labels
             numbers = np.empty(0, dtype=object)
         if numbers.dtype.kind not in "biuf":
-            _check_count(len(outputs), count)
             return [_label(one) for one in outputs]
-    _check_count(len(numbers), count)
-    matrix = np.ascontiguousarray(numbers.reshape(count, -1), dtype=np.float64)
+    matrix = np.ascontiguousarray(numbers.reshape(len(numbers), -1), dtype=np.float64)
     return np.nan_to_num(matrix, nan=NOT_A_NUMBER, posinf=-NOT_A_NUMBER, neginf=2 * NOT_A_NUMBER)
 
 

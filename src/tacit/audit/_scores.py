@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Rows = Floats | list[object]
 
 _MOST_COLUMNS = 64
-_LEARN = 40_000  # training rows of the logistic regression, per input
+_LEARN = 20_000  # training rows of the logistic regression, per input
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,13 @@ def _columns(a: Floats) -> list[Score]:
         scores.append(Score("sum of outputs", lambda rows: _numbers(rows, width).sum(axis=1)))
         scores.append(Score("largest output", lambda rows: _numbers(rows, width).max(axis=1)))
         scores.append(Score("smallest output", lambda rows: _numbers(rows, width).min(axis=1)))
-    fractional = [j for j in range(min(width, _MOST_COLUMNS)) if bool(np.any(a[:, j] % 1 != 0))]
-    scores += [Score(f"lowest set bit of {names[j]}", _lowest_bit_of(j, width)) for j in fractional[:8]]
+    scores += [Score(f"lowest set bit of {names[j]}", _lowest_bit_of(j, width)) for j in _fractional(a)]
     return scores
+
+
+def _fractional(a: Floats) -> list[int]:
+    """Return the first few columns that hold fractions, whose bits are worth a look."""
+    return [j for j in range(min(a.shape[1], _MOST_COLUMNS)) if bool(np.any(a[:, j] % 1 != 0))][:8]
 
 
 def _lowest_bit_of(j: int, width: int) -> Callable[[Rows], Floats]:
@@ -99,7 +103,7 @@ def _lowest_bit_of(j: int, width: int) -> Callable[[Rows], Floats]:
 
 
 def lowest_bit(x: Floats) -> Floats:
-    """Return the exponent of the lowest set bit: x is a multiple of 2^e, not of 2^(e+1) (0 has none: 2000)."""
+    """Return the exponent of the lowest set bit: x is a multiple of 2^e, not of 2^(e+1); for 0, 2000."""
     mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     lowest = whole & -whole
@@ -208,11 +212,12 @@ def _bits(x: Floats) -> Floats:
     return np.column_stack([low, np.clip(lowest_bit(x), -80, 20)])
 
 
-def _features(rows: Floats) -> Floats:
+def _features(rows: Floats, fractional: list[int]) -> Floats:
+    """Return what the regression sees: numbers, sizes, signs, products, and the bits of fractions."""
     used = np.clip(rows[:, :_MOST_COLUMNS], -1e150, 1e150)
     parts = [used, np.abs(used), np.sign(used)]
+    parts += [_bits(np.ascontiguousarray(used[:, j])) for j in fractional]
     if used.shape[1] <= 8:
-        parts += [_bits(np.ascontiguousarray(used[:, j])) for j in range(used.shape[1])]
         parts += [
             (used[:, i] * used[:, j])[:, None] for i in range(used.shape[1]) for j in range(i, used.shape[1])
         ]
@@ -223,13 +228,14 @@ def _learned(a: Floats, b: Floats) -> Score:
     """Fit a logistic regression by Newton's method with a small ridge (as the classifiers of DP-Sniper)."""
     size = min(len(a), len(b), _LEARN)
     width = a.shape[1]
-    raw = _features(np.concatenate([a[:size], b[:size]]))
+    fractional = _fractional(a)
+    raw = _features(np.concatenate([a[:size], b[:size]]), fractional)
     middle = np.median(raw, axis=0)
     spread = np.quantile(np.abs(raw - middle), 0.9, axis=0)
     spread[spread == 0] = 1.0
 
     def standard(rows: Floats) -> Floats:
-        return np.clip((np.clip(rows, -1e300, 1e300) - middle) / spread, -8, 8)
+        return np.asarray(np.clip((np.clip(rows, -1e300, 1e300) - middle) / spread, -8, 8))
 
     x = np.column_stack([standard(raw), np.ones(2 * size)])
     y = np.repeat([1.0, 0.0], size)
@@ -240,7 +246,10 @@ def _learned(a: Floats, b: Floats) -> Score:
         curvature = (x * (p * (1 - p))[:, None]).T @ x + ridge
         step = np.linalg.solve(curvature, x.T @ (y - p) - ridge @ weights)
         weights = weights + step
-        if float(np.abs(step).max()) < 1e-4:
+        if float(np.abs(step).max()) < 1e-3:
             break
     final = weights
-    return Score("learned (logistic)", lambda rows: standard(_features(_numbers(rows, width))) @ final[:-1])
+    return Score(
+        "learned (logistic)",
+        lambda rows: np.asarray(standard(_features(_numbers(rows, width), fractional)) @ final[:-1]),
+    )

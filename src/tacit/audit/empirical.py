@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.audit._events import Event, Tally, choose_events
-from tacit.audit._result import AuditResult, curve_points, probability
+from tacit.audit._result import AuditResult, claimed_epsilon, curve_points, probability
 from tacit.audit._sampling import Target, as_rows, batches
 from tacit.errors import bad_parameter
 from tacit.exact import count
@@ -87,10 +88,9 @@ def audit(
         claimed = runs * claimed
     train = drawn // 2
     learn_a, learn_b = _gather(target, a, train, runs), _gather(target, b, train, runs)
-    top = float(claimed.epsilon(delta=delta)) if claimed is not None else 0.0
-    goals = curve_points(top) if 0 < top < 50 else (0.0,)
-    error = (1 - confidence) / 40
-    events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals, error=error)
+    promised = 0.0 if claimed is None else claimed_epsilon(claimed, delta)
+    goals = curve_points(promised) if promised < 50 or promised == math.inf else (0.0,)
+    events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals)
     hits_a, hits_b = (
         _hits(target, a, drawn - train, runs, events),
         _hits(target, b, drawn - train, runs, events),
@@ -127,7 +127,7 @@ def _gather(target: Target, value: object, size: int, repeat: int) -> Rows:
     parts: list[Rows] = []
     left, cells = size, 20_000_000
     for raw in batches(target, value, size, repeat=repeat):
-        rows = as_rows(raw, len(raw))  # type: ignore[arg-type]
+        rows = as_rows(raw)
         parts.append(rows)
         left -= len(rows)
         cells -= rows.size if isinstance(rows, np.ndarray) else 10 * len(rows)
@@ -145,7 +145,7 @@ def _hits(target: Target, value: object, size: int, repeat: int, events: list[Ev
     """Count every event on fresh outputs, a batch at a time."""
     hits = [0] * len(events)
     for raw in batches(target, value, size, repeat=repeat):
-        rows = as_rows(raw, len(raw))  # type: ignore[arg-type]
+        rows = as_rows(raw)
         known: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
         for place, event in enumerate(events):
             key = id(event.score)

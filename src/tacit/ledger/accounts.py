@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class Account:
         The most that one charge may take, or None.
     expires
         The moment from which nothing may be charged, or None.
+    declared
+        The stored form of all this, kept so that it is written once.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class Account:
     labels: dict[str, str] = field(default_factory=dict, hash=False)
     per_charge: Budget | None = None
     expires: datetime | None = None
+    declared: str = field(default="", compare=False, repr=False)
 
     @property
     def budget(self) -> Budget:
@@ -76,7 +79,7 @@ class Account:
 
     @property
     def spent(self) -> Spend:
-        """What was charged since the last refresh."""
+        """What was charged since the last refresh, as one spend."""
         return self.filter.spent
 
     @property
@@ -102,15 +105,11 @@ class Account:
             "version": self.version,
         }
 
-    def charged(self, spend: Spend) -> Account:
-        """Return the account after a charge; the filter refuses what the budget does not admit."""
-        return replace(self, filter=self.filter.after(spend))
-
     def to_row(self) -> AccountRow:
         """Return the stored form."""
         parent = self.path[1] if len(self.path) > 1 else 0
         state = canonical(self.filter.to_json())
-        return AccountRow(self.id, self.name, parent, canonical(self.facts()), state)
+        return AccountRow(self.id, self.name, parent, self.declared or canonical(self.facts()), state)
 
     @classmethod
     def from_row(cls, row: AccountRow) -> Account:
@@ -120,7 +119,9 @@ class Account:
         )
 
     @classmethod
-    def from_facts(cls, id_: int, name: str, facts: dict[str, object], filter_: Filter) -> Account:
+    def from_facts(
+        cls, id_: int, name: str, facts: dict[str, object], filter_: Filter, declared: str = ""
+    ) -> Account:
         """Build an account from its declared facts and its filter."""
         path = facts["path"]
         assert isinstance(path, list)  # noqa: S101 - written by `facts`
@@ -139,4 +140,5 @@ class Account:
             labels=labels,
             per_charge=None if limit is None else Budget.from_json(limit),
             expires=None if expires is None else datetime.fromisoformat(str(expires)),
+            declared=declared,
         )

@@ -22,7 +22,7 @@ __all__ = ["Book", "Memory"]
 class Memory:
     """What this process knows of the committed state; right as long as the log still ends at ``tip``."""
 
-    tip: Tip = Tip(0, START)
+    tip: Tip = field(default_factory=lambda: Tip(0, START))
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class Book:
         self.touched: dict[int, Account] = {}
         self.releases: list[ReleaseRow] = []
         self.now = datetime.now(UTC)
-        self._at = self.now.isoformat(timespec="milliseconds")
+        self.at = self.now.isoformat(timespec="milliseconds")
         if begun.tip != memory.tip:
             self._insist_on_growth(begun.tip)
             memory.forget()
@@ -144,7 +144,7 @@ class Book:
         key: str = "",
     ) -> Row:
         """Chain a new entry to the log's end."""
-        body["at"] = self._at
+        body["at"] = self.at
         seq, text = self.tip.seq + 1, canonical(body)
         mac = self._chain.link(self.tip.mac, seq, kind, account, levels, spend, plan, key, text)
         row = Row(seq, kind, account, levels, spend, plan, key, text, mac)

@@ -12,6 +12,8 @@ from tacit.accounting import Spend
 
 __all__ = ["START", "Chain", "Head", "Row", "canonical", "spend_from_text", "spend_to_text"]
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
 #: What the first entry is chained to.
 START = bytes(32)
 
@@ -48,7 +50,7 @@ class Row(NamedTuple):
 
 
 class Chain:
-    """HMAC-SHA-256 (RFC 2104) over the previous hash and all columns, with the key's two states prepared once.
+    """HMAC-SHA-256 (RFC 2104) over the previous hash and all columns, the key's two states prepared once.
 
     Guarantee: without the key nobody can produce a row that continues the chain, so an edited, inserted,
     dropped or reordered row breaks it. The columns are joined by the unit separator, which none of them may
@@ -90,7 +92,7 @@ class Chain:
 
 def canonical(value: object) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def spend_to_text(spend: Spend) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import contextmanager
 from copy import copy
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Combiner", "Job"]
+__all__ = ["Combiner", "Job", "Turns"]
 
 T = TypeVar("T")
 
@@ -37,8 +38,8 @@ class Combiner(Generic[T]):
     """Run requests of many threads in batches, one batch at a time, each in the thread of one of them.
 
     No thread of its own: a lone caller pays no hand-over, and nothing runs after the last caller is gone.
-    While a batch waits for the disk the next one gathers. ``run`` settles each job of the batch by setting its
-    ``result`` or its ``error``; if it raises instead, every job of the batch fails.
+    While a batch waits for the disk the next one gathers. ``run`` settles each job of the batch by setting
+    its ``result`` or its ``error``; if it raises instead, every job of the batch fails.
     """
 
     def __init__(self, run: Callable[[list[Job[T]]], None]) -> None:
@@ -96,6 +97,29 @@ class Combiner(Generic[T]):
             self._waiting[0].woken.release()
         else:
             self._busy = False
+
+
+class Turns:
+    """Let threads that want the same thing take turns, so that the second finds what the first has made."""
+
+    def __init__(self) -> None:
+        self._mutex = Lock()
+        self._locks: dict[object, tuple[RLock, int]] = {}
+
+    @contextmanager
+    def take(self, name: object) -> Iterator[None]:
+        """Hold the turn for ``name``; the same thread may hold it twice."""
+        with self._mutex:
+            lock, users = self._locks.get(name, (RLock(), 0))
+            self._locks[name] = (lock, users + 1)
+        try:
+            with lock:
+                yield
+        finally:
+            with self._mutex:
+                lock, users = self._locks.pop(name)
+                if users > 1:
+                    self._locks[name] = (lock, users - 1)
 
 
 def _broken_off() -> TacitError:

@@ -49,7 +49,7 @@ def load_key(key: bytes | str | os.PathLike[str] | None, default: Path | None, *
 
 def _make(path: Path) -> None:
     """Write a new key so that it appears complete or not at all, and only one of two racing makers wins."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}.new")
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

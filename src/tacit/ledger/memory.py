@@ -41,7 +41,7 @@ class MemoryStore:
         self._meta = self._meta or meta
         return self._meta
 
-    def begin(self, keys: Sequence[str]) -> Begun:
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:  # noqa: ARG002
         """Start from the present end."""
         with self._lock:
             known = {key: self._by_key[key] for key in keys if key in self._by_key}
@@ -52,9 +52,20 @@ class MemoryStore:
         return self
 
     def commit(
+        self,
+        begun: Begun,  # noqa: ARG002
+        keys: Sequence[str],  # noqa: ARG002
+        rows: Sequence[Row],
+        accounts: Sequence[AccountRow],
+        releases: Sequence[ReleaseRow],
+    ) -> bool:
+        """Apply everything."""
+        self._apply(rows, accounts, releases)
+        return True
+
+    def _apply(
         self, rows: Sequence[Row], accounts: Sequence[AccountRow], releases: Sequence[ReleaseRow]
     ) -> None:
-        """Apply everything."""
         with self._lock:
             for row in rows:
                 self._rows.append(row)
@@ -84,7 +95,7 @@ class MemoryStore:
         """Look at a copy."""
         copy = MemoryStore()
         with self._lock:
-            copy.commit(self._rows, list(self._accounts.values()), list(self._releases.values()))
+            copy._apply(self._rows, list(self._accounts.values()), list(self._releases.values()))
         yield copy
 
     def sealed(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.ledger.chain import Chain
@@ -37,15 +37,15 @@ def open_place(
     """Open a ledger in a file or on a server."""
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         return _open_server(where, key=key, witness=witness, create=create, wait=wait)
-    if not isinstance(where, str | os.PathLike) or not str(where) or "\0" in str(where):
+    try:
+        path = Path(where)
+    except TypeError:
+        path = Path()
+    if not path.name or "\0" in str(path) or "://" in str(where):
         raise bad_parameter(
             "where", "a path or a postgresql:// address", where, fix="Ledger.open('study.ledger')"
         )
-    if "://" in str(where):
-        raise bad_parameter(
-            "where", "a path or a postgresql:// address", where, fix="'postgresql://host/database'"
-        )
-    return _open_file(Path(where), key=key, witness=witness, create=create, wait=wait)
+    return _open_file(path, key=key, witness=witness, create=create, wait=wait)
 
 
 def _open_file(
@@ -53,12 +53,7 @@ def _open_file(
 ) -> Desk:
     beside = Path(witness) if witness is not None else path.with_name(path.name + ".witness")
     if _size(path) == 0 and _size(beside) > 0:
-        raise TacitError(
-            "ledger-rolled-back",
-            f"{path} is missing or empty, and its witness {beside} has seen entries in it",
-            why="a new ledger in its place would start with the whole budget",
-            fix=f"put {path} back; only if it never guarded anything, remove {beside}",
-        )
+        _refuse_a_new_start(str(path), beside)
     store = SqliteStore(path, create=create, wait=wait)
     return _join(store, key, path.with_name(path.name + ".key"), beside)
 
@@ -84,22 +79,10 @@ def _join(store: Store, key: bytes | Place | None, key_default: Path | None, wit
     try:
         meta = store.meta()
         if meta is None and witness is not None and _size(witness) > 0:
-            raise TacitError(
-                "ledger-rolled-back",
-                f"{store.name} is empty, and the witness {witness} has seen entries",
-                why="a new ledger in its place would start with the whole budget",
-                fix="put the store back, or name another witness",
-            )
+            _refuse_a_new_start(store.name, witness)
         chain = Chain(load_key(key, key_default, create=meta is None))
-        if meta is None:
-            meta = store.create(_new_meta(chain))
-        if meta.fingerprint != chain.fingerprint:
-            raise TacitError(
-                "ledger-key",
-                f"{store.name} was made with another key",
-                why="entries could be neither checked nor added",
-                fix="Ledger.open(..., key='the/file/it/was/made/with.key')",
-            )
+        meta = meta or store.create(_new_meta(chain))
+        _insist_on_the_key(store, meta, chain)
         seen = None if witness is None else Witness(witness, meta.ledger)
         return Desk(store, chain, meta, seen)
     except BaseException:
@@ -107,6 +90,25 @@ def _join(store: Store, key: bytes | Place | None, key_default: Path | None, wit
         if seen is not None:
             seen.abandon()
         raise
+
+
+def _refuse_a_new_start(store: str, witness: Path) -> NoReturn:
+    raise TacitError(
+        "ledger-rolled-back",
+        f"{store} is missing or empty, and its witness {witness} has seen entries in it",
+        why="a new ledger in its place would start with the whole budget",
+        fix=f"put the store back; only if it never guarded anything, remove {witness}",
+    )
+
+
+def _insist_on_the_key(store: Store, meta: Meta, chain: Chain) -> None:
+    if meta.fingerprint != chain.fingerprint:
+        raise TacitError(
+            "ledger-key",
+            f"{store.name} was made with another key",
+            why="entries could be neither checked nor added",
+            fix="Ledger.open(..., key='the/file/it/was/made/with.key')",
+        )
 
 
 def _new_meta(chain: Chain) -> Meta:

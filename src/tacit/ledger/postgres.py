@@ -12,7 +12,7 @@ from tacit.ledger.chain import START, Row
 from tacit.ledger.store import VERSION, Begun, Meta, SqlReader, Tip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import psycopg
 
@@ -24,7 +24,7 @@ __all__ = ["PostgresStore"]
 
 _LOCK = 0x54414349  # "TACI"; the second half of the lock's name is the table's own number
 
-_SCHEMA = """
+_SCHEMA = r"""
 CREATE TABLE ledger_meta (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE ledger_entries (
   seq bigint PRIMARY KEY, kind text NOT NULL, account bigint NOT NULL, levels text NOT NULL,
@@ -32,7 +32,6 @@ CREATE TABLE ledger_entries (
 );
 CREATE UNIQUE INDEX ledger_entries_idem ON ledger_entries (idem) WHERE idem <> '';
 CREATE INDEX ledger_entries_plan ON ledger_entries (plan) WHERE plan <> '';
-CREATE INDEX ledger_entries_account ON ledger_entries (account);
 CREATE TABLE ledger_accounts (
   id bigint PRIMARY KEY, name text NOT NULL UNIQUE, parent bigint NOT NULL, facts text NOT NULL,
   state text NOT NULL
@@ -42,25 +41,58 @@ CREATE TABLE ledger_releases (
   payload bytea NOT NULL, seq bigint NOT NULL
 );
 CREATE UNIQUE INDEX ledger_releases_plan ON ledger_releases (root, version, plan) WHERE plan <> '';
+CREATE FUNCTION ledger_append(batch text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  part text[] := string_to_array(batch, E'\x1d');  -- old end, keys, entries, accounts, releases
+  last record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(LOCK, 'ledger_entries'::regclass::oid::int); SELECT e.seq || ' ' ||
+  encode(e.mac, 'hex') AS tip, EXISTS (SELECT FROM ledger_meta WHERE name = 'sealed') AS sealed
+    INTO last FROM (SELECT 1) one LEFT JOIN
+    (SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1) e ON true;
+  IF last.sealed THEN
+    RETURN 'sealed';
+  ELSIF coalesce(last.tip, 'empty') <> part[1] THEN
+    RETURN 'moved';
+  ELSIF part[2] <> '' AND EXISTS (SELECT FROM string_to_table(part[2], E'\x1e') k
+                                  JOIN ledger_entries e ON e.idem = k AND e.idem <> '') THEN
+    RETURN 'moved';
+  END IF;
+  INSERT INTO ledger_entries
+    SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5], f[6], f[7], f[8], decode(f[9], 'hex')
+    FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[3], E'\x1e') r) rows;
+  INSERT INTO ledger_accounts
+    SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5]
+    FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[4], E'\x1e') r) rows
+    ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, state = excluded.state;
+  IF part[5] <> '' THEN
+    INSERT INTO ledger_releases
+      SELECT f[1]::bigint, f[2]::bigint, f[3]::bigint, f[4], decode(f[5], 'hex'), f[6]::bigint
+      FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[5], E'\x1e') r) rows;
+  END IF;
+  RETURN 'done';
+END $$;
 CREATE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql
   AS $$ BEGIN RAISE EXCEPTION 'append only'; END $$;
 CREATE TRIGGER ledger_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only();
-"""
+""".replace("LOCK", str(_LOCK))
 
-_INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"
-_INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (%s, %s, %s, %s, %s, %s)"
-_PUT_ACCOUNT = (
-    "INSERT INTO ledger_accounts VALUES (%s, %s, %s, %s, %s) "
-    "ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, state = excluded.state"
-)
+_APPEND = "SELECT ledger_append(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({_LOCK}, 'ledger_entries'::regclass::oid::int)"
 _TIP = "SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
+_PATIENCE = 3  # times to compare and fail before the lock is held while deciding
 
 
 class PostgresStore:
-    """One transaction-wide lock, ``synchronous_commit`` on: a commit returns after the server synced its log."""
+    """Compare and append in one durable statement on the server, which a lock keeps apart from all others.
+
+    Nothing is locked while a client decides. It names the log's end that it decided from; if the log has
+    moved on, nothing is written and it decides again. Everything that changes appends an entry, so an unmoved
+    end means an unchanged ledger. Whoever loses that race a few times takes the lock before deciding.
+    ``synchronous_commit`` is on: an answer comes after the server synced its log.
+    """
 
     def __init__(self, url: str, *, wait: float) -> None:
         try:
@@ -102,6 +134,7 @@ class PostgresStore:
             connection.execute(
                 "SELECT set_config('lock_timeout', %s, false)", (f"{int(self._wait * 1000)}ms",)
             )
+            connection.execute("SET enable_seqscan = off")  # plans made for a young table stay good ones
         except self._psycopg.Error as error:
             connection.close()
             self._fail(error)
@@ -124,6 +157,7 @@ class PostgresStore:
     def _connection(self) -> Connection:
         if self._write is None or self._write.closed:
             self._write = self._connect()
+            self._cursor = self._write.cursor()
         return self._write
 
     def meta(self) -> Meta | None:
@@ -162,24 +196,23 @@ class PostgresStore:
             self._fail(error)
         return meta
 
-    def begin(self, keys: Sequence[str]) -> Begun:
-        """Take the write lock and return what the transaction starts from, in one round trip."""
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:
+        """Start from the guess, or look; after some lost races, look with the lock in hand."""
+        if guess is not None and attempt == 0:
+            return Begun(guess, {}, None)
         connection = self._connection()
         known: dict[str, Row] = {}
         try:
-            with connection.pipeline():
+            if attempt > _PATIENCE:
                 connection.execute("BEGIN")
                 connection.execute(_TAKE_LOCK)
-                tip = connection.execute(_TIP)
-                sealed = connection.execute(_SEALED)
-                used = None
-                if keys:
-                    sql = "SELECT * FROM ledger_entries WHERE idem = ANY(%s) AND idem <> ''"
-                    used = connection.execute(sql, (list(keys),))
-            last, mark = tip.fetchone(), sealed.fetchone()
-            for found in used.fetchall() if used is not None else ():
-                row = Row(*found)  # type: ignore[arg-type]
-                known[row.key] = row
+            last = connection.execute(_TIP, binary=True).fetchone()
+            mark = connection.execute(_SEALED).fetchone()
+            if keys:
+                sql = "SELECT * FROM ledger_entries WHERE idem = ANY(%s) AND idem <> ''"
+                for found in connection.execute(sql, (list(keys),), binary=True):
+                    row = Row(*found)  # type: ignore[arg-type]
+                    known[row.key] = row
         except self._psycopg.Error as error:
             self.rollback()
             self._fail(error)
@@ -190,31 +223,41 @@ class PostgresStore:
         )
 
     def inside(self) -> SqlReader:
-        """Look things up inside the transaction."""
+        """Look things up; if they have changed since `begin`, `commit` will tell."""
         return _Reader(self._connection(), self)
 
     def commit(
-        self, rows: Sequence[Row], accounts: Sequence[AccountRow], releases: Sequence[ReleaseRow]
-    ) -> None:
-        """Write everything in one round trip and return when it is durable."""
+        self,
+        begun: Begun,
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        accounts: Sequence[AccountRow],
+        releases: Sequence[ReleaseRow],
+    ) -> bool:
+        """Compare, write everything in one round trip, and return when it is durable."""
+        written = {row.key for row in rows}  # these the unique index looks up
+        seq, mac = begun.tip
+        batch = "\x1d".join(
+            (
+                f"{seq} {mac.hex()}" if seq else "empty",
+                "\x1e".join(key for key in keys if key not in begun.known and key not in written),
+                _table((*row[:-1], row.mac.hex()) for row in rows),
+                _table(accounts),
+                _table((*release[:4], release.payload.hex(), release.seq) for release in releases),
+            )
+        )
         connection = self._connection()
         try:
-            with connection.pipeline():
-                for row in rows:
-                    connection.execute(_INSERT_ENTRY, row)
-                for account in accounts:
-                    connection.execute(_PUT_ACCOUNT, account)
-                for release in releases:
-                    connection.execute(_INSERT_RELEASE, release)
-                done = connection.execute("COMMIT")
-            tag = done.statusmessage
+            answer = self._cursor.execute(_APPEND, (batch,)).fetchone()
+            if connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
+                connection.execute("COMMIT")
+        except self._psycopg.errors.UniqueViolation:  # somebody used one of the keys
+            self.rollback()
+            return False
         except self._psycopg.Error as error:
             self.rollback()
             self._fail(error)
-        if tag != "COMMIT":
-            raise TacitError(
-                "ledger-unavailable", f"{self.name} did not take the change", why="nothing was charged"
-            )
+        return answer == ("done",)  # "moved" or "sealed": the next attempt looks, and finds out why
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""
@@ -229,7 +272,7 @@ class PostgresStore:
             connection.close()
 
     @contextmanager
-    def reading(self) -> Iterator[SqlReader]:
+    def reading(self) -> Iterator[_Reader]:
         """Look committed things up; short, shared by the threads."""
         with self._read_lock:
             if self._read is None or self._read.closed:
@@ -308,7 +351,7 @@ class PostgresStore:
             refusal = TacitError(
                 "ledger-sealed",
                 f"the server's disk failed: {_first_line(error)}",
-                why="after a failed write nobody can say what is on the disk; the ledger refuses every change",
+                why="nobody can say what is on the disk after a failed write, so every change is refused",
                 fix="check the server, then ledger.unseal(statement=..., who=...)",
             )
         else:
@@ -338,12 +381,17 @@ class _Reader(SqlReader):
             if self._stream:
                 with self._connection.cursor(name="ledger_scan", binary=True) as cursor:
                     cursor.itersize = 20_000
-                    cursor.execute(text, values)  # type: ignore[arg-type]
+                    cursor.execute(text, values)
                     yield from cursor
             else:
-                yield from self._connection.execute(text, values, binary=True)  # type: ignore[arg-type]
+                yield from self._connection.execute(text, values, binary=True)
         except psycopg.Error as error:
             self._store._fail(error)  # noqa: SLF001
+
+
+def _table(rows: Iterable[tuple[object, ...]]) -> str:
+    """Join rows and fields by separators that no field contains (see `Chain`); payloads are hexadecimal."""
+    return "\x1e".join("\x1f".join(map(str, row)) for row in rows)
 
 
 def _first_line(error: Exception) -> str:

@@ -85,9 +85,10 @@ class StoredRelease:
 class Entry:
     """One line of the history.
 
-    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (acts of the curator); ``charge`` (a charge
-    alone), ``draw`` (a charge with its one draw), ``claim`` (the draw of an earlier charge), ``view`` (an
-    account pays for a release that the dataset has paid for), ``release`` (a release was stored), ``unseal``.
+    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (acts of the curator); ``charge`` (a
+    charge alone), ``draw`` (a charge with its one draw), ``claim`` (the draw of an earlier charge), ``view``
+    (an account pays for a release that the dataset has paid for), ``release`` (a release was stored),
+    ``unseal``.
 
     Examples
     --------

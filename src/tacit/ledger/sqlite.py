@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
@@ -17,8 +17,9 @@ from tacit.ledger.store import VERSION, Begun, Meta, SqlReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from tacit.ledger.store import AccountRow, ReleaseRow
+    from tacit.ledger.store import AccountRow, ReleaseRow, Tip
 
 __all__ = ["SqliteStore"]
 
@@ -32,7 +33,6 @@ CREATE TABLE ledger_entries (
 ) STRICT;
 CREATE UNIQUE INDEX entries_idem ON ledger_entries (idem) WHERE idem <> '';
 CREATE INDEX entries_plan ON ledger_entries (plan) WHERE plan <> '';
-CREATE INDEX entries_account ON ledger_entries (account);
 CREATE TABLE ledger_accounts (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER NOT NULL, facts TEXT NOT NULL,
   state TEXT NOT NULL
@@ -64,11 +64,16 @@ class SqliteStore:
         self._path = path
         self._wait = wait
         self._mark = path.with_name(path.name + ".sealed")
+        self._mark_name = str(self._mark)  # looked for on every commit
         self._read_lock = Lock()
         if not create and not path.exists():
             raise TacitError(
                 "not-a-ledger", f"there is no ledger at {path}", fix=f"Ledger.open({str(path)!r}) makes one"
             )
+        if (
+            path.is_file() and 0 < path.stat().st_size < 512
+        ):  # SQLite would take it for empty and write over it
+            raise TacitError("not-a-ledger", f"{path} is no ledger", why="nothing was changed in it")
         self._write = self._connect(create=create)
         try:
             self._prepare()
@@ -97,9 +102,11 @@ class SqliteStore:
     def _prepare(self) -> None:
         """Refuse what is no ledger or a newer one before anything is written to it."""
         try:
+            self._write.execute("BEGIN")  # one moment for all three
+            tables = self._number("SELECT count(*) FROM sqlite_schema")
             application = self._number("PRAGMA application_id")
             version = self._number("PRAGMA user_version")
-            tables = self._number("SELECT count(*) FROM sqlite_schema")
+            self._write.execute("COMMIT")
             if (application, version) != (0, 0) or tables:
                 if application != _APPLICATION:
                     raise TacitError(
@@ -116,6 +123,8 @@ class SqliteStore:
                         fix="pip install --upgrade tacit",
                     )
             mode = self._patiently(self._write, "PRAGMA journal_mode = WAL").fetchone()[0]
+            if tables:
+                self._insist_on_all_pages()
         except sqlite3.Error as error:
             self._fail(error)
         if mode != "wal":
@@ -124,6 +133,30 @@ class SqliteStore:
                 f"{self._path} cannot keep a write-ahead log (journal mode {mode})",
                 why="the file system does not offer what a durable commit needs",
                 fix="keep the ledger on a local disk",
+            )
+
+    def _insist_on_all_pages(self) -> None:
+        """Compare the file's size with its header, where nobody writes and the log is empty."""
+        log = self._path.with_name(self._path.name + "-wal")
+        try:
+            self._write.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return  # somebody is writing, and so has opened it whole
+            raise
+        try:
+            if log.exists() and log.stat().st_size > 0:
+                return  # the file may be behind its log
+            pages = self._number("PRAGMA page_count") * self._number("PRAGMA page_size")
+            size = self._path.stat().st_size
+        finally:
+            self.rollback()
+        if size < pages:
+            raise TacitError(
+                "ledger-damaged",
+                f"{self._path} has {size} bytes and should have {pages}",
+                why="a truncated ledger cannot say what was spent",
+                fix="restore a copy and check it with `tacit budget verify` against the witness",
             )
 
     def _number(self, sql: str) -> int:
@@ -158,7 +191,7 @@ class SqliteStore:
             self._fail(error)
         return found
 
-    def begin(self, keys: Sequence[str]) -> Begun:
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:  # noqa: ARG002
         """Take the write lock and return what the transaction starts from."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
@@ -178,9 +211,17 @@ class SqliteStore:
         return _Reader(self._write, self)
 
     def commit(
-        self, rows: Sequence[Row], accounts: Sequence[AccountRow], releases: Sequence[ReleaseRow]
-    ) -> None:
+        self,
+        begun: Begun,  # noqa: ARG002 - the lock has kept everybody else away
+        keys: Sequence[str],  # noqa: ARG002
+        rows: Sequence[Row],
+        accounts: Sequence[AccountRow],
+        releases: Sequence[ReleaseRow],
+    ) -> bool:
         """Write everything and return when it is durable."""
+        if not rows:
+            self.rollback()
+            return True
         try:
             self._write.executemany(_INSERT_ENTRY, rows)
             self._write.executemany(_PUT_ACCOUNT, accounts)
@@ -190,6 +231,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             self.rollback()
             self._fail(error)
+        return True
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""
@@ -217,11 +259,11 @@ class SqliteStore:
             connection.close()
 
     def sealed(self) -> str | None:
-        """Return why the store is sealed, or None; the mark is a file of its own, so every process sees it."""
+        """Return why the store is sealed, or None; the mark is a file, so every process sees it."""
+        if not os.path.lexists(self._mark_name):
+            return None
         try:
             return self._mark.read_text("utf-8").strip() or "unknown"
-        except FileNotFoundError:
-            return None
         except OSError as error:
             return f"the seal cannot be read: {error.strerror}"
 
@@ -320,7 +362,7 @@ class SqliteStore:
                 refusal = TacitError(
                     "ledger-sealed",
                     f"the disk failed: {why}",
-                    why="after a failed write nobody can say what is on the disk; the ledger refuses every change",
+                    why="nobody can say what is on the disk after a failed write, so every change is refused",
                     fix="check the disk, then ledger.unseal(statement=..., who=...)",
                 )
             case _:
@@ -340,7 +382,7 @@ class _Reader(SqlReader):
 
     def _run(self, sql: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
         try:
-            yield from self._connection.execute(sql, values)  # type: ignore[arg-type]
+            yield from self._connection.execute(sql, values)
         except sqlite3.Error as error:
             self._store._fail(error)  # noqa: SLF001 - the reader is part of the store
 

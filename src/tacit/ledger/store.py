@@ -54,7 +54,7 @@ class Meta(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """What a transaction starts from: the log's end, the entries that used one of the asked keys, the seal."""
+    """What a transaction starts from: the log's end, the entries that carry an asked key, the seal."""
 
     tip: Tip
     known: dict[str, Row]
@@ -118,16 +118,29 @@ class Store(Protocol):
     def create(self, meta: Meta) -> Meta:
         """Lay the store out, unless another process just did; return the identity that holds."""
 
-    def begin(self, keys: Sequence[str]) -> Begun:
-        """Take the write lock and return what the transaction starts from."""
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:
+        """Return what the transaction starts from.
+
+        A store that locks takes its lock here. One that compares at the end may start from ``guess``, where
+        the caller believes the log to end, without looking.
+        """
 
     def inside(self) -> Reader:
         """Look things up inside the transaction."""
 
     def commit(
-        self, rows: Sequence[Row], accounts: Sequence[AccountRow], releases: Sequence[ReleaseRow]
-    ) -> None:
-        """Write everything and return when it is durable."""
+        self,
+        begun: Begun,
+        keys: Sequence[str],
+        rows: Sequence[Row],
+        accounts: Sequence[AccountRow],
+        releases: Sequence[ReleaseRow],
+    ) -> bool:
+        """Write everything and return True when it is durable.
+
+        False, and nothing is written, if the log does not end where the transaction began or has one of the
+        keys that it did not know of: whatever was decided is to be decided again.
+        """
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""

@@ -35,6 +35,8 @@ class Witness:
     def __init__(self, path: Path, ledger: str) -> None:
         self.path = path
         self._ledger = ledger
+        self._written = b""
+        self._counts = [-1, -1]
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
@@ -53,11 +55,14 @@ class Witness:
         """Write a head unless the file already holds a later one."""
         with self._lock():
             data = os.pread(self._file, 2 * _LINE, 0)
-            counts = [_count(data[:_LINE], self._ledger), _count(data[_LINE:], self._ledger)]
-            if max(counts) < head.count:
+            if data != self._written:
+                self._counts = [_count(data[:_LINE], self._ledger), _count(data[_LINE:], self._ledger)]
+            if max(self._counts) < head.count:
                 # the older line is overwritten: if this write tears, the latest one is still there
-                slot = counts.index(min(counts))
-                os.pwrite(self._file, _line(self._ledger, head), slot * _LINE)
+                slot, line = self._counts.index(min(self._counts)), _line(self._ledger, head)
+                os.pwrite(self._file, line, slot * _LINE)
+                self._counts[slot] = head.count
+                self._written = data[: slot * _LINE] + line + data[(slot + 1) * _LINE :]
 
     def close(self) -> None:
         """Make the last head durable and let go of the file."""

@@ -5,29 +5,40 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._grid import add, from_steps, read_numbers, to_steps
+from tacit.mechanisms._grid import Array, add, from_steps, read_numbers, to_steps
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import NDArray
 
+    from tacit.accounting import Cost
     from tacit.mechanisms._lattice import Law
 
 __all__ = ["Additive", "smallest_epsilon"]
 
 
 class Additive(Mechanism):
-    """Round to a public grid, add integer noise, return floats; everything stated is read off the lattice law."""
+    """Round to a public grid, add integer noise, return floats; all figures are read off the lattice law."""
 
     __slots__ = ()
 
     sensitivity: Fraction
+    _cost: Cost
+    _own_grid: bool
+    _size: int | None
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the lattice law that is sampled."""
+        return self._cost
 
     @abstractmethod
     def lattice(self, size: int = 1) -> tuple[Fraction, Law]:
@@ -36,27 +47,49 @@ class Additive(Mechanism):
     def release(self, value: object) -> Any:
         """Return the value plus noise: a float for a number, an array of floats for an array.
 
-        Rounds to the grid by floor(x/g + 1/2) first. The number of entries of an array is public. NaN and infinities
-        are refused: give them a meaning with `clip` before.
+        Rounds to the grid by floor(x/g + 1/2) first. The number of entries of an array is public. NaN and
+        infinities are refused: give them a meaning with `clip` before.
         """
         numbers = read_numbers(value)
-        shape = numbers.shape if isinstance(numbers, np.ndarray) else None
-        grid, law = self.lattice(1 if shape is None else math.prod(shape))
-        return from_steps(add(to_steps(numbers, grid), law.draw(shape)), grid)
+        if not isinstance(numbers, np.ndarray):
+            grid, law = self.lattice()
+            return from_steps(to_steps(numbers, grid) + law.draw(), grid)
+        grid, law = self.lattice(numbers.size)
+        return from_steps(add(self._steps_of(numbers, grid), law.draws(numbers.shape)), grid)
+
+    def _steps_of(self, numbers: NDArray[Any], grid: Fraction) -> Array:
+        """Round to the grid; on a grid of the user's own, undeclared arrays must lie on it already."""
+        steps = to_steps(numbers, grid)
+        if not self._own_grid or numbers.size <= (self._size or 1):
+            return steps
+        pairs = zip(numbers.ravel().tolist(), steps.ravel().tolist(), strict=True)
+        if self._size == 1 or any(Fraction(x) != k * grid for x, k in pairs):
+            raise bad_parameter(
+                "value",
+                f"at most {self._size or 1} numbers, or numbers on the grid",
+                "an array",
+                why="rounding many numbers to a coarse grid adds to the sensitivity",
+                fix=f"{type(self).__name__}(..., grid=..., size={numbers.size})",
+            )
+        return steps
 
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         numbers = read_numbers(value)
-        shape = numbers.shape if isinstance(numbers, np.ndarray) else ()
-        grid, law = self.lattice(max(1, math.prod(shape)))
-        steps = np.broadcast_to(np.asarray(to_steps(numbers, grid)), (count, *shape))
-        return cast("NDArray[np.float64]", from_steps(add(steps, law.draw((count, *shape))), grid))
+        if isinstance(numbers, np.ndarray):
+            grid, law = self.lattice(numbers.size)
+            steps = np.asarray(self._steps_of(numbers, grid))
+        else:
+            grid, law = self.lattice()
+            steps = np.asarray(to_steps(numbers, grid))
+        shape = (count, *steps.shape)
+        return np.asarray(from_steps(add(np.broadcast_to(steps, shape), law.draws(shape)), grid))
 
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.
 
-        Exact from the lattice law: the smallest number of grid steps with enough coverage, and half a step for the
-        rounding to the grid.
+        Exact from the lattice law: the smallest number of grid steps with enough coverage, and half a step
+        for the rounding to the grid.
 
         Parameters
         ----------
@@ -122,16 +155,24 @@ def _one(value: object) -> Fraction:
     return Fraction(number)
 
 
-def smallest_epsilon(make: Any, error: Number, confidence: Number, *, precision: float = 1e-9) -> float:
+def smallest_epsilon(
+    make: Callable[[float], Any],
+    error: Number,
+    confidence: Number,
+    *,
+    precision: float = 1e-9,
+    of: Mapping[str, int] | None = None,
+) -> float:
     """Return the smallest epsilon, up to a relative `precision`, whose mechanism has at most this error.
 
-    `make(epsilon)` builds the mechanism. The answer is checked forward: its error is at most the wanted one.
+    `make(epsilon)` builds the mechanism, `of` holds further arguments of its `error`. The answer is checked
+    forward: its error is at most the wanted one.
     """
     wanted = float(rational("error", error))
     confidence_level(confidence)
 
     def meets(epsilon: float) -> bool:
-        return bool(make(epsilon).error(confidence) <= wanted)
+        return bool(make(epsilon).error(confidence, **(of or {})) <= wanted)
 
     high = 1.0
     while not meets(high):

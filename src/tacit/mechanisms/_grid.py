@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from tacit.errors import TacitError
 
 __all__ = [
     "FINE",
+    "Array",
     "Numbers",
     "Steps",
     "add",
@@ -35,7 +36,8 @@ FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible b
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
 
 #: Whole numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
-Steps: TypeAlias = int | NDArray[np.int64] | NDArray[np.object_]
+Array: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
+Steps: TypeAlias = int | Array
 #: Numbers as read at the door.
 Numbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.object_]
 
@@ -43,7 +45,8 @@ Numbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | 
 def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]:
     """Return a grid g and N = sensitivity / g, whole, with at least 2^20 steps in the noise scale.
 
-    Depends on public parameters only. Whole numbers lie on the grid unless the sensitivity is an odd fraction.
+    Depends on public parameters only. Whole numbers lie on the grid unless the sensitivity is an odd
+    fraction.
 
     Examples
     --------
@@ -62,14 +65,14 @@ def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]
 
 
 def fine_grid(sensitivity: Fraction, size: int) -> Fraction:
-    """Return a power of two for `size` numbers together: their roundings are a millionth of the sensitivity."""
+    """Return a power of two for `size` numbers: rounding them costs a millionth of the sensitivity."""
     wanted = sensitivity / (FINE * size)
     down = wanted.denominator.bit_length() - wanted.numerator.bit_length() + 1  # 2^-down <= wanted
     return Fraction(1, 1 << down) if down >= 0 else Fraction(1 << -down)
 
 
 def read_numbers(value: object) -> Numbers:
-    """Read one finite number, or an array of them; the refusal never shows the value, which is private."""
+    """Read one finite number or an array of them."""
     if isinstance(value, bool | np.bool_):
         raise _not_numbers()
     if isinstance(value, int | np.integer):
@@ -89,6 +92,8 @@ def read_numbers(value: object) -> Numbers:
     except ValueError:
         raise _not_numbers() from None
     if array.ndim == 0:
+        if not isinstance(value, np.ndarray):  # no number, and no sequence of them
+            raise _not_numbers()
         return read_numbers(array.item())
     if array.dtype.kind in "iu":
         return array.astype(np.int64) if array.dtype != np.uint64 else _exact(array)
@@ -96,7 +101,7 @@ def read_numbers(value: object) -> Numbers:
         numbers = array.astype(np.float64)
         if not np.all(np.isfinite(numbers)):
             raise _not_numbers()
-        return cast("NDArray[np.float64]", numbers)
+        return numbers
     if array.dtype == object:
         return _exact(array)
     raise _not_numbers()
@@ -120,12 +125,18 @@ def _not_numbers() -> TacitError:
     )
 
 
-def to_steps(numbers: Numbers, grid: Fraction) -> Steps:
+@overload
+def to_steps(numbers: int | Fraction, grid: Fraction) -> int: ...
+@overload
+def to_steps(numbers: NDArray[Any], grid: Fraction) -> Array: ...
+def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction) -> Steps:
     """Return floor(x/g + 1/2), exactly, whatever the size of x."""
     if isinstance(numbers, int | Fraction):
         return math.floor(numbers / grid + Fraction(1, 2))
     if numbers.dtype != object and _largest(numbers) < _SAFE * grid:
-        return cast("NDArray[np.int64]", noise.quantise(numbers, grid))
+        if numbers.dtype == np.int64 and grid.numerator == 1:  # whole numbers on the grid already
+            return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
+        return noise.quantise(numbers, grid)
     half = Fraction(1, 2)
     flat = np.empty(numbers.size, dtype=object)
     flat[:] = [math.floor(Fraction(one) / grid + half) for one in numbers.ravel().tolist()]
@@ -139,21 +150,20 @@ def _largest(numbers: NDArray[np.generic]) -> Fraction:
     return max(abs(Fraction(numbers.max().item())), abs(Fraction(numbers.min().item())))
 
 
-def add(steps: Steps, drawn: int | NDArray[np.int64]) -> Steps:
+@overload
+def add(steps: int, drawn: int) -> int: ...
+@overload
+def add(steps: NDArray[Any], drawn: NDArray[np.int64]) -> Array: ...
+def add(steps: int | NDArray[Any], drawn: int | NDArray[np.int64]) -> Steps:
     """Add noise without wrapping around: in 64 bits where all fits, else in Python ints."""
     if isinstance(steps, int):
-        return steps + drawn
-    if (
-        steps.dtype == np.int64
-        and not isinstance(drawn, int)
-        and drawn.dtype == np.int64
-        and _fits(steps, drawn)
-    ):
+        return steps + int(drawn)
+    if steps.dtype == np.int64 and isinstance(drawn, np.ndarray) and _fits(steps, drawn):
         return cast("NDArray[np.int64]", steps + drawn)
     return cast("NDArray[np.object_]", steps.astype(object) + np.asarray(drawn).astype(object))
 
 
-def _fits(*arrays: NDArray[np.int64]) -> bool:
+def _fits(*arrays: NDArray[Any]) -> bool:
     return all(a.size == 0 or (int(a.min()) >= -_SAFE and int(a.max()) <= _SAFE) for a in arrays)
 
 
@@ -164,6 +174,6 @@ def from_steps(steps: Steps, grid: Fraction) -> float | NDArray[np.float64]:
     if steps.dtype == np.int64:
         if grid.numerator == 1 and grid.denominator.bit_count() == 1 and grid.denominator < 2**900:
             return np.ldexp(steps.astype(np.float64), 1 - grid.denominator.bit_length())
-        return cast("NDArray[np.float64]", noise.from_grid(steps, grid))
+        return noise.from_grid(steps, grid)
     flat = np.array([float(one * grid) for one in steps.ravel().tolist()], dtype=np.float64)
     return flat.reshape(steps.shape)

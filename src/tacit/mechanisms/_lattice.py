@@ -1,6 +1,7 @@
 """The laws of integer noise, exactly: draws, tails, half-widths, variances.
 
-Everything a mechanism says about its error is read off the law that is sampled, never off a continuous cousin.
+Everything a mechanism says about its error is read off the law that is sampled, never off a continuous
+cousin.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ class LaplaceLaw:
 
     scale: Fraction
 
-    def draw(self, size: int | tuple[int, ...] | None = None) -> int | NDArray[np.int64]:
-        """Draw exactly."""
-        return noise.discrete_laplace(self.scale, size)
+    def draw(self) -> int:
+        """Draw one number exactly."""
+        return noise.discrete_laplace(self.scale)
+
+    def draws(self, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
+        """Draw an array exactly."""
+        return noise.discrete_laplace(self.scale, shape)
 
     def _tail(self, steps: int) -> Decimal:
         """Return P(|k| > steps) = 2 a^(steps+1) / (1+a), a = exp(-1/scale), to 60 digits."""
@@ -78,9 +83,13 @@ class GaussianLaw:
 
     sigma: Fraction
 
-    def draw(self, size: int | tuple[int, ...] | None = None) -> int | NDArray[np.int64]:
-        """Draw exactly."""
-        return noise.discrete_gaussian(self.sigma, size)
+    def draw(self) -> int:
+        """Draw one number exactly."""
+        return noise.discrete_gaussian(self.sigma)
+
+    def draws(self, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
+        """Draw an array exactly."""
+        return noise.discrete_gaussian(self.sigma, shape)
 
     def exceeds(self, steps: int) -> float:
         """Return P(|k| > steps), an upper value within a part in 10^10."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +14,23 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
     from tacit.accounting import Cost
 
-__all__ = ["Interval", "Mechanism", "confidence_level", "exactly_one", "show"]
+__all__ = [
+    "Adjacency",
+    "Interval",
+    "Mechanism",
+    "check_delta",
+    "confidence_level",
+    "exactly_one",
+    "read_adjacency",
+    "show",
+]
 
+Adjacency = Literal["add/remove", "replace"]
 _T = TypeVar("_T", float, NDArray[np.float64])
 
 
@@ -61,8 +72,8 @@ class Interval(Generic[_T]):
     confidence
         The stated confidence, over the randomness named by `covers`.
     covers
-        What the interval accounts for: the noise, and nothing else unless it says so. An interval for noise is not
-        a confidence interval for a population.
+        What the interval accounts for: the noise, and nothing else unless it says so. An interval for noise
+        is not a confidence interval for a population.
     """
 
     low: _T
@@ -74,6 +85,13 @@ class Interval(Generic[_T]):
         return iter((self.low, self.high))
 
 
+def read_adjacency(adjacency: str) -> Adjacency:
+    """Read what makes two data sets neighbours."""
+    if adjacency not in {"add/remove", "replace"}:
+        raise bad_parameter("adjacency", '"add/remove" or "replace"', adjacency, fix='adjacency="add/remove"')
+    return cast("Adjacency", adjacency)
+
+
 def confidence_level(confidence: Number) -> Fraction:
     """Read a confidence, strictly between 0 and 1."""
     level = rational("confidence", confidence)
@@ -82,6 +100,16 @@ def confidence_level(confidence: Number) -> Fraction:
             "confidence", "a number between 0 and 1, both excluded", confidence, fix="confidence=0.95"
         )
     return level
+
+
+def check_delta(given: str, delta: Number | None) -> None:
+    """Refuse a delta without an epsilon, an epsilon without a delta, and a delta outside (0, 1)."""
+    if (delta is None) == (given == "epsilon"):
+        raise bad_parameter(
+            "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
+        )
+    if delta is not None and rational("delta", delta) >= 1:
+        raise bad_parameter("delta", "below 1", delta, fix="delta=1e-6")
 
 
 def exactly_one(**given: object) -> str:
@@ -100,6 +128,6 @@ def exactly_one(**given: object) -> str:
     )
 
 
-def show(value: Fraction | int | float) -> str:
+def show(value: Fraction | float) -> str:
     """Write a number for people: short, and as a plain decimal where that is exact enough."""
     return f"{float(value):.6g}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from tacit.errors import TacitError
 from tacit.mechanisms._additive import Additive
-from tacit.mechanisms._grid import Steps, add, read_numbers
+from tacit.mechanisms._grid import Array, Steps, add, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,10 +24,9 @@ def read_whole(value: object) -> Steps:
     if isinstance(numbers, int):
         return numbers
     if isinstance(numbers, np.ndarray):
-        if numbers.dtype == np.int64:
-            return numbers
-        if numbers.dtype == object and all(isinstance(one, int) for one in numbers.ravel().tolist()):
-            return numbers
+        whole = numbers.dtype == object and all(isinstance(one, int) for one in numbers.ravel().tolist())
+        if whole or numbers.dtype == np.int64:
+            return cast("Array", numbers)
     raise TacitError(
         "not-finite",
         "the value to be released is not a whole number or an array of them",
@@ -44,17 +43,16 @@ class Whole(Additive):
     def release(self, value: object) -> Any:
         """Return the value plus noise: an int for a number, an array of 64-bit integers for an array."""
         steps = read_whole(value)
-        _, law = self.lattice()
         if isinstance(steps, int):
-            return add(steps, law.draw())
-        return add(steps, law.draw(steps.shape))
+            return steps + self.lattice()[1].draw()
+        return add(steps, self.lattice(steps.size)[1].draws(steps.shape))
 
     def release_many(self, value: object, count: int) -> NDArray[Any]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         steps = np.asarray(read_whole(value))
         _, law = self.lattice(math.prod(steps.shape))
-        noisy = add(np.broadcast_to(steps, (count, *steps.shape)), law.draw((count, *steps.shape)))
-        return np.asarray(noisy)
+        shape = (count, *steps.shape)
+        return np.asarray(add(np.broadcast_to(steps, shape), law.draws(shape)))
 
     @property
     def _rounding(self) -> Fraction:

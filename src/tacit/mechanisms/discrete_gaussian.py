@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import smallest_epsilon
-from tacit.mechanisms._calibration import smallest_sigma, square_root_up
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import exactly_one, show
-from tacit.mechanisms._whole import Whole, read_whole
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._roots import square_root_up
+from tacit.mechanisms._whole import Whole
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -24,9 +24,10 @@ __all__ = ["DiscreteGaussian"]
 class DiscreteGaussian(Whole):
     """Add discrete Gaussian noise to a count, or to an array of counts.
 
-    Guarantee: rho = sensitivity^2 / (2 sigma^2), zero-concentrated, where neighbours move the counts by at most
-    `sensitivity` in L2, whatever their number (Canonne, Kamath, Steinke 2020, theorem 14). For a single count
-    (``size=1``) the whole privacy curve of the lattice law is charged, which is tighter; it does not hold for several.
+    Guarantee: rho = sensitivity^2 / (2 sigma^2), zero-concentrated, where neighbours move the counts by at
+    most `sensitivity` in L2, whatever their number (Canonne, Kamath, Steinke 2020, theorem 14). For a
+    single count (``size=1``) the whole privacy curve of the lattice law is charged, which is tighter; it
+    does not hold for several.
 
     Parameters
     ----------
@@ -38,12 +39,14 @@ class DiscreteGaussian(Whole):
         A whole number for ``size=1``; else a number, the most that one unit can move the counts, in L2.
     size
         1 for a single count at a time; by default any number of counts.
+    adjacency
+        Which neighbours the sensitivity speaks of; carried by the cost.
 
     Examples
     --------
     >>> import tacit as tc
     >>> m = tc.mechanisms.DiscreteGaussian(rho=0.125, sensitivity=1)
-    >>> m.sigma, m.error(0.95), m.variance
+    >>> m.sigma, m.error(0.95), round(m.variance, 6)
     (Fraction(2, 1), 4.0, 4.0)
     >>> m.release([120, 80]).shape
     (2,)
@@ -52,7 +55,7 @@ class DiscreteGaussian(Whole):
     sensitivity: Fraction
     sigma: Fraction
     size: int | None
-    cost: Cost
+    _cost: Cost
 
     def __init__(
         self,
@@ -63,8 +66,9 @@ class DiscreteGaussian(Whole):
         sigma: Number | None = None,
         sensitivity: Number,
         size: int | None = None,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
-        from tacit.accounting import Cost
+        from tacit.accounting import Budget, Cost, calibrate
 
         if size is not None and count("size", size) != 1:
             raise bad_parameter("size", "1 or None (any number of counts)", size, fix="size=None")
@@ -74,32 +78,28 @@ class DiscreteGaussian(Whole):
                 "sensitivity", "a whole number for a single count", sensitivity, fix="sensitivity=1"
             )
 
+        near = read_adjacency(adjacency)
+
         def charge(spread: Fraction) -> Cost:
             if size == 1:
-                return Cost.discrete_gaussian(sigma=spread, sensitivity=int(moved))
-            return Cost.zcdp(moved**2 / (2 * spread**2))
+                return Cost.discrete_gaussian(sigma=spread, sensitivity=int(moved), adjacency=near)
+            return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
 
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        if (delta is None) == (given == "epsilon"):
-            raise bad_parameter(
-                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
-            )
+        check_delta(given, delta)
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
                 spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
             case _:
-                spread = smallest_sigma(
-                    charge,
-                    epsilon=rational("epsilon", epsilon),  # type: ignore[arg-type]
-                    delta=rational("delta", delta),  # type: ignore[arg-type]
-                )
+                target = Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+                spread = rational("sigma", calibrate(lambda s: charge(rational("sigma", s)), target))
         for name, value in (
             ("sensitivity", moved),
             ("sigma", spread),
             ("size", size),
-            ("cost", charge(spread)),
+            ("_cost", charge(spread)),
         ):
             object.__setattr__(self, name, value)
 
@@ -114,12 +114,6 @@ class DiscreteGaussian(Whole):
                 fix="DiscreteGaussian(..., size=None)",
             )
         return Fraction(1), GaussianLaw(self.sigma)
-
-    def release(self, value: object) -> Any:
-        """Return the value plus noise: an int for a number, an array of 64-bit integers for an array."""
-        counts = read_whole(value)
-        self.lattice(1 if isinstance(counts, int) else counts.size)
-        return super(DiscreteGaussian, self).release(counts)
 
     @property
     def worst_pair(self) -> tuple[int, int]:

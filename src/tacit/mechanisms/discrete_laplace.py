@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import smallest_epsilon
 from tacit.mechanisms._lattice import LaplaceLaw
-from tacit.mechanisms._mechanism import exactly_one, show
+from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
 from tacit.mechanisms._whole import Whole
 from tacit.mechanisms.laplace import laplace_cost
 
@@ -24,11 +24,12 @@ __all__ = ["DiscreteLaplace"]
 class DiscreteLaplace(Whole):
     """Add discrete Laplace noise (two-sided geometric) to a count, or to an array of counts.
 
-    Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the counts by at most `sensitivity` together,
-    in L1. A count with sensitivity 1 costs exactly randomized response.
+    Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the counts by at most
+    `sensitivity` together, in L1. A count with sensitivity 1 costs exactly randomized response.
 
     Argument: P(k) is proportional to exp(-|k| / scale), and |k - u| differs from |k| by at most |u| (Ghosh,
-    Roughgarden, Sundararajan 2009). For an array the scalar law dominates (docs/proofs/mechanisms.md, lemma 1).
+    Roughgarden, Sundararajan 2009). For an array the scalar law dominates (docs/proofs/mechanisms.md, lemma
+    1).
 
     Parameters
     ----------
@@ -36,23 +37,30 @@ class DiscreteLaplace(Whole):
         One of the two; scale = sensitivity / epsilon.
     sensitivity
         A whole number: the most that one unit can move the counts, in L1.
+    adjacency
+        Which neighbours the sensitivity speaks of; carried by the cost.
 
     Examples
     --------
     >>> import tacit as tc
     >>> m = tc.mechanisms.DiscreteLaplace(epsilon=0.5, sensitivity=1)
     >>> m.error(0.95), round(m.variance, 2)
-    (6.0, 7.83)
+    (6.0, 7.84)
     >>> isinstance(m.release(120), int)
     True
     """
 
     sensitivity: Fraction
     epsilon: Fraction
-    cost: Cost
+    _cost: Cost
 
     def __init__(
-        self, *, epsilon: Number | None = None, scale: Number | None = None, sensitivity: int
+        self,
+        *,
+        epsilon: Number | None = None,
+        scale: Number | None = None,
+        sensitivity: int,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
         moved = Fraction(count("sensitivity", sensitivity, zero=False))
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
@@ -61,7 +69,7 @@ class DiscreteLaplace(Whole):
             spent = moved / rational("scale", scale)  # type: ignore[arg-type]
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)
-        object.__setattr__(self, "cost", laplace_cost(spent, int(moved)))
+        object.__setattr__(self, "_cost", laplace_cost(spent, int(moved), read_adjacency(adjacency)))
 
     @property
     def scale(self) -> Fraction:
@@ -81,7 +89,7 @@ class DiscreteLaplace(Whole):
         --------
         >>> epsilon = DiscreteLaplace.accuracy_to_epsilon(5, 0.95, sensitivity=1)
         >>> round(epsilon, 4), DiscreteLaplace(epsilon=epsilon, sensitivity=1).error(0.95)
-        (0.5451, 5.0)
+        (0.5382, 5.0)
         """
         return smallest_epsilon(
             lambda e: cls(epsilon=e, sensitivity=sensitivity), math.floor(error), confidence

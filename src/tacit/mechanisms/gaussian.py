@@ -4,78 +4,40 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
-from tacit.mechanisms._calibration import square_root_up, smallest_sigma
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._lattice import GaussianLaw
-from tacit.mechanisms._mechanism import exactly_one, show
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
-__all__ = ["Gaussian", "classic_sigma"]
+__all__ = ["Gaussian"]
 
 _PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous one
 _LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is proven for the lattice
-
-
-def classic_sigma(epsilon: Number, delta: Number, sensitivity: Number) -> Fraction:
-    """Return sensitivity sqrt(2 ln(1.25/delta)) / epsilon, rounded up (Dwork and Roth 2014, theorem A.1).
-
-    Valid for epsilon up to 1 only, and refused above.
-
-    Examples
-    --------
-    >>> round(float(classic_sigma(0.5, 1e-6, 0.024)), 4)
-    0.2543
-    """
-    spent, chance = rational("epsilon", epsilon), _delta(delta)
-    if spent > 1:
-        raise bad_parameter(
-            "epsilon",
-            "at most 1 with the classic calibration",
-            epsilon,
-            why="the classic formula is proven for epsilon up to 1; above, it can add too little noise",
-            fix='calibration="analytic"',
-        )
-    with localcontext() as context:
-        context.prec = 40
-        ratio = Decimal(5 * chance.denominator) / Decimal(4 * chance.numerator)
-        root = (2 * ratio.ln()).sqrt()
-    return rational("sensitivity", sensitivity) * _ceiling(root) / spent
-
-
-def _ceiling(x: Decimal) -> Fraction:
-    """Return a short rational just above x (a relative 2^-50)."""
-    exact = Fraction(x)
-    return Fraction(math.ceil(exact * 2**50) + 1, 2**50)
-
-
-def _delta(delta: Number) -> Fraction:
-    chance = rational("delta", delta)
-    if chance >= 1:
-        raise bad_parameter("delta", "below 1", delta, fix="delta=1e-6")
-    return chance
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class Gaussian(Additive):
     """Add Gaussian noise to a number, or to an array.
 
-    Guarantee: the whole privacy curve of the Gaussian mechanism with mu = sensitivity / sigma (so also rho = mu^2 / 2),
-    where neighbours move the number by at most `sensitivity`, or an array by at most `sensitivity` in L2.
+    Guarantee: the whole privacy curve of the Gaussian mechanism with mu = sensitivity / sigma (so also rho
+    = mu^2 / 2), where neighbours move the number by at most `sensitivity`, or an array by at most
+    `sensitivity` in L2.
 
-    Argument: the value is rounded to a public grid, which moves it by at most N steps (an array of d numbers by
-    s/g + sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of 1 +- exp(-20000), a
-    randomised rounding of continuous Gaussian noise with 2^10 steps^2 less variance, whatever the dimension
-    (docs/proofs/mechanisms.md, lemma 3); one part in 2^20 more sigma than charged covers both. On a coarse grid
-    of your own the cost is that of the discrete Gaussian law itself (one number), or its rho (several).
+    Argument: the value is rounded to a public grid, which moves it by at most N steps (an array of d
+    numbers by s/g + sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of
+    1 +- exp(-20000), a randomised rounding of continuous Gaussian noise with 2^10 steps^2 less variance,
+    whatever the dimension (docs/proofs/mechanisms.md, lemma 3); one part in 2^20 more sigma than charged
+    covers both. On a coarse grid of your own the cost is that of the discrete Gaussian law itself (one
+    number), or its rho (several).
 
     Parameters
     ----------
@@ -88,12 +50,16 @@ class Gaussian(Additive):
     sensitivity
         The most that one unit can move the value, in L2.
     calibration
-        ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula, refused above
-        epsilon 1.
+        ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula,
+        refused above epsilon 1.
     grid
-        The public grid; by default fine enough to be invisible. With a grid of your own, state the `size` of arrays.
+        The public grid; by default fine enough to be invisible. On a grid of your own, arrays must lie on it
+        already, unless you state their `size`.
     size
-        With a grid of your own: the most numbers released together.
+        With a grid of your own: the most numbers that are rounded and released together; 1 for single
+        numbers.
+    adjacency
+        Which neighbours the sensitivity speaks of; carried by the cost.
 
     Examples
     --------
@@ -111,8 +77,8 @@ class Gaussian(Additive):
     grid: Fraction
     _steps: int
     _own_grid: bool
-    _size: int
-    cost: Cost
+    _size: int | None
+    _cost: Cost
 
     def __init__(
         self,
@@ -125,37 +91,59 @@ class Gaussian(Additive):
         calibration: Literal["analytic", "classic"] = "analytic",
         grid: Number | None = None,
         size: int | None = None,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
-        from tacit.accounting import Cost
+        from tacit.accounting import Budget, Cost, calibrate, textbook
 
         moved = rational("sensitivity", sensitivity)
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
-        if (delta is None) == (given == "epsilon"):
-            raise bad_parameter(
-                "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
-            )
+        check_delta(given, delta)
         if calibration not in {"analytic", "classic"}:
             raise bad_parameter(
                 "calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"'
             )
+        near = read_adjacency(adjacency)
+        together = None if size is None else count("size", size, zero=False)
+        step, steps = None, 0
+        if grid is not None:
+            step = rational("grid", grid)
+            slack = 0 if together in {None, 1} else math.isqrt(together - 1) + 1
+            steps = math.ceil(moved / step) + slack
+
+        def charge(spread: Fraction) -> Cost:
+            if moved / spread > _LARGEST_SHIFT:
+                return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
+            if step is None or spread / step >= FINE:
+                return Cost.gaussian(sigma=spread, sensitivity=moved, adjacency=near)
+            sampled = steps * spread / moved * _PAD
+            if together == 1:
+                return Cost.discrete_gaussian(sigma=sampled, sensitivity=steps, adjacency=near)
+            return Cost.zcdp(steps**2 / (2 * sampled**2), adjacency=near)
+
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
                 spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
             case _ if calibration == "classic":
-                spread = classic_sigma(epsilon, delta, moved)  # type: ignore[arg-type]
+                unit = textbook.gaussian_sigma(epsilon, delta=delta, sensitivity=1)  # type: ignore[arg-type]
+                spread = moved * rational("sigma", unit)
             case _:
-                target, chance = rational("epsilon", epsilon), _delta(delta)  # type: ignore[arg-type]
-                spread = moved * smallest_sigma(
-                    lambda s: Cost.gaussian(sigma=s, sensitivity=1), epsilon=target, delta=chance
+                target = Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+                spread = moved * rational(
+                    "sigma", calibrate(lambda s: charge(moved * rational("sigma", s)), target)
                 )
-        together = 1 if size is None else count("size", size, zero=False)
-        if grid is None:
+        cost = charge(spread)
+        if given == "epsilon" and cost.delta(epsilon=epsilon) > delta:  # type: ignore[arg-type,operator]
+            raise bad_parameter(
+                "grid",
+                "fine enough for the classic calibration to keep its promise",
+                grid,
+                why="the lattice law is charged, not its continuous cousin",
+                fix="grid=None",
+            )
+        if step is None:
             step, steps = default_grid(moved, spread)
-        else:
-            step = rational("grid", grid)
-            steps = math.ceil(moved / step) + (0 if together == 1 else math.isqrt(together - 1) + 1)
         for name, value in (
             ("sensitivity", moved),
             ("sigma", spread),
@@ -163,40 +151,13 @@ class Gaussian(Additive):
             ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
+            ("_cost", cost),
         ):
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "cost", self._charge(Cost))
-        if given == "epsilon" and float(self.cost.epsilon(delta=delta)) > float(epsilon):  # type: ignore[arg-type]
-            raise TacitError(  # a coarse grid of one's own can cost more than was asked for
-                "over-target",
-                "the grid is so coarse that this noise costs more than the epsilon asked for",
-                why="the lattice law is charged, not its continuous cousin",
-                fix="grid=None",
-            )
-
-    def _charge(self, cost: type[Cost]) -> Cost:
-        if self.sensitivity / self.sigma > _LARGEST_SHIFT:
-            return cost.zcdp(self.sensitivity**2 / (2 * self.sigma**2))
-        if not self._own_grid or self.sigma / self.grid >= FINE:
-            return cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity)
-        _, law = self.lattice(self._size)
-        if self._size == 1:
-            return cost.discrete_gaussian(sigma=law.sigma, sensitivity=self._steps)
-        return cost.zcdp(self._steps**2 / (2 * law.sigma**2))
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid:
-            if size > self._size:
-                raise bad_parameter(
-                    "value",
-                    f"at most {self._size} numbers",
-                    f"{size} of them",
-                    why="on a grid of your own the rounding of each number adds to the sensitivity",
-                    fix=f"Gaussian(..., grid=..., size={size})",
-                )
-            grid, steps = self.grid, self._steps
-        elif size <= 1:
+        if self._own_grid or size <= 1:
             grid, steps = self.grid, self._steps
         else:
             grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1)
@@ -221,6 +182,6 @@ class Gaussian(Additive):
 
     def __repr__(self) -> str:
         return (
-            f"Gaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}, grid={show(self.grid)}; "
-            f"within {show(self.error(0.95))} at 95 %)"
+            f"Gaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}, "
+            f"grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
         )

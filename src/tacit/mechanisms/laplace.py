@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._additive import Additive, smallest_epsilon
 from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._lattice import LaplaceLaw
-from tacit.mechanisms._mechanism import confidence_level, exactly_one, show
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from tacit.accounting import Cost
 
 __all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
@@ -22,16 +22,17 @@ __all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
 _CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is dominated by it
 
 
-def laplace_cost(epsilon: Fraction, steps: int) -> Cost:
-    """Return the cost of discrete Laplace noise of scale steps/epsilon on integers that move by `steps` in L1.
+def laplace_cost(epsilon: Fraction, steps: int, adjacency: Adjacency) -> Cost:
+    """Return the cost of discrete Laplace noise of scale steps/epsilon on integers moved by `steps` in L1.
 
-    A refinement of a lattice is dominated by it (docs/proofs/mechanisms.md, lemma 2), so that a fine lattice is
-    charged as the coarsest one of at least 1024 steps that it refines: the difference is below a millionth.
+    A refinement of a lattice is dominated by it (docs/proofs/mechanisms.md, lemma 2), so that a fine
+    lattice is charged as the coarsest one of at least 1024 steps that it refines: the difference is below a
+    millionth.
     """
     from tacit.accounting import Cost
 
     charged = coarsest(steps)
-    return Cost.discrete_laplace(scale=charged / epsilon, sensitivity=charged)
+    return Cost.discrete_laplace(scale=charged / epsilon, sensitivity=charged, adjacency=adjacency)
 
 
 def coarsest(steps: int) -> int:
@@ -51,13 +52,13 @@ def coarsest(steps: int) -> int:
 class Laplace(Additive):
     """Add Laplace noise to a number, or to an array.
 
-    Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the number by at most `sensitivity`, or all
-    entries of an array together by at most `sensitivity` in L1.
+    Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the number by at most
+    `sensitivity`, or all entries of an array together by at most `sensitivity` in L1.
 
-    Argument: the value is rounded to a public grid g with s/g = N whole, so that it moves by at most N steps (an array
-    of d numbers: N >= s/g + d). Discrete Laplace noise of scale N/epsilon then changes no probability
-    by more than exp(epsilon). The cost is that of the lattice law; for an array the scalar law dominates
-    (docs/proofs/mechanisms.md, lemma 1).
+    Argument: the value is rounded to a public grid g with s/g = N whole, so that it moves by at most N
+    steps (an array of d numbers: N >= s/g + d). Discrete Laplace noise of scale N/epsilon then changes no
+    probability by more than exp(epsilon). The cost is that of the lattice law; for an array the scalar law
+    dominates (docs/proofs/mechanisms.md, lemma 1).
 
     Parameters
     ----------
@@ -66,10 +67,12 @@ class Laplace(Additive):
     sensitivity
         The most that one unit can move the value, in L1.
     grid
-        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). With a grid of
-        your own, state the `size` of arrays.
+        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). On a
+        grid of your own, arrays must lie on it already, unless you state their `size`.
     size
-        With a grid of your own: the most numbers released together.
+        With a grid of your own: the most numbers that are rounded and released together.
+    adjacency
+        Which neighbours the sensitivity speaks of; carried by the cost.
 
     Examples
     --------
@@ -87,8 +90,8 @@ class Laplace(Additive):
     grid: Fraction
     _steps: int
     _own_grid: bool
-    _size: int
-    cost: Cost
+    _size: int | None
+    _cost: Cost
 
     def __init__(
         self,
@@ -98,18 +101,19 @@ class Laplace(Additive):
         sensitivity: Number,
         grid: Number | None = None,
         size: int | None = None,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
         moved = rational("sensitivity", sensitivity)
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:
             spent = moved / rational("scale", scale)  # type: ignore[arg-type]
-        together = 1 if size is None else count("size", size, zero=False)
+        together = None if size is None else count("size", size, zero=False)
         if grid is None:
             step, steps = default_grid(moved, moved / spent)
         else:
             step = rational("grid", grid)
-            steps = math.ceil(moved / step) if together == 1 else math.ceil(moved / step + together)
+            steps = math.ceil(moved / step + (0 if together in {None, 1} else together))
         for name, value in (
             ("sensitivity", moved),
             ("epsilon", spent),
@@ -117,7 +121,7 @@ class Laplace(Additive):
             ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
-            ("cost", laplace_cost(spent, steps)),
+            ("_cost", laplace_cost(spent, steps, read_adjacency(adjacency))),
         ):
             object.__setattr__(self, name, value)
 
@@ -129,17 +133,7 @@ class Laplace(Additive):
 
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid:
-            if size > self._size:
-                raise bad_parameter(
-                    "value",
-                    f"at most {self._size} numbers",
-                    f"{size} of them",
-                    why="on a grid of your own the rounding of each number adds to the sensitivity",
-                    fix=f"Laplace(..., grid=..., size={size})",
-                )
-            return self.grid, LaplaceLaw(self._steps / self.epsilon)
-        if size <= 1:
+        if self._own_grid or size <= 1:
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         grid = fine_grid(self.sensitivity, max(size, _CHARGED))
         charged = coarsest(self._steps)
@@ -167,8 +161,8 @@ class Laplace(Additive):
 
     def __repr__(self) -> str:
         return (
-            f"Laplace(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}, scale={show(self.scale)}, "
-            f"grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
+            f"Laplace(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}, "
+            f"scale={show(self.scale)}, grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
         )
 
 
@@ -180,7 +174,7 @@ class LaplaceTextbook:
     --------
     >>> import tacit as tc
     >>> two_people = tc.mechanisms.Laplace(epsilon=0.5, sensitivity=100).textbook
-    >>> round(two_people.exceeds(100), 4)  # sum of two ages, capped at 100 and truly 100: off by 100 % or more
+    >>> round(two_people.exceeds(100), 4)  # two ages capped at 100 that sum to 100: off by 100 % or more
     0.6065
     """
 

@@ -93,7 +93,8 @@ def _forget() -> None:
     _stream = _Stream()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):  # where there is fork
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _own() -> _Stream:
@@ -120,7 +121,7 @@ def words(count: int) -> list[int]:
     fed = _FED.get()
     if fed is not None:
         return [int.from_bytes(fed(8), "little") for _ in range(count)]
-    stream = _own()
+    stream = _stream if _stream.owner == os.getpid() else _own()
     while True:
         stock = stream.stock
         if len(stock) < count:

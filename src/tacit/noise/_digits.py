@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tacit.noise._parameters import Values
 
-__all__ = ["geometric_many", "geometric_one", "laplace_many", "laplace_one"]
+__all__ = ["geometric_many", "geometric_one", "laplace_from", "laplace_many", "laplace_one", "thresholds"]
 
 _REACH = 46  # exp(-46) < 2^-66: digits beyond 46 scales are all but never set
 _BLOCK = 1 << 13
@@ -30,7 +30,7 @@ _MARGIN = 2.0**-40  # far above the error of a coin's probability computed in do
 
 
 @lru_cache(maxsize=256)
-def _thresholds(n: int, d: int) -> tuple[int, ...]:
+def thresholds(n: int, d: int) -> tuple[int, ...]:
     """Return floor(2^64 / (1 + exp(2^i d / n))) for each digit i below 46 scales."""
     digits = (_REACH * n // d).bit_length()
     work = 128 + digits
@@ -66,17 +66,18 @@ def _beyond(k: int, scale: Fraction, digits: int, bits: int) -> int:
 
 def geometric_one(scale: Fraction) -> int:
     """Draw one G with P(G = k) proportional to exp(-k / scale), k >= 0, as a Python int of any size."""
-    limits = _thresholds(scale.numerator, scale.denominator)
+    limits = thresholds(scale.numerator, scale.denominator)
     last, *uniforms = _bits.words(len(limits) + 1)
     return _assemble(scale, limits, uniforms, last)
 
 
 def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], last: int) -> int:
     """Put a geometric number together from one uniform word per digit and one for what lies beyond."""
-    drawn = 0
-    for i, (uniform, limit) in enumerate(zip(uniforms, limits, strict=True)):
-        if uniform < limit or (uniform == limit and _is_set(i, scale, uniform, 64)):
-            drawn |= 1 << i
+    drawn, digit = 0, 1
+    for uniform, limit in zip(uniforms, limits, strict=True):
+        if uniform < limit or (uniform == limit and _is_set(digit.bit_length() - 1, scale, uniform, 64)):
+            drawn |= digit
+        digit <<= 1
     if last == 0:
         drawn += _beyond(len(limits), scale, last, 64) << len(limits)
     return drawn
@@ -87,8 +88,13 @@ def laplace_one(scale: Fraction) -> int:
 
     X is G or, with odds exp(-1/scale) to 1, -1 - G; zero comes from one side only and nothing is rejected.
     """
-    limits = _thresholds(scale.numerator, scale.denominator)
-    sign, last, *uniforms = _bits.words(len(limits) + 2)
+    limits = thresholds(scale.numerator, scale.denominator)
+    return laplace_from(scale, limits, _bits.words(len(limits) + 2))
+
+
+def laplace_from(scale: Fraction, limits: tuple[int, ...], words: list[int]) -> int:
+    """Put a discrete Laplace number together: a word for the sign, one for beyond, one per digit."""
+    sign, last, *uniforms = words
     drawn = _assemble(scale, limits, uniforms, last)
     limit = limits[0] if limits else 0  # the sign's coin is that of digit 0
     return ~drawn if sign < limit or (sign == limit and _is_set(0, scale, sign, 64)) else drawn
@@ -132,13 +138,13 @@ def _geometric_block(scales: Values) -> NDArray[np.int64]:
         if i < 63:
             drawn |= coins.astype(np.int64) << i
         elif coins.any():
-            raise does_not_fit("geometric noise")
+            raise does_not_fit("noise")
     first = np.empty(rates.size, np.uint64)
     _bits.fill(first)
     for where in np.flatnonzero(first == 0):
         beyond = _beyond(top, scales.exact(int(where)), 0, 64) << top
         if beyond + int(drawn[where]) >= 2**63:
-            raise does_not_fit("geometric noise")
+            raise does_not_fit("noise")
         drawn[where] += beyond
     return drawn
 

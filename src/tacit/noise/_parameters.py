@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,10 @@ def read(
     name: str, value: Numbers, *, zero: bool = False, most: Fraction | None = LARGEST_SCALE
 ) -> Fraction | Values:
     """Read one number as a Fraction, or many as `Values` whose `near` has their shape."""
+    if type(value) is int or type(value) is float:
+        return _plain(name, value, zero, most)
+    if type(value) is Fraction and _ordinary(value, most):
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -58,6 +63,20 @@ def read(
         labels = np.array([numbers.setdefault(item, len(numbers)) for item in exact], np.intp)
         return Values(near, exact.__getitem__, labels)
     return _one(name, value, zero=zero, most=most)  # type: ignore[arg-type]
+
+
+def _ordinary(value: Fraction, most: Fraction | None) -> bool:
+    """Tell quickly, in whole numbers, that a fraction is positive, not overlong and not above `most`."""
+    n, d = value.numerator, value.denominator
+    if not (n > 0 and n.bit_length() <= 1000 and d.bit_length() <= 1000):
+        return False
+    return most is None or n * most.denominator <= most.numerator * d
+
+
+@lru_cache(maxsize=256, typed=True)
+def _plain(name: str, value: float, zero: bool, most: Fraction | None) -> Fraction:  # noqa: FBT001
+    """Read a plain int or float, remembered: callers draw at the same scale again and again."""
+    return _one(name, value, zero=zero, most=most)
 
 
 def _one(name: str, value: Number, *, zero: bool, most: Fraction | None) -> Fraction:
@@ -84,9 +103,9 @@ def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | 
     if wrong.any():
         _one(name, value[wrong][0].item(), zero=zero, most=most)  # raises the sentence for this value
     if most is not None and near.size and near.max() >= float(most):
-        for item in value[near >= float(most)].flat:
+        for item in np.unique(value[near >= float(most)]):
             _one(name, item.item(), zero=zero, most=most)
-    flat = value.ravel()
+    flat = value.flatten()  # a copy: the caller may change the array meanwhile
     return Values(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
 
 

@@ -50,7 +50,7 @@ def bernoulli(p: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
     shape = read_size(size)
     if isinstance(value, Fraction):
         if shape is None:
-            return _coin(float(value), lambda bits: scaled(value, bits))
+            return _decide(_bits.word(), float(value), lambda bits: scaled(value, bits))
         return _alike(lambda bits: scaled(value, bits), math.prod(shape)).reshape(shape)
     values, shape = spread("p", value, shape)
     return _each(values.near, lambda i: lambda bits: scaled(values.exact(i), bits)).reshape(shape)
@@ -81,16 +81,16 @@ def bernoulli_exp(x: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
     shape = read_size(size)
     if isinstance(value, Fraction):
         if shape is None:
-            return exp_coin(value.numerator, value.denominator)
+            return exp_coin(_bits.word(), value.numerator, value.denominator)
         return _alike(lambda bits: exp_minus(value, bits), math.prod(shape)).reshape(shape)
     values, shape = spread("x", value, shape)
     return exp_coins(values.near, values.exact).reshape(shape)
 
 
-def exp_coin(n: int, d: int) -> bool:
-    """Draw True with probability exp(-n/d), once."""
+def exp_coin(uniform: int, n: int, d: int) -> bool:
+    """Turn a uniform word into True with probability exp(-n/d)."""
     near = n / d if n < _floats.FAR * d else float(_floats.FAR)  # rounded once
-    return _coin(_floats.exp_minus_one(near), lambda bits: exp_minus(Fraction(n, d), bits))
+    return _decide(uniform, _floats.exp_minus_one(near), lambda bits: exp_minus(Fraction(n, d), bits))
 
 
 def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
@@ -101,8 +101,8 @@ def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArr
     return _each(_floats.exp_minus(x), lambda i: lambda bits: exp_minus(exact(i), bits))
 
 
-def _coin(near: float, bound: Callable[[int], Interval]) -> bool:
-    uniform = _bits.word()
+def _decide(uniform: int, near: float, bound: Callable[[int], Interval]) -> bool:
+    """Compare a uniform word, extended as needed, with a chance: a double near it, or exactly by `bound`."""
     gap = uniform * 2.0**-64 - near
     if gap < -_MARGIN:
         return True

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tacit.noise import _digits
+from tacit.noise import _bits, _digits
 from tacit.noise._draws import Law
-from tacit.noise._parameters import Values, read
+from tacit.noise._parameters import Values, does_not_fit, read
 from tacit.noise._strips import strips
 from tacit.noise.coins import exp_coin, exp_coins
 
@@ -38,17 +38,25 @@ def _one(sigma: Fraction) -> int:
     """
     n, d = sigma.numerator**2, sigma.denominator**2
     t = sigma.numerator // sigma.denominator + 1
-    scale, below = Fraction(t), 2 * n * d * t * t
+    scale, below, t_d = Fraction(t), 2 * n * d * t * t, t * d
+    limits = _digits.thresholds(t, 1)
     while True:
-        y = _digits.laplace_one(scale)
-        if exp_coin((abs(y) * t * d - n) ** 2, below):
+        coin, *words = _bits.words(len(limits) + 3)
+        y = _digits.laplace_from(scale, limits, words)
+        if exp_coin(coin, (abs(y) * t_d - n) ** 2, below):
             return y
 
 
 def _many(sigmas: Values) -> NDArray[np.int64]:
     """Draw as `_one` does, for all elements at once."""
     out = np.empty(sigmas.near.size, np.int64)
-    left = np.arange(out.size)
+    huge = sigmas.near > 2.0**56  # whose proposals, though not results, may be beyond 64 bits
+    for i in np.flatnonzero(huge):
+        drawn = _one(sigmas.exact(int(i)))
+        if not -(2**63) <= drawn < 2**63:
+            raise does_not_fit("discrete Gaussian noise")
+        out[i] = drawn
+    left = np.flatnonzero(~huge)
     while left.size:
         own = sigmas.at(left)
         y, accepted = _propose(own)

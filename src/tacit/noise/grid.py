@@ -52,20 +52,15 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     (3, -2, 1)
     """
     step = rational("grid", grid)
-    if isinstance(x, bool | np.bool_):
-        raise bad_parameter("x", "a number or an array of numbers", x)
-    if isinstance(x, int | np.integer):
-        return _floor(Fraction(int(x)), step)
     if isinstance(x, Fraction):
         return _floor(x, step)
-    try:
-        values = np.asarray(x)
-    except ValueError:
-        raise bad_parameter("x", "a number or an array of numbers", "a ragged sequence") from None
+    if isinstance(x, int | np.integer) and not isinstance(x, bool):
+        return _floor(Fraction(int(x)), step)
+    values = _array("x", x)
     if values.dtype.kind in "iu":
-        return _quantise_whole(values, step)
+        return _quantise_whole(values, step) if values.ndim else _floor(Fraction(int(values)), step)
     if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-        raise bad_parameter("x", "a number or an array of numbers", values.dtype.name)
+        raise bad_parameter("x", _MUST_BE, values.dtype.name)
     if not np.isfinite(values).all():
         raise bad_parameter(
             "x", "finite", "NaN or an infinity", why="what they mean must be decided beforehand"
@@ -74,6 +69,17 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     if values.ndim == 0:
         return _floor(Fraction(float(values)), step)
     return _quantise_floats(values.ravel(), step).reshape(values.shape)
+
+
+_MUST_BE = "a number or an array of numbers"
+
+
+def _array(name: str, values: object) -> NDArray[Any]:
+    """Read an array; values are never shown, since they may be private."""
+    try:
+        return np.asarray(values)
+    except (ValueError, OverflowError):
+        raise bad_parameter(name, _MUST_BE, "a ragged sequence") from None
 
 
 def _floor(x: Fraction, step: Fraction) -> int:
@@ -151,13 +157,12 @@ def from_grid(k: int | Sequence[int] | NDArray[Any], grid: Number) -> float | ND
     """
     step = rational("grid", grid)
     n, d = step.numerator, step.denominator
-    values = np.asarray(k)
-    if isinstance(k, bool | np.bool_) or (values.dtype.kind not in "iu" and values.dtype != object):
-        raise bad_parameter("k", "a whole number or an array of them", k, fix="k=3")
-    if values.dtype == object and not all(
-        isinstance(item, int) and not isinstance(item, bool) for item in values.flat
-    ):
-        raise bad_parameter("k", "a whole number or an array of them", k, fix="k=3")
+    values = _array("k", k)
+    whole = values.dtype.kind in "iu" or values.size == 0
+    if values.dtype == object:
+        whole = all(isinstance(item, int) and not isinstance(item, bool) for item in values.flat)
+    if not whole:
+        raise bad_parameter("k", "a whole number or an array of them", values.dtype.name, fix="k=3")
     if values.ndim == 0:
         return _nearest(int(k) * n, d)  # type: ignore[arg-type]
     if values.dtype != object and values.size:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tacit.errors import bad_parameter
-from tacit.exact import count
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count as read_count
 from tacit.noise import _bits, _floats
 from tacit.noise._intervals import Interval, below, exp_minus, minus_log
-from tacit.noise._parameters import read, read_size
+from tacit.noise._parameters import read, read_size, spread
 from tacit.noise.uniform import uniform_below
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
-    from tacit.noise._parameters import Size
+    from tacit.noise._parameters import Numbers, Size
 
 __all__ = ["select", "select_top"]
 
@@ -39,47 +39,56 @@ class _Gaps:
     scale: Fraction
 
     def near(self, start: int, end: int) -> NDArray[np.float64]:
-        """Return gap / scale in doubles, within a relative 2^-51; beyond 2^500 as 2^500."""
+        """Return gap / scale in doubles, within a relative 2^-51; from 2^500 on as 2^500."""
         part = self.gap[start:end]
         if part.dtype == object:
-            part = np.array([float(min(gap, 2**600)) for gap in part])
-        return np.minimum(part / float(max(self.scale, Fraction(1, 2**200))), 2.0**500)
+            part = np.array([float(min(gap, 2**1000)) for gap in part])
+        with np.errstate(over="ignore"):
+            return np.minimum(part / float(self.scale), 2.0**500)
 
     def exact(self, i: int) -> Fraction:
         return int(self.gap[i]) / self.scale
 
 
-def _read(scores: Sequence[int] | NDArray[Any], scale: Number) -> _Gaps:
-    exact = read("scale", scale)
-    if not isinstance(exact, Fraction):
-        raise bad_parameter("scale", "one number", scale, fix="scale=1")
-    must_be = "a non-empty sequence of whole numbers"
-    try:
-        items = np.asarray(scores)
-    except ValueError:
-        raise bad_parameter("scores", must_be, "a ragged sequence") from None
+def _gaps(scores: Sequence[int] | NDArray[Any], scale: Fraction) -> _Gaps:
+    """Read the scores."""
+    items = scores if isinstance(scores, np.ndarray) and scores.dtype != object else _whole(scores)
     if items.ndim != 1 or items.size == 0:
-        raise bad_parameter("scores", must_be, f"the shape {items.shape}", fix="scores=[3, 1, 2]")
+        raise _bad_scores(f"the shape {items.shape}")
+    if items.dtype == object:
+        best = max(items)
+        return _Gaps(np.array([best - item for item in items], dtype=object), scale)
     if items.dtype.kind == "i":
-        wide = items.astype(np.int64, copy=False)
-        return _Gaps(np.uint64(int(wide.max()) % 2**64) - wide.view(np.uint64), exact)
+        wide = items.astype(np.int64, copy=False).view(np.uint64)
+        return _Gaps(np.uint64(int(items.max()) % 2**64) - wide, scale)  # exact: below 2^64, and modulo 2^64
     if items.dtype.kind == "u":
-        return _Gaps(items.max().astype(np.uint64) - items.astype(np.uint64), exact)
-    if items.dtype == object or (items.dtype.kind == "f" and not isinstance(scores, np.ndarray)):
-        whole = [_whole(item) for item in scores]
-        best = max(whole)
-        return _Gaps(np.array([best - item for item in whole], dtype=object), exact)
-    raise bad_parameter(
-        "scores", must_be, f"the type {items.dtype.name}", fix="put the scores on a grid first"
-    )
+        return _Gaps(items.max().astype(np.uint64) - items.astype(np.uint64), scale)
+    raise _bad_scores(f"the type {items.dtype.name}")
 
 
-def _whole(item: object) -> int:
-    if isinstance(item, int | np.integer) and not isinstance(item, bool):
-        return int(item)
-    fix = "put the scores on a grid first"
-    raise bad_parameter(
-        "scores", "a non-empty sequence of whole numbers", f"the type {type(item).__name__}", fix=fix
+def _whole(scores: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
+    """Read a sequence of whole numbers, as 64-bit integers if they fit."""
+    whole = []
+    try:
+        for item in scores:
+            if not isinstance(item, int | np.integer) or isinstance(item, bool):
+                raise _bad_scores(f"one of type {type(item).__name__}")
+            whole.append(int(item))
+    except TypeError:
+        raise _bad_scores(f"the type {type(scores).__name__}") from None
+    try:
+        return np.array(whole, np.int64)
+    except OverflowError:
+        return np.array(whole, dtype=object)
+
+
+def _bad_scores(got: str) -> TacitError:
+    """Build the refusal of scores; it shows none of them, since they may be private."""
+    must_be = "a non-empty sequence of whole numbers"
+    return TacitError(
+        "bad-parameter",
+        f"scores must be {must_be}, got {got}",
+        fix="scores=[3, 1, 2], or quantise them first",
     )
 
 
@@ -87,27 +96,31 @@ def _whole(item: object) -> int:
 def select(scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: None = None) -> int: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Number = 1, *, size: int | tuple[int, ...]
+    scores: Sequence[int] | NDArray[Any], scale: Numbers = 1, *, size: int | tuple[int, ...]
 ) -> NDArray[np.int64]: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Number, size: int | tuple[int, ...]
+    scores: Sequence[int] | NDArray[Any], scale: Numbers, size: int | tuple[int, ...]
+) -> NDArray[np.int64]: ...
+@overload
+def select(
+    scores: Sequence[int] | NDArray[Any], scale: Sequence[Any] | np.ndarray[Any, Any], size: Size = None
 ) -> NDArray[np.int64]: ...
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: Size = None
+    scores: Sequence[int] | NDArray[Any], scale: Numbers = 1, size: Size = None
 ) -> int | NDArray[np.int64]:
     """Draw an index i with probability exactly proportional to exp(scores[i] / scale).
 
     Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies
-    under the true weight, which exact arithmetic decides where the last ticket of a candidate was drawn; else
-    another is drawn.
+    under the true weight, which exact arithmetic decides for the last tickets of a candidate; else another
+    is drawn.
 
     Parameters
     ----------
     scores
         Whole numbers, at least one: an integer array or a sequence of Python ints.
     scale
-        A positive number up to 2^60, exact (a float at its decimal reading).
+        A positive number up to 2^60, exact (a float at its decimal reading), or one per draw.
     size
         None for one Python int, or the shape of an array of independent draws.
 
@@ -116,19 +129,28 @@ def select(
     >>> select([0, 10_000, 0])
     1
     """
-    gaps = _read(scores, scale)
+    value = read("scale", scale)
     shape = read_size(size)
+    if isinstance(value, Fraction):
+        drawn = _select(_gaps(scores, value), 1 if shape is None else math.prod(shape))
+        return int(drawn[0]) if shape is None else drawn.reshape(shape)
+    values, shape = spread("scale", value, shape)
+    out = np.empty(values.near.size, np.int64)
+    _, first, label = np.unique(values.labels, return_index=True, return_inverse=True)
+    for group, start in enumerate(first):
+        mine = np.flatnonzero(label == group)
+        out[mine] = _select(_gaps(scores, values.exact(int(start))), mine.size)
+    return out.reshape(shape)
+
+
+def _select(gaps: _Gaps, count: int) -> NDArray[np.int64]:
+    """Draw tickets until each draw has a winner."""
     n = len(gaps.gap)
     bits = min(50, 61 - n.bit_length())  # a weight of 1 has 2^bits tickets
-    tickets = np.empty(n, np.int64)
-    for start in range(0, n, _BLOCK):
-        weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))
-        weight *= 2.0**bits * (1 + 2.0**-40)
-        tickets[start : start + _BLOCK] = weight
-    tickets += 1
+    tickets = _tickets(gaps, bits)
     ends = np.cumsum(tickets)
     total = int(ends[-1])
-    drawn = np.empty(1 if shape is None else math.prod(shape), np.int64)
+    drawn = np.empty(count, np.int64)
     left = np.arange(drawn.size)
     while left.size:
         ticket = uniform_below(total, size=left.size)
@@ -139,7 +161,22 @@ def select(
             won[i] = below(int(above[i]), 0, functools.partial(_weight, gaps.exact(int(chosen[i])), bits))
         drawn[left[won]] = chosen[won]
         left = left[~won]
-    return int(drawn[0]) if shape is None else drawn.reshape(shape)
+    return drawn
+
+
+def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
+    """Return a whole number above 2^bits exp(-gap) for each candidate, by less than 1 and a part in 2^39."""
+    gap = gaps.gap
+    if gap.dtype != object and gap.size >= _BLOCK and int(gap.max()) < gap.size // 4:
+        each = _Gaps(np.arange(int(gap.max()) + 1, dtype=np.uint64), gaps.scale)  # few gaps: once for each
+        return _tickets(each, bits)[gap.astype(np.intp)]
+    tickets = np.empty(len(gaps.gap), np.int64)
+    for start in range(0, tickets.size, _BLOCK):
+        weight = _floats.exp_minus(gaps.near(start, start + _BLOCK))
+        weight *= 2.0**bits * (1 + 2.0**-40)
+        tickets[start : start + _BLOCK] = weight
+    tickets += 1
+    return tickets
 
 
 def _weight(x: Fraction, tickets: int, bits: int) -> Interval:
@@ -168,9 +205,12 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     >>> select_top([0, 20_000, 10_000], 2).tolist()
     [1, 2]
     """
-    gaps = _read(scores, scale)
+    value = read("scale", scale)
+    if not isinstance(value, Fraction):
+        raise bad_parameter("scale", "one number", scale, fix="scale=1")
+    gaps = _gaps(scores, value)
     n = len(gaps.gap)
-    wanted = count("k", k)
+    wanted = read_count("k", k)
     if wanted > n:
         raise bad_parameter("k", f"at most the number of scores ({n})", k, fix=f"k={n}")
     if wanted == 0:

@@ -1,0 +1,243 @@
+"""Which engine answers for which sum of laws, and who answers when it cannot."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
+from tacit.accounting._content import Content, content, curve, gaussian_mu2
+from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
+from tacit.accounting._lattice import LatticeCost, lattice_cost, on_lattice, two_point_cost
+from tacit.accounting._line import Atoms, GaussianLine
+from tacit.accounting._renyi import renyi_delta, renyi_epsilon
+from tacit.accounting._spectral import Inversion, Mix, tiny
+from tacit.accounting.laws import (
+    ZCDP,
+    BoundedRange,
+    DiscreteGaussian,
+    Gaussian,
+    Laplace,
+    Law,
+    Parts,
+    RandomizedResponse,
+    Renyi,
+    Sampled,
+    canonical,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tacit.accounting._curve import Curve
+
+__all__ = ["Engine", "answer"]
+
+
+class Engine(Protocol):
+    """Bounds for one sum of laws in one direction."""
+
+    def delta(self, e: float) -> Bracket: ...
+
+    def epsilon(self, delta: float) -> Bracket: ...
+
+
+class _Closed(NamedTuple):
+    mu: float
+
+    def delta(self, e: float) -> Bracket:
+        return gaussian_delta(self.mu, e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        return gaussian_epsilon(self.mu, delta)
+
+
+class _Single(NamedTuple):
+    curve: Curve
+
+    def delta(self, e: float) -> Bracket:
+        at = np.array([e])
+        upper, lower = float(self.curve.upper(at)[0]), float(self.curve.lower(at)[0])
+        return Bracket(max(0.0, min(lower, upper)), min(1.0, upper), "closed form")
+
+    def epsilon(self, delta: float) -> Bracket:
+        """Find the root of log delta by false position (Illinois), then certify it."""
+        at_zero = self.delta(0.0).upper
+        if at_zero <= delta:
+            return Bracket(0.0, 0.0, "closed form")
+        low, f_low, top = 0.0, math.log(at_zero / delta), max(self.curve.high, 1e-300)
+        high = top / 1024 if top < 700 else 1.0
+        while (there := self.delta(high).upper) > delta:
+            if high >= top:
+                return Bracket(0.0, top * (1 + 8 * U), "closed form")
+            low, f_low, high = high, math.log(there / delta), min(2 * high, top)
+        f_high, slope, e = max(-30.0, math.log(max(there, 1e-300) / delta)), 0.0, high
+        for _ in range(80):
+            slope = (f_low - f_high) / (high - low)
+            e = min(max(low + f_low / slope, low), high)
+            log = math.log(max(self.delta(e).upper, 1e-300) / delta)
+            if log > 0:
+                low, f_low, f_high = e, log, f_high / 2
+            else:
+                high, f_high, f_low = e, log, f_low / 2
+            if high - low <= 1e-14 * high or abs(log) < 1e-12:
+                break
+        found = settle(self.delta, e, delta, slope)
+        return Bracket(found.lower, min(found.upper, top * (1 + 8 * U)), "closed form")
+
+
+class _Lazy(NamedTuple):
+    make: Callable[[], LatticeCost]
+
+    def delta(self, e: float) -> Bracket:
+        return self.make().delta(e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        return self.make().epsilon(delta)
+
+
+class _Dithered:
+    """The losses with those of one more Gaussian: an upper value, since leaving an answer out reveals no more.
+
+    Lower: delta_with(e + x) <= delta(e) + delta_gauss(x), for basic composition of the two.
+    """
+
+    def __init__(self, mix: Mix) -> None:
+        self._mu = tiny(mix)
+        self._with = Inversion(Mix((*mix.factors, (GaussianLine(self._mu**2), 1))))
+
+    def delta(self, e: float) -> Bracket:
+        upper = self._with.delta(e).upper
+        try:
+            aside = gaussian_epsilon(self._mu, 1e-3 * upper).upper
+            lower = self._with.delta(e + aside).lower - 1e-3 * upper
+        except NotConverged:
+            lower = 0.0
+        return Bracket(max(0.0, lower), upper, "dithered")
+
+    def epsilon(self, delta: float) -> Bracket:
+        upper = self._with.epsilon(delta).upper
+        try:
+            lower = (
+                self._with.epsilon(delta * 1.001).lower - gaussian_epsilon(self._mu, delta * 0.000999).upper
+            )
+        except NotConverged:
+            lower = 0.0
+        return Bracket(max(0.0, lower), upper, "dithered")
+
+
+class _Leaky(NamedTuple):
+    """An engine for finite pairs that dominate the parts, ``leak`` of them by infinite loss."""
+
+    inner: Engine
+    leak: float
+    exact: bool
+
+    def delta(self, e: float) -> Bracket:
+        found = self.inner.delta(e)
+        upper = min(1.0, (self.leak + (1 - self.leak) * found.upper) * (1 + 8 * U))
+        return Bracket(found.lower * (1 - self.leak) if self.exact else 0.0, upper, found.method)
+
+    def epsilon(self, delta: float) -> Bracket:
+        if delta <= self.leak:
+            raise NotConverged
+        found = self.inner.epsilon((delta - self.leak) / (1 - self.leak) * (1 - 8 * U))
+        lower = self.inner.epsilon(delta / (1 - self.leak) * (1 + 8 * U)).lower if self.exact else 0.0
+        return Bracket(lower, found.upper, found.method)
+
+
+class _Renyi(NamedTuple):
+    mix: Mix
+
+    def delta(self, e: float) -> Bracket:
+        return renyi_delta(self.mix, e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        return renyi_epsilon(self.mix, delta)
+
+
+def _engines(parts: Parts, *, add: bool) -> Iterator[Engine]:
+    """Yield engines for parts without `Approximate`, the best first; the last always answers."""
+    if any(isinstance(law, ZCDP | Renyi) for law, _ in parts):
+        yield _on(_Renyi, content(parts, add=add))
+        return
+    mu2 = gaussian_mu2(parts)
+    if mu2 is not None:
+        yield _Closed(math.sqrt(as_float(mu2)))
+        return
+    if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussian):
+        yield _Single(curve(parts[0][0], add=add))
+    whole = all(on_lattice(law) for law, _ in parts)
+    smooth = any(isinstance(law, Laplace | BoundedRange) for law, _ in parts)
+    if whole and not smooth:
+        yield _Lazy(lambda: lattice_cost(parts))
+    found = content(parts, add=add)
+    mix = found.mix
+    if len(mix.factors) == 1 and isinstance(only := mix.factors[0][0], Atoms) and len(only.losses) == 2:
+        yield _on(_two_points, found)
+    yield _on(Inversion, found)
+    if whole and smooth:
+        yield _Lazy(lambda: lattice_cost(parts))
+    if any(isinstance(law, Sampled) for law, _ in parts):
+        found = content(parts, add=add, finite=True)
+        yield _on(Inversion, found)
+    yield _on(_Dithered, found)
+    yield _on(_Renyi, content(parts, add=add))
+
+
+def _two_points(mix: Mix) -> Engine:
+    ((law, times),) = mix.factors
+    if not isinstance(law, Atoms):
+        raise NotConverged
+    return two_point_cost(law, times)
+
+
+def _on(engine: Callable[[Mix], Engine], found: Content) -> Engine:
+    """Return the engine for the factors; what they left out is added as infinite loss."""
+    if engine not in found.kept:
+        found.kept[engine] = engine(found.mix)
+    inner: Engine = found.kept[engine]
+    return inner if found.exact and not found.leak else _Leaky(inner, found.leak, found.exact)
+
+
+def _first(parts: Parts, ask: Callable[[Engine], Bracket], *, add: bool) -> Bracket:
+    """Return the answer of the first engine that has one."""
+    for engine in _engines(parts, add=add):
+        try:
+            found = ask(engine)
+        except NotConverged:
+            continue
+        if found.lower <= found.upper:
+            return found
+    raise NotConverged
+
+
+def answer(parts: Parts, ask: Callable[[Engine], Bracket], *, add: bool) -> Bracket:
+    """Return the best bounds on what is asked; families of mechanisms get their lower value from a member."""
+    found = _first(parts, ask, add=add)
+    if any(isinstance(law, BoundedRange) for law, _ in parts):
+        known = canonical(
+            (ZCDP(law.epsilon**2 / 8) if isinstance(law, BoundedRange) else law, k) for law, k in parts
+        )
+        other = _first(known, ask, add=add)
+        found = found if found.upper <= other.upper else other
+    if any(isinstance(law, BoundedRange | ZCDP | Renyi) for law, _ in parts):
+        member = canonical(pair for law, k in parts for pair in _member(law, k))
+        lower = _first(member, ask, add=add).lower if member else 0.0
+        found = Bracket(min(lower, found.upper), found.upper, found.method)
+    return found
+
+
+def _member(law: Law, times: int) -> list[tuple[Law, int]]:
+    """Return a law of the family that a law stands for."""
+    match law:
+        case BoundedRange(epsilon):
+            return [(RandomizedResponse(epsilon / 2), times)]
+        case ZCDP(rho):
+            return [(Gaussian(Fraction(1), Fraction(math.sqrt(as_float(2 * rho)) * (1 - 1e-12))), times)]
+        case Renyi():
+            return []
+    return [(law, times)]

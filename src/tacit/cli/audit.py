@@ -1,0 +1,71 @@
+"""``tacit audit``: attack a mechanism on its worst pair of neighbours, and say what was proven."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.app import app
+from tacit.errors import bad_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.mechanisms import Mechanism
+
+__all__ = ["audit"]
+
+
+def _mechanisms() -> dict[str, Callable[[float, float], Mechanism]]:
+    """Return the mechanisms by name, each built from epsilon and delta."""
+    from tacit import mechanisms as m
+
+    return {
+        "laplace": lambda epsilon, _: m.Laplace(epsilon=epsilon, sensitivity=1),
+        "gaussian": lambda epsilon, delta: m.Gaussian(epsilon=epsilon, delta=delta, sensitivity=1),
+        "discrete-laplace": lambda epsilon, _: m.DiscreteLaplace(epsilon=epsilon, sensitivity=1),
+        "discrete-gaussian": lambda epsilon, delta: m.DiscreteGaussian(
+            epsilon=epsilon, delta=delta, sensitivity=1
+        ),
+        "exponential": lambda epsilon, _: m.Exponential(epsilon, sensitivity=1),
+        "noisy-max": lambda epsilon, _: m.NoisyMax(epsilon, sensitivity=1),
+        "permute-and-flip": lambda epsilon, _: m.PermuteAndFlip(epsilon, sensitivity=1),
+        "randomized-response": lambda epsilon, _: m.RandomizedResponse(epsilon=epsilon),
+        "sparse-vector": lambda epsilon, _: m.SparseVector(epsilon, threshold=0, sensitivity=1),
+        "count": lambda epsilon, _: m.Count(epsilon=epsilon),
+        "sum": lambda epsilon, _: m.Sum(epsilon=epsilon, bounds=(0, 10)),
+        "mean": lambda epsilon, _: m.Mean(epsilon=epsilon, bounds=(0, 10)),
+        "histogram": lambda epsilon, _: m.Histogram(epsilon=epsilon, categories=("A", "B", "C")),
+        "quantile": lambda epsilon, _: m.Quantile(epsilon, q=0.5, candidates=range(11)),
+    }
+
+
+@app.command()
+def audit(
+    mechanism: Annotated[str, typer.Argument(help="The mechanism's name, for example: laplace.")],
+    epsilon: Annotated[float, typer.Option(help="The promise to attack.")],
+    *,
+    delta: Annotated[
+        float, typer.Option(help="For the Gaussian mechanisms: the delta of the promise.")
+    ] = 1e-5,
+    samples: Annotated[
+        int, typer.Option(help="Outputs drawn on each of two neighbouring inputs.")
+    ] = 1_000_000,
+    confidence: Annotated[float, typer.Option(help="Confidence of the reported lower bound.")] = 0.999,
+) -> None:
+    """Attack a mechanism on the neighbours it names as its worst; exit with 1 if its promise is broken."""
+    from tacit.audit import audit as attack
+
+    known = _mechanisms()
+    if mechanism not in known:
+        names = ", ".join(known)
+        names = ", ".join(known)
+        raise bad_parameter("mechanism", f"one of {names}", mechanism, fix="tacit audit laplace --epsilon 1")
+    target = known[mechanism](epsilon, delta)
+    at = delta if "gaussian" in mechanism else 0.0
+    found = attack(target, samples=samples, delta=at, confidence=confidence)
+    typer.echo(repr(target))
+    typer.echo(repr(found))
+    if found.holds is False:
+        raise typer.Exit(1)

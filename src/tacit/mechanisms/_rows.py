@@ -1,0 +1,141 @@
+"""Mechanisms that take rows, one per person: integer values and the noise that suits the promise."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.mechanisms._grid import fine_grid, to_steps
+from tacit.mechanisms._mechanism import Mechanism
+from tacit.mechanisms.clipping import clip, read_bounds, rows_of
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+    from tacit.mechanisms._mechanism import Adjacency
+
+__all__ = ["IntegerRange", "Rows", "noise_for", "public_size"]
+
+
+class Rows(Mechanism):
+    """A mechanism on a collection of rows, each of one person."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def adjacency(self) -> Adjacency:
+        """What makes two collections of rows neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerRange:
+    """Values clipped to public bounds, rounded to a public grid, clipped again as integers (law 1)."""
+
+    low: Fraction
+    high: Fraction
+    missing: Fraction
+    grid: Fraction
+    bottom: int  # of the integer range
+    top: int
+
+    @classmethod
+    def of(
+        cls, bounds: tuple[Number, Number] | None, missing: Number | None, *, cells: int = 2**30
+    ) -> IntegerRange:
+        """Lay at least `cells` grid steps over the bounds."""
+        low, high = read_bounds(bounds)
+        stand_in = low if missing is None else rational("missing", missing, zero=True, negative=True)
+        if not low <= stand_in <= high:
+            raise bad_parameter("missing", "within the bounds", missing, fix=f"missing={float(low):g}")
+        grid = fine_grid(high - low, max(1, cells >> 20))
+        bottom, top = (math.floor(end / grid + Fraction(1, 2)) for end in (low, high))
+        return cls(low, high, stand_in, grid, bottom, top)
+
+    @property
+    def width(self) -> int:
+        """The integer range's width in steps: the most that one value can move."""
+        return self.top - self.bottom
+
+    def above_bottom(self, values: object) -> NDArray[np.int64]:
+        """Return each value's steps above the bottom, from 0 to `width`."""
+        numbers = clip(rows_of(values), self.low, self.high, missing=self.missing)
+        steps = np.asarray(to_steps(numbers, self.grid)) - self.bottom
+        inside: NDArray[np.int64] = np.clip(steps, 0, self.width).astype(np.int64)
+        return inside
+
+
+def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjacency]:
+    """Read whether the number of rows is public: neighbours then replace a row, else add or remove one."""
+    if n is None:
+        if adjacency == "replace":
+            raise bad_parameter(
+                "n",
+                "given under replace, where the number of rows is public",
+                n,
+                fix='n=500, adjacency="replace"',
+            )
+        return None, "add/remove"
+    if adjacency == "add/remove":
+        raise bad_parameter(
+            "n",
+            "left out under add/remove",
+            n,
+            why="where people come and go, their number is private",
+            fix='n=None, or adjacency="replace"',
+        )
+    return count("n", n, zero=False), "replace"
+
+
+def check_size(values: Any, n: int | None) -> None:
+    """Refuse a collection whose size is not the declared one: both are public."""
+    if n is not None and len(values) != n:
+        raise bad_parameter(
+            "values", f"the declared number of rows, n={n}", "another number", fix="n=len(values)"
+        )
+
+
+def noise_for(
+    *,
+    sensitivity: Fraction,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    adjacency: Adjacency,
+) -> Laplace | Gaussian:
+    """Return Laplace noise for a pure epsilon, Gaussian noise for (epsilon, delta) or rho."""
+    if delta is None and rho is None:
+        return Laplace(epsilon=epsilon, sensitivity=sensitivity, adjacency=adjacency)
+    return Gaussian(epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity, adjacency=adjacency)
+
+
+class Noised(Rows):
+    """Rows, an exact statistic of them, and additive noise."""
+
+    __slots__ = ()
+
+    noise: Laplace | Gaussian
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the noise."""
+        return self.noise.cost
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The most that one row can move the exact statistic."""
+        return self.noise.sensitivity
+
+    def exact(self, value: Any) -> Any:
+        """Return the exact statistic that gets noise: private, for neighbour searches only."""
+        raise NotImplementedError

@@ -1,0 +1,189 @@
+"""Choosing one of finitely many candidates by integer-gridded scores: what the selection mechanisms share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.mechanisms._grid import default_grid, read_numbers, to_steps
+from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, read_adjacency, show
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+__all__ = ["Scale", "Selection", "gaps", "shortened"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Scores on a public grid and the factor that divides them."""
+
+    grid: Fraction
+    steps: int  # sensitivity in grid steps
+    scale: Fraction  # probabilities go with exp(score in steps / scale)
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Selection(Mechanism):
+    """Pick one candidate by its score.
+
+    Scores are rounded to a public grid by floor(u/g + 1/2), which is part of the sensitivity: ceil(s/g)
+    steps.
+    """
+
+    epsilon: Fraction
+    sensitivity: Fraction
+    monotone: bool
+    adjacency: Adjacency
+    lattice: Scale
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        sensitivity: Number,
+        monotone: bool = False,
+        adjacency: Adjacency = "add/remove",
+        grid: Number | None = None,
+    ) -> None:
+        spent, moved = rational("epsilon", epsilon), rational("sensitivity", sensitivity)
+        near = read_adjacency(adjacency)
+        if not isinstance(monotone, bool):
+            raise bad_parameter("monotone", "True or False", monotone, fix="monotone=False")
+        if monotone and near == "replace":
+            raise bad_parameter(
+                "monotone",
+                "False under replace",
+                monotone,
+                why="replacing a record lowers some scores and raises others, so the factor 2 is needed",
+                fix='adjacency="add/remove", or monotone=False',
+            )
+        factor = 1 if monotone else 2
+        if grid is None:
+            step, steps = default_grid(moved, factor * moved / spent)
+        else:
+            step = rational("grid", grid)
+            steps = -(-moved // step)
+        for name, value in (
+            ("epsilon", spent),
+            ("sensitivity", moved),
+            ("monotone", monotone),
+            ("adjacency", near),
+            ("lattice", Scale(step, steps, factor * steps / spent)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def scale(self) -> Fraction:
+        """What scores are divided by: 2 sensitivity / epsilon, without the 2 for monotone scores."""
+        return self.lattice.scale * self.lattice.grid
+
+    @abstractmethod
+    def _pick(self, steps: NDArray[Any], size: int | None) -> int | NDArray[np.int64]:
+        """Pick one index, or an array of `size` independent ones."""
+
+    @abstractmethod
+    def _chances(self, steps: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the probability of each candidate."""
+
+    def release(self, value: object) -> Any:
+        """Return the chosen candidate: the index for a sequence of scores, the key for a mapping.
+
+        The candidates are public: a mapping must list every candidate, not only those seen in the data.
+        """
+        names, steps = self.read(value)
+        chosen = int(self._pick(steps, None))
+        return chosen if names is None else names[chosen]
+
+    def release_many(self, value: object, count: int) -> NDArray[np.int64]:
+        """Return `count` independent choices (as indices), each at the full cost: for auditors only."""
+        _, steps = self.read(value)
+        return cast("NDArray[np.int64]", self._pick(steps, count))
+
+    def probabilities(self, value: object) -> Any:
+        """Return the probability of each candidate: an array for a sequence, a dict for a mapping of scores.
+
+        For teaching and planning on public examples: on private scores these numbers are themselves private.
+        """
+        names, steps = self.read(value)
+        chances = self._chances(steps)
+        return chances if names is None else dict(zip(names, chances.tolist(), strict=True))
+
+    def privacy_loss(self, output: int, a: object, b: object) -> float:
+        """Return ln P(output | scores a) / P(output | scores b)."""
+        _, steps_a = self.read(a)
+        _, steps_b = self.read(b)
+        place = count("output", output)
+        if len(steps_a) != len(steps_b) or place >= len(steps_a):
+            raise bad_parameter(
+                "output", "the index of a candidate in both lists of scores", output, fix="output=0"
+            )
+        return float(np.log(self._chances(steps_a)[place]) - np.log(self._chances(steps_b)[place]))
+
+    def error(self, confidence: Number, *, candidates: int) -> float:
+        """Return how far below the best the chosen score may lie, with at least this confidence.
+
+        The smallest number t of grid steps such that whatever the scores of the `candidates`, one more than
+        t steps below the best is chosen with probability at most 1 - confidence.
+        """
+        level = confidence_level(confidence)
+        number = count("candidates", candidates, zero=False)
+        allowed = float(1 - level)
+        low, high = -1, 1
+        while self._worse_than(high, number) > allowed:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._worse_than(middle, number) <= allowed else (middle, high)
+        return float((high + 1) * self.lattice.grid)  # one step for the rounding of two scores
+
+    @abstractmethod
+    def _worse_than(self, steps: int, candidates: int) -> float:
+        """Return the largest chance, over all scores, to choose more than `steps` below the best."""
+
+    def read(self, value: object) -> tuple[list[Hashable] | None, NDArray[Any]]:
+        """Read scores as candidates' names (None for a sequence) and whole grid steps."""
+        names = None
+        if isinstance(value, Mapping):
+            names, value = list(value), list(value.values())
+        numbers = read_numbers(value)
+        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.size == 0:
+            raise TacitError(
+                "not-finite",
+                "the scores are not a non-empty sequence of finite numbers",
+                why="a choice needs at least one candidate, each with a score",
+                fix="release([3, 1, 2])",
+            )
+        return names, np.asarray(to_steps(numbers, self.lattice.grid))
+
+    def _factor(self) -> str:
+        return ", monotone" if self.monotone else ""
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"{name}(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}{self._factor()})"
+
+
+def shortened(steps: NDArray[Any], scale: Fraction) -> tuple[NDArray[Any], Fraction]:
+    """Halve scores and scale while all scores are even: the same law, with smaller gaps."""
+    if steps.dtype != np.int64:
+        return steps, scale
+    ones = int(np.bitwise_or.reduce(steps))
+    halvings = (ones & -ones).bit_length() - 1 if ones else 0
+    return (steps >> halvings, scale / 2**halvings) if halvings else (steps, scale)
+
+
+def gaps(steps: NDArray[Any], scale: Fraction) -> NDArray[np.float64]:
+    """Return how far each score lies below the best, in units of the scale, as floats."""
+    if steps.dtype == object:
+        best = max(steps.tolist())
+        return np.array([float((best - one) / scale) for one in steps.tolist()])
+    return cast("NDArray[np.float64]", (steps.max() - steps).astype(np.float64) / float(scale))

@@ -1,0 +1,348 @@
+"""Counts, sums and means of clipped values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count
+from tacit.mechanisms._mechanism import Interval, confidence_level, show
+from tacit.mechanisms._rows import IntegerRange, Noised, check_size, noise_for, public_size
+from tacit.mechanisms.clipping import truncate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.mechanisms._mechanism import Adjacency
+    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+    from tacit.mechanisms.gaussian import Gaussian
+    from tacit.mechanisms.laplace import Laplace
+
+__all__ = ["Count", "Mean", "MeanAndCount", "Sum"]
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Count(Noised):
+    """The number of rows, plus integer noise.
+
+    Guarantee: sensitivity 1 under add/remove. (Under replace the number of rows is public and needs no
+    mechanism.)
+
+    Parameters
+    ----------
+    epsilon
+        Discrete Laplace noise; or with `delta`, or with `rho` instead, discrete Gaussian noise.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.Count(epsilon=1)
+    >>> int(m.sensitivity), m.error(0.95)
+    (1, 3.0)
+    >>> abs(m.release(range(1000)) - 1000) < 60
+    True
+    """
+
+    noise: DiscreteLaplace | DiscreteGaussian  # type: ignore[assignment]
+    adjacency: Adjacency
+
+    def __init__(
+        self, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None
+    ) -> None:
+        object.__setattr__(self, "noise", counting_noise(1, epsilon=epsilon, delta=delta, rho=rho, size=1))
+        object.__setattr__(self, "adjacency", "add/remove")
+
+    def exact(self, value: Any) -> int:
+        """Return the number of rows: private."""
+        return len(value)
+
+    def release(self, value: Any) -> int:
+        """Return the number of rows plus noise."""
+        return int(self.noise.release(self.exact(value)))
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
+        return self.noise.release_many(self.exact(value), count)
+
+    def error(self, confidence: Number) -> float:
+        """Return the half-width that the noise stays within."""
+        return self.noise.error(confidence)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise."""
+        return self.noise.variance
+
+    def interval(self, released: object, confidence: Number) -> Interval[Any]:
+        """Return the range that holds the true number of rows with this confidence over the noise."""
+        return self.noise.interval(released, confidence)
+
+    @property
+    def worst_pair(self) -> tuple[list[int], list[int]]:
+        """Nobody, and one person."""
+        return [], [0]
+
+    def __repr__(self) -> str:
+        return f"Count({self.noise!r})"
+
+
+def counting_noise(
+    sensitivity: Number,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    adjacency: Adjacency = "add/remove",
+    size: int | None = None,
+) -> DiscreteLaplace | DiscreteGaussian:
+    """Return integer noise for counts: discrete Laplace for a pure epsilon, else discrete Gaussian."""
+    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+
+    if delta is None and rho is None:
+        return DiscreteLaplace(epsilon=epsilon, sensitivity=int(sensitivity), adjacency=adjacency)
+    return DiscreteGaussian(
+        epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity, adjacency=adjacency, size=size
+    )
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Sum(Noised):
+    """The sum of values clipped to public bounds, plus noise.
+
+    Guarantee: values are clipped, put on an integer grid, clipped again and summed exactly. Under
+    add/remove one row moves the sum by at most max(|low|, |high|), under replace (`n` public) by at most
+    high - low.
+
+    Parameters
+    ----------
+    epsilon
+        Laplace noise; with `delta`, or with `rho` instead, Gaussian noise.
+    bounds
+        The public range (low, high) of a value; there is no default.
+    n
+        The number of rows where it is public; neighbours then replace a row.
+    missing
+        What NaN and None count as; by default the low bound.
+    adjacency
+        ``"add/remove"`` without `n`, ``"replace"`` with it.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.Sum(epsilon=0.5, bounds=(0, 30))
+    >>> float(m.sensitivity), round(m.error(0.95), 1)
+    (30.0, 179.7)
+    >>> tc.mechanisms.Sum(epsilon=1, bounds=None)
+    Traceback (most recent call last):
+    tacit.errors.TacitError: the values have no bounds, so one person could move the answer by any amount
+      why: sensitivity is infinite, and no finite noise hides an infinite change
+      fix: bounds=(0, 200_000), a range known without looking at the data
+      code: missing-bounds
+    """
+
+    range: IntegerRange
+    n: int | None
+    adjacency: Adjacency
+    noise: Laplace | Gaussian
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bounds: tuple[Number, Number] | None = None,
+        n: int | None = None,
+        missing: Number | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> None:
+        span = IntegerRange.of(bounds, missing)
+        size, near = public_size(n, adjacency)
+        most = span.width if size is not None else max(abs(span.bottom), abs(span.top))
+        added = noise_for(sensitivity=most * span.grid, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
+        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
+            object.__setattr__(self, name, value)
+
+    def exact(self, value: Any) -> Fraction:
+        """Return the exact sum of the clipped, gridded values: private."""
+        check_size(value, self.n)
+        steps = self.range.above_bottom(value)
+        return (int(steps.sum()) + len(steps) * self.range.bottom) * self.range.grid
+
+    def release(self, value: Any) -> float:
+        """Return the clipped sum plus noise."""
+        return float(self.noise.release(self.exact(value)))
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
+        return self.noise.release_many(self.exact(value), count)
+
+    def error(self, confidence: Number) -> float:
+        """Return the half-width that the noise stays within (what clipping cuts off is not in it)."""
+        return self.noise.error(confidence)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise."""
+        return self.noise.variance
+
+    def interval(self, released: object, confidence: Number) -> Interval[Any]:
+        """Return the range that holds the sum of the clipped values with this confidence over the noise."""
+        return self.noise.interval(released, confidence)
+
+    @property
+    def worst_pair(self) -> tuple[list[float], list[float]]:
+        """A row with the largest pull added, or the lowest value turned into the highest."""
+        low, high = float(self.range.low), float(self.range.high)
+        if self.n is None:
+            return [], [high if abs(high) >= abs(low) else low]
+        return [low] * self.n, [low] * (self.n - 1) + [high]
+
+    def __repr__(self) -> str:
+        return f"Sum(bounds={_bounds(self.range)}, {self.adjacency}; {self.noise!r})"
+
+
+def _bounds(span: IntegerRange) -> str:
+    return f"({show(span.low)}, {show(span.high)})"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanAndCount:
+    """A private mean with the noisy number of rows behind it, and the two sums that were released."""
+
+    value: float
+    count: float
+    above_low: float  # sum of (x - low) / (high - low), noisy
+    below_high: float  # sum of (high - x) / (high - low), noisy
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Mean(Noised):
+    """The mean of values clipped to public bounds, with the number of rows public or private.
+
+    Guarantee, `n` public (replace): the exact mean of the clipped values moves by at most (high - low) / n.
+    Guarantee, `n` private (add/remove): two sums are released together, of (x - low) and of (high - x). One
+    row adds exactly high - low to the two together, in L1, hence at most as much in L2; the mean and the
+    number of rows are computed from the noisy sums, for free.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, bounds, n, missing, adjacency
+        As for `Sum`.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> hours = tc.mechanisms.Mean(epsilon=0.12, bounds=(0, 8), n=500)
+    >>> float(hours.sensitivity), round(float(hours.noise.scale), 4)
+    (0.016, 0.1333)
+    >>> stay = tc.mechanisms.Mean(epsilon=1, bounds=(0, 30)).release([3.0, 5.0, 31.0, None] * 1000)
+    >>> 9 < float(stay) < 10, round(stay.count, -2)
+    (True, 4000.0)
+    """
+
+    range: IntegerRange
+    n: int | None
+    adjacency: Adjacency
+    noise: Laplace | Gaussian
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bounds: tuple[Number, Number] | None = None,
+        n: int | None = None,
+        missing: Number | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> None:
+        span = IntegerRange.of(bounds, missing)
+        size, near = public_size(n, adjacency)
+        moved = Fraction(1) if size is None else span.width * span.grid / size
+        added = noise_for(sensitivity=moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
+        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
+            object.__setattr__(self, name, value)
+
+    def exact(self, value: Any) -> Any:
+        """Return what gets noise, exactly: the mean, or the two sums as fractions of the range (private)."""
+        check_size(value, self.n)
+        steps = self.range.above_bottom(value)
+        total = int(steps.sum())
+        if self.n is not None:
+            return (Fraction(total, self.n) + self.range.bottom) * self.range.grid
+        width = self.range.width
+        return np.array([Fraction(total, width), Fraction(width * len(steps) - total, width)], dtype=object)
+
+    def release(self, value: Any) -> Any:
+        """Return the mean plus noise: a float with `n` public, a `MeanAndCount` with `n` private."""
+        noisy = self.noise.release(self.exact(value))
+        return float(noisy) if self.n is not None else self._mean(float(noisy[0]), float(noisy[1]))
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs on the same rows (or two sums): for auditors only."""
+        return self.noise.release_many(self.exact(value), count)
+
+    def _mean(self, above: float, below: float) -> MeanAndCount:
+        low, high = float(self.range.low), float(self.range.high)
+        rows = above + below
+        part = truncate(above / rows, 0, 1) if rows > 0 else 0.5
+        return MeanAndCount(low + (high - low) * part, rows, above, below)
+
+    def error(self, confidence: Number, *, rows: int | None = None) -> float:
+        """Return the half-width that the mean stays within; with `n` private, for so many `rows`."""
+        if self.n is not None:
+            return self.noise.error(confidence)
+        if rows is None:
+            raise bad_parameter("rows", "given where n is private", rows, fix="error(0.95, rows=1000)")
+        size = count("rows", rows, zero=False)
+        half = self._half(confidence)
+        width = float(self.range.high - self.range.low)
+        return width * half / (size - 2 * half) if size > 4 * half else width
+
+    def _half(self, confidence: Number) -> float:
+        """Return the half-width that both sums stay within together."""
+        return self.noise.error(confidence, size=2, together=True)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise: on the mean, or with `n` private on each of the two sums."""
+        return self.noise.variance
+
+    def interval(self, released: Any, confidence: Number) -> Interval[float]:
+        """Return the range that holds the mean of the clipped values with this confidence over the noise."""
+        low, high = float(self.range.low), float(self.range.high)
+        if self.n is not None:
+            start, end = self.noise.interval(released, confidence)
+        else:
+            half = self._half(confidence)
+            above = [max(0.0, released.above_low + sign * half) for sign in (-1, 1)]
+            below = [max(0.0, released.below_high + sign * half) for sign in (-1, 1)]
+            start = low + (high - low) * _part(above[0], below[1], 0.0)
+            end = low + (high - low) * _part(above[1], below[0], 1.0)
+        level = float(confidence_level(confidence))
+        return Interval(max(low, math.nextafter(start, low)), min(high, math.nextafter(end, high)), level)
+
+    @property
+    def worst_pair(self) -> tuple[list[float], list[float]]:
+        """One more row at the top, or the lowest value turned into the highest."""
+        low, high = float(self.range.low), float(self.range.high)
+        return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
+
+    def __repr__(self) -> str:
+        rows = "n private" if self.n is None else f"n={self.n}"
+        return f"Mean(bounds={_bounds(self.range)}, {rows}; {self.noise!r})"
+
+
+def _part(above: float, below: float, otherwise: float) -> float:
+    return above / (above + below) if above + below > 0 else otherwise

@@ -1,0 +1,133 @@
+"""Private bounds: a clip range found within a stated budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.mechanisms._mechanism import read_adjacency, show
+from tacit.mechanisms._rows import Rows
+from tacit.mechanisms.clipping import rows_of
+from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+from tacit.mechanisms.quantile import read_candidates, read_share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+    from tacit.exact import Number
+    from tacit.mechanisms._mechanism import Adjacency
+
+__all__ = ["Bounds"]
+
+_STRAY = Fraction(1, 100)  # the chance that noise makes any empty cell look inhabited
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Bounds(Rows):
+    """Find a clip range where none is known beforehand.
+
+    Guarantee: epsilon, pure. The rows are counted in the cells between public candidates, every count gets
+    discrete Laplace noise (sensitivity 1 under add/remove, 2 under replace), and the range is read off the
+    noisy counts: cells that noise alone could explain are set to zero, and a share `tail` of the rest is
+    left out at each end.
+
+    Parameters
+    ----------
+    epsilon
+        The promise for both ends.
+    tail
+        The share of rows to leave out at each end, below one half.
+    candidates
+        Public; by default 0 and the powers of two from 2^-10 to 2^40, of both signs.
+    adjacency
+        ``"add/remove"`` or ``"replace"``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> tc.mechanisms.Bounds(epsilon=1).release([float(x) for x in range(100, 1000)])
+    (64.0, 1024.0)
+    """
+
+    tail: Fraction
+    candidates: tuple[float, ...]
+    adjacency: Adjacency
+    noise: DiscreteLaplace
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        tail: Number = Fraction(1, 100),
+        candidates: Sequence[Number] | NDArray[Any] | None = None,
+        adjacency: Adjacency = "add/remove",
+    ) -> None:
+        share, near = read_share("tail", tail), read_adjacency(adjacency)
+        if share >= Fraction(1, 2):
+            raise bad_parameter("tail", "below one half", tail, fix="tail=0.01")
+        if candidates is None:
+            powers = [2.0**k for k in range(-10, 41)]
+            candidates = [*(-p for p in powers), 0.0, *powers]
+        points = read_candidates(candidates)
+        if len(points) < 2:
+            raise bad_parameter(
+                "candidates", "at least two numbers", candidates, fix="candidates=[0, 10, 100, 1000]"
+            )
+        moved = 1 if near == "add/remove" else 2
+        for name, value in (
+            ("tail", share),
+            ("candidates", points),
+            ("adjacency", near),
+            ("noise", DiscreteLaplace(epsilon=epsilon, sensitivity=moved, adjacency=near)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the noise on all cells together."""
+        return self.noise.cost
+
+    def exact(self, value: Any) -> NDArray[np.int64]:
+        """Return the exact counts of the cells between candidates, outer ones included: private."""
+        rows = rows_of(value)
+        cell = np.searchsorted(self.candidates, rows[~np.isnan(rows)], side="left")
+        return np.bincount(cell, minlength=len(self.candidates) + 1).astype(np.int64)
+
+    def release(self, value: Any) -> tuple[float, float]:
+        """Return (low, high), two candidates, low < high; the widest range where too few rows are seen."""
+        noisy = np.asarray(self.noise.release(self.exact(value)), dtype=np.float64)
+        kept = np.where(noisy > self.error(1 - _STRAY), noisy, 0.0)
+        top = len(self.candidates) - 1
+        if not kept.any():
+            return self.candidates[0], self.candidates[top]
+        sums = np.cumsum(kept) / kept.sum()
+        first = int(np.searchsorted(sums, float(self.tail), side="right"))
+        last = int(np.searchsorted(sums, 1 - float(self.tail), side="left"))
+        low, high = max(0, first - 1), min(top, last)
+        if low >= high:
+            low, high = (high - 1, high) if high > 0 else (0, 1)
+        return self.candidates[low], self.candidates[high]
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` noisy histograms, from which all else follows: for auditors only."""
+        return self.noise.release_many(self.exact(value), count)
+
+    def error(self, confidence: Number) -> float:
+        """Return the count that no cell's noise exceeds, with this confidence: less is not seen."""
+        return self.noise.error(confidence, size=len(self.candidates) + 1, together=True)
+
+    @property
+    def worst_pair(self) -> tuple[list[float], list[float]]:
+        """Nobody and one person; or one person at either end."""
+        low, high = self.candidates[0], self.candidates[-1]
+        return ([], [low]) if self.adjacency == "add/remove" else ([low], [high])
+
+    def __repr__(self) -> str:
+        return f"Bounds(tail={show(self.tail)}, {len(self.candidates)} candidates; {self.noise!r})"

@@ -1,0 +1,167 @@
+"""Counts per public cell."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, rational
+from tacit.mechanisms._mechanism import Interval, exactly_one, read_adjacency
+from tacit.mechanisms._roots import square_root_up
+from tacit.mechanisms._rows import Rows
+from tacit.mechanisms.aggregates import counting_noise
+from tacit.mechanisms.clipping import rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+    from tacit.mechanisms._mechanism import Adjacency
+    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+
+__all__ = ["Histogram"]
+
+_NOWHERE = object()  # equals no category
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Histogram(Rows):
+    """The number of rows in each public cell, plus integer noise on every cell, empty ones included.
+
+    Guarantee: one row is in one cell at most. Added or removed it moves one count by 1: sensitivity 1 over
+    the whole histogram. Replaced it moves two: 2 in L1, sqrt(2) in L2. Cells are public; a row that fits
+    none is not counted.
+
+    Parameters
+    ----------
+    epsilon
+        Discrete Laplace noise; with `delta`, or with `rho` instead, discrete Gaussian noise.
+    categories
+        The public values, one cell each; or give `edges`.
+    edges
+        Public increasing cut points e0 < e1 < ... < em: cells [e0, e1), ..., [e(m-1), em], the last one
+        closed.
+    adjacency
+        ``"add/remove"`` or ``"replace"``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.Histogram(epsilon=1, categories=["A", "B", "AB", "0"])
+    >>> m.release(["A", "0", "0", "B", "unknown"]).shape
+    (4,)
+    >>> tc.mechanisms.Histogram(epsilon=1, edges=[0, 18, 65, 120], adjacency="replace").noise.sensitivity
+    Fraction(2, 1)
+    """
+
+    categories: tuple[Any, ...] | None
+    edges: tuple[Fraction, ...] | None
+    adjacency: Adjacency
+    noise: DiscreteLaplace | DiscreteGaussian
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        categories: Sequence[Any] | None = None,
+        edges: Sequence[Number] | None = None,
+        adjacency: Adjacency = "add/remove",
+    ) -> None:
+        near = read_adjacency(adjacency)
+        labels, cuts = None, None
+        if exactly_one(categories=categories, edges=edges) == "categories":
+            labels = tuple(categories or ())
+            if not labels or len(set(labels)) != len(labels):
+                raise bad_parameter(
+                    "categories", "different values, at least one", categories, fix='["A", "B"]'
+                )
+        else:
+            cuts = tuple(rational("edges", edge, zero=True, negative=True) for edge in edges or ())
+            if len(cuts) < 2 or any(a >= b for a, b in itertools.pairwise(cuts)):
+                raise bad_parameter("edges", "increasing, at least two", edges, fix="edges=[0, 18, 65, 120]")
+        pure = delta is None and rho is None
+        moved = 1 if near == "add/remove" else 2 if pure else square_root_up(Fraction(2))
+        added = counting_noise(moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
+        for name, value in (("categories", labels), ("edges", cuts), ("adjacency", near), ("noise", added)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the noise on all cells together."""
+        return self.noise.cost
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """The most that one row can move all counts together."""
+        return self.noise.sensitivity
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.categories) if self.categories is not None else len(self.edges or ()) - 1
+
+    def exact(self, value: Any) -> NDArray[np.int64]:
+        """Return the exact counts: private."""
+        if self.categories is not None:
+            place = {label: cell for cell, label in enumerate(self.categories)}
+            rows = value.tolist() if isinstance(value, np.ndarray) else value
+            found = np.array([place.get(_hashable(one), -1) for one in rows], dtype=np.int64)
+        else:
+            numbers = rows_of(value)
+            cuts = np.array([float(edge) for edge in self.edges or ()])
+            found = np.searchsorted(cuts, numbers, side="right") - 1
+            found = np.where(numbers == cuts[-1], len(cuts) - 2, found)
+            found = np.where(np.isnan(numbers) | (numbers > cuts[-1]), -1, found)
+        return np.bincount(found[found >= 0], minlength=self.cells).astype(np.int64)
+
+    def release(self, value: Any) -> NDArray[np.int64]:
+        """Return the noisy count of every cell; some are negative, which is no error (see `truncate`)."""
+        return np.asarray(self.noise.release(self.exact(value)))
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
+        return self.noise.release_many(self.exact(value), count)
+
+    def error(self, confidence: Number, *, together: bool = False) -> float:
+        """Return the half-width that the noise of one cell (or of all cells together) stays within."""
+        return self.noise.error(confidence, size=self.cells, together=together)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on one cell."""
+        return self.noise.variance
+
+    def interval(self, released: object, confidence: Number) -> Interval[Any]:
+        """Return the range of each cell that holds its true count with this confidence over the noise."""
+        return self.noise.interval(released, confidence)
+
+    @property
+    def worst_pair(self) -> tuple[list[Any], list[Any]]:
+        """Nobody and one person; or one person in one cell and in another."""
+        first, last = self._example(0), self._example(self.cells - 1)
+        return ([], [first]) if self.adjacency == "add/remove" else ([first], [last])
+
+    def _example(self, cell: int) -> Any:
+        return self.categories[cell] if self.categories is not None else float((self.edges or ())[cell])
+
+    def __repr__(self) -> str:
+        return f"Histogram({self.cells} cells, {self.adjacency}; {self.noise!r})"
+
+
+def _hashable(one: Any) -> Any:
+    """Return the row, or what no category equals where it cannot be looked up: nothing raises on a row."""
+    try:
+        hash(one)
+    except TypeError:
+        return _NOWHERE
+    return one

@@ -1,0 +1,237 @@
+"""The sparse vector technique: many questions, of which only the few that exceed a threshold are paid for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.mechanisms._grid import add, default_grid, read_numbers, to_steps
+from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, read_adjacency, show
+from tacit.mechanisms.laplace import Laplace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+
+__all__ = ["SparseVector", "SparseVectorRun"]
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class SparseVector(Mechanism):
+    """Say of each question in turn whether its answer is above a threshold; stop after `c` yeses.
+
+    Guarantee: epsilon, pure, for the whole sequence of yes and no, however many noes; plus, where
+    `value_epsilon` is given, the cost of releasing the values of the yeses by a Laplace mechanism with
+    fresh noise.
+
+    Argument: Lyu, Su, Li 2017, algorithm 1 (with the budget split of section 4.2). The threshold gets noise
+    rho of scale D/e1 once; each answer gets fresh noise of scale 2cD/e2 (cD/e2 if the questions are
+    monotone); a yes is noisy answer >= noisy threshold; e1 + e2 = epsilon. Moving rho by D pays e1 and
+    makes every no at least as likely; given that, a yes needs its noise moved by at most 2D (D), which pays
+    e2/c, and there are at most c yeses. All noise is integer noise, and D a whole number of grid steps, so
+    the shifts are possible. What breaks it: no noise on the answers, noise without the factor c, no end
+    after c yeses, releasing the noisy answer that was compared (the broken twins of `tests/`).
+
+    Parameters
+    ----------
+    epsilon
+        The promise for all yes and no answers.
+    threshold
+        Public.
+    c
+        How many yeses before it stops.
+    sensitivity
+        The most that one unit can change any answer.
+    monotone
+        Whether adding a unit moves all answers in the same direction, as with counts; only under add/remove.
+    adjacency, grid
+        As for `Exponential`.
+    value_epsilon
+        Also release the value of every yes, with fresh noise, for this much more in total.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.SparseVector(epsilon=2, threshold=1000, c=1, sensitivity=1)
+    >>> m.release([3, 10, 5000, 7, 8000])
+    [False, False, True]
+    """
+
+    epsilon: Fraction
+    threshold: Fraction
+    c: int
+    sensitivity: Fraction
+    monotone: bool
+    adjacency: Adjacency
+    grid: Fraction
+    _laws: tuple[LaplaceLaw, LaplaceLaw]
+    values: Laplace | None
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        threshold: Number,
+        c: int = 1,
+        sensitivity: Number,
+        monotone: bool = False,
+        adjacency: Adjacency = "add/remove",
+        grid: Number | None = None,
+        value_epsilon: Number | None = None,
+    ) -> None:
+        spent, moved, most = (
+            rational("epsilon", epsilon),
+            rational("sensitivity", sensitivity),
+            count("c", c, zero=False),
+        )
+        near = read_adjacency(adjacency)
+        if monotone and near == "replace":
+            raise bad_parameter(
+                "monotone",
+                "False under replace",
+                monotone,
+                why="replacing a record may raise some answers and lower others",
+                fix='adjacency="add/remove", or monotone=False',
+            )
+        factor = (1 if monotone else 2) * most
+        # e1 : e2 = 1 : factor^(2/3) has the least error; any positive split is valid
+        first = spent / (1 + Fraction(round(factor ** (2 / 3) * 1000), 1000))
+        if grid is None:
+            step, steps = default_grid(moved, moved / first)
+        else:
+            step = rational("grid", grid)
+            steps = -(-moved // step)
+        laws = LaplaceLaw(steps / first), LaplaceLaw(factor * steps / (spent - first))
+        values = None
+        if value_epsilon is not None:
+            each = rational("value_epsilon", value_epsilon) / most
+            values = Laplace(epsilon=each, sensitivity=moved, grid=grid, adjacency=near)
+        for name, value in (
+            ("epsilon", spent),
+            ("threshold", rational("threshold", threshold, zero=True, negative=True)),
+            ("c", most),
+            ("sensitivity", moved),
+            ("monotone", bool(monotone)),
+            ("adjacency", near),
+            ("grid", step),
+            ("_laws", laws),
+            ("values", values),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def cost(self) -> Cost:
+        """Pure epsilon, and the values' own cost where they are released."""
+        from tacit.accounting import Cost
+
+        answers = Cost.pure(self.epsilon, adjacency=self.adjacency)
+        return answers if self.values is None else answers + self.c * self.values.cost
+
+    def start(self) -> SparseVectorRun:
+        """Begin one run, for questions that depend on earlier answers; the whole run costs `cost` once."""
+        return SparseVectorRun(self)
+
+    def release(self, value: Any) -> list[Any]:
+        """Answer a sequence of true values until `c` of them are above; later ones get no answer.
+
+        Returns True and False, or where values are released, the noisy value instead of True.
+        """
+        numbers = read_numbers(list(value))  # read all before any noise is drawn
+        run = self.start()
+        answers: list[Any] = []
+        for one in np.atleast_1d(np.asarray(numbers)).tolist():
+            if run.stopped:
+                break
+            answers.append(run.ask(one))
+        return answers
+
+    def release_many(self, value: object, count: int) -> NDArray[np.float64]:
+        """Return `count` independent runs as rows: 1 above, 0 below, -1 not answered (for auditors only)."""
+        numbers = read_numbers(value)
+        if not isinstance(numbers, np.ndarray):
+            raise bad_parameter("value", "a sequence of numbers", "one number", fix="[0, 1, 2]")
+        steps = np.asarray(to_steps(numbers, self.grid))
+        bar = np.asarray(
+            add(np.full(count, self.steps(self.threshold), dtype=np.int64), self._laws[0].draws(count))
+        )
+        shape = (count, len(steps))
+        noisy = np.asarray(add(np.broadcast_to(steps, shape), self._laws[1].draws(shape)))
+        above = np.greater_equal(noisy, bar[:, None]).astype(bool)
+        before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
+        rows = np.where(before < self.c, above.astype(np.float64), -1.0)
+        if self.values is not None:
+            shown = np.stack([self.values.release_many(one, count) for one in numbers.tolist()], axis=1)
+            rows = np.column_stack([rows, np.where(rows == 1, shown, 0.0)])
+        return rows
+
+    def steps(self, number: int | Fraction) -> int:
+        """Return a number on the grid."""
+        return to_steps(number, self.grid)
+
+    def error(self, confidence: Number, *, queries: int) -> float:
+        """Return a margin: every yes is truly above threshold - margin, every no below threshold + margin.
+
+        With this confidence: the noise of the threshold and of `queries` answers each stay within their
+        half-width; the error is shared evenly.
+        """
+        missed = (1 - confidence_level(confidence)) / (1 + count("queries", queries, zero=False))
+        halves = sum(law.half_width(1 - missed) for law in self._laws)
+        return float((halves + 1) * self.grid)
+
+    @property
+    def worst_pair(self) -> tuple[list[float], list[float]]:
+        """Many answers that move one way and one that moves the other."""
+        bar, moved = float(self.threshold), float(self.sensitivity)
+        other = 0.0 if self.monotone else moved
+        return [bar] * 8 + [bar + other] * self.c, [bar + moved] * 8 + [bar] * self.c
+
+    def __repr__(self) -> str:
+        extra = "" if self.values is None else f", values for {show(self.c * self.values.epsilon)} more"
+        return (
+            f"SparseVector(epsilon={show(self.epsilon)}, threshold={show(self.threshold)}, c={self.c}{extra})"
+        )
+
+
+class SparseVectorRun:
+    """One run of a `SparseVector`: questions one at a time, until it has stopped."""
+
+    __slots__ = ("_bar", "_left", "_mechanism")
+
+    def __init__(self, mechanism: SparseVector) -> None:
+        self._mechanism = mechanism
+        self._left = mechanism.c
+        self._bar = int(mechanism.steps(mechanism.threshold) + mechanism._laws[0].draw())  # noqa: SLF001 - one class in two parts
+
+    @property
+    def stopped(self) -> bool:
+        """Whether all yeses are used up."""
+        return self._left == 0
+
+    def ask(self, value: object) -> Any:
+        """Answer one question; refuses after the last yes."""
+        m = self._mechanism
+        if self.stopped:
+            raise TacitError(
+                "run-spent",
+                f"this run has given its {m.c} answers above the threshold",
+                why="what is promised holds only up to there",
+                fix="start a new run, at its full cost",
+            )
+        number = read_numbers(value)
+        if isinstance(number, np.ndarray):
+            raise bad_parameter("value", "one number", "an array", fix="ask(12)")
+        noisy = m.steps(number) + m._laws[1].draw()  # noqa: SLF001
+        if noisy < self._bar:
+            return False
+        self._left -= 1
+        return True if m.values is None else m.values.release(number)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a run cannot be copied or pickled: two copies would spend one budget twice")

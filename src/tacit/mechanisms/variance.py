@@ -1,0 +1,176 @@
+"""The variance of clipped values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.mechanisms._mechanism import Interval, confidence_level, show
+from tacit.mechanisms._rows import IntegerRange, Noised, check_size, noise_for, public_size
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.exact import Number
+    from tacit.mechanisms._mechanism import Adjacency
+    from tacit.mechanisms.gaussian import Gaussian
+    from tacit.mechanisms.laplace import Laplace
+
+__all__ = ["Variance", "VarianceAndCount"]
+
+_CELLS = 2**20  # squares of steps, summed over 2^20 rows, still fit into 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceAndCount:
+    """A private variance with the mean and number of rows, and the three sums that were released."""
+
+    value: float
+    mean: float
+    count: float
+    sums: tuple[float, float, float]
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Variance(Noised):
+    """The population variance of values clipped to public bounds, with the number of rows public or private.
+
+    Guarantee, `n` public (replace): n^2 times the variance is the sum of (x_i - x_j)^2 over pairs; one row
+    is in n - 1 pairs, each worth at most (high - low)^2, so the variance moves by at most (n - 1) (high -
+    low)^2 / n^2. Guarantee, `n` private (add/remove): with t = (x - low) / (high - low) the sums of t^2,
+    2t(1-t) and (1-t)^2 are released together. They are never negative and add up to 1 for each row, so the
+    L1 (and L2) sensitivity is 1; number of rows, mean and variance are computed from the noisy sums, for
+    free.
+
+    Parameters
+    ----------
+    epsilon, delta, rho, bounds, n, missing, adjacency
+        As for `Sum`.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.Variance(epsilon=1, bounds=(0, 10), n=1000)
+    >>> float(m.sensitivity)
+    0.0999
+    """
+
+    range: IntegerRange
+    n: int | None
+    adjacency: Adjacency
+    noise: Laplace | Gaussian
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bounds: tuple[Number, Number] | None = None,
+        n: int | None = None,
+        missing: Number | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> None:
+        span = IntegerRange.of(bounds, missing, cells=_CELLS)
+        size, near = public_size(n, adjacency)
+        moved = Fraction(1)
+        if size is not None:  # one row alone has no pair, and nothing to hide: charge it like two
+            moved = max(1, size - 1) * (span.width * span.grid) ** 2 / size**2
+        added = noise_for(sensitivity=moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
+        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
+            object.__setattr__(self, name, value)
+
+    def exact(self, value: Any) -> Any:
+        """Return what gets noise, exactly: the variance, or the three sums (private)."""
+        check_size(value, self.n)
+        steps = self.range.above_bottom(value)
+        total, squares = 0, 0
+        for part in np.array_split(steps, max(1, len(steps) >> 18)):
+            total += int(part.sum())
+            squares += int((part * part).sum())
+        if self.n is not None:
+            return Fraction(self.n * squares - total**2, self.n**2) * self.range.grid**2
+        width = self.range.width
+        rows = len(steps)
+        sums = (squares, 2 * (width * total - squares), width * width * rows - 2 * width * total + squares)
+        return np.array([Fraction(one, width * width) for one in sums], dtype=object)
+
+    def release(self, value: Any) -> Any:
+        """Return the variance plus noise: a float, or a `VarianceAndCount` with `n` private."""
+        noisy = self.noise.release(self.exact(value))
+        if self.n is not None:
+            return float(noisy)
+        return self._moments(float(noisy[0]), float(noisy[1]), float(noisy[2]))
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs on the same rows (`n` private: the sums): for auditors only."""
+        return self.noise.release_many(self.exact(value), count)
+
+    def _moments(self, high: float, middle: float, low: float) -> VarianceAndCount:
+        width, bottom = float(self.range.high - self.range.low), float(self.range.low)
+        rows = high + middle + low
+        if rows <= 0:
+            return VarianceAndCount(width**2 / 12, bottom + width / 2, rows, (high, middle, low))
+        mean = min(1.0, max(0.0, (high + middle / 2) / rows))
+        spread = min(0.25, max(0.0, high / rows - mean**2))
+        return VarianceAndCount(width**2 * spread, bottom + width * mean, rows, (high, middle, low))
+
+    def error(self, confidence: Number) -> float:
+        """Return the half-width of the noise: on the variance, or on all three sums together."""
+        if self.n is not None:
+            return self.noise.error(confidence)
+        return self.noise.error(confidence, size=3, together=True)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise: on the released variance, or on each of the three sums."""
+        return self.noise.variance
+
+    def interval(self, released: Any, confidence: Number) -> Interval[float]:
+        """Return the range that holds the variance of the clipped values, over the noise."""
+        level = float(confidence_level(confidence))
+        width = float(self.range.high - self.range.low)
+        if self.n is not None:
+            low, high = self.noise.interval(released, confidence)
+            return Interval(max(0.0, low), min(width**2 / 4, high), level)
+        half = self.error(confidence)
+        least = [max(0.0, one - half) for one in released.sums]
+        most = [max(0.0, one + half) for one in released.sums]
+        fewest, rows = sum(least), sum(most)
+        if fewest <= 0:
+            return Interval(0.0, width**2 / 4, level)
+        # variance = E[t^2] - E[t]^2 = E[t] (1 - E[t]) - E[t (1 - t)], each bounded over the box of sums
+        first, last = _share(
+            (least[0] + least[1] / 2, most[0] + most[1] / 2), (least[2] + least[1] / 2, most[2] + most[1] / 2)
+        )
+        trough = min(first * (1 - first), last * (1 - last))
+        peak = 0.25 if first <= 0.5 <= last else max(first * (1 - first), last * (1 - last))
+        low = max(0.0, least[0] / rows - last**2, trough - most[1] / (2 * fewest))
+        high = min(0.25, most[0] / fewest - first**2, peak - least[1] / (2 * rows))
+        return Interval(
+            width**2 * low * (1 - 1e-12), min(0.25, max(low, high) * (1 + 1e-12)) * width**2, level
+        )
+
+    @property
+    def worst_pair(self) -> tuple[list[float], list[float]]:
+        """All alike, and one of them at the other end."""
+        low, high = float(self.range.low), float(self.range.high)
+        return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
+
+    def __repr__(self) -> str:
+        rows = "n private" if self.n is None else f"n={self.n}"
+        bounds = f"({show(self.range.low)}, {show(self.range.high)})"
+        return f"Variance(bounds={bounds}, {rows}; {self.noise!r})"
+
+
+def _share(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
+    """Return the range of x / (x + y) over two ranges of non-negative numbers."""
+    low = x[0] / (x[0] + y[1]) if x[0] + y[1] > 0 else 0.0
+    high = x[1] / (x[1] + y[0]) if x[1] + y[0] > 0 else 1.0
+    return low, high

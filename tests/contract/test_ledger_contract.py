@@ -1,0 +1,948 @@
+"""What every ledger promises, on every store: one suite, three stores."""
+
+import json
+import threading
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.accounting import Budget, Cost, Filter
+from tacit.errors import TacitError
+from tacit.ledger import Head, Ledger
+
+HALF = Cost.pure(0.5)
+
+
+class Site:
+    """A place where one ledger lives; `open` may be called again, except in memory."""
+
+    def __init__(self, kind: str, folder: Path, url: str | None) -> None:
+        self.kind = kind
+        self.where = {"memory": ":memory:", "sqlite": str(folder / "a.ledger"), "postgres": url}[kind]
+        self.key = folder / "the.key"
+        self._opened: list[Ledger] = []
+
+    def open(self, **how) -> Ledger:
+        ledger = Ledger.open(self.where, key=self.key, **how)
+        self._opened.append(ledger)
+        return ledger
+
+    def close(self) -> None:
+        for ledger in self._opened:
+            ledger.close()
+
+
+def site(request, tmp_path):
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    place = Site(request.param, tmp_path, url)
+    yield place
+    place.close()
+
+
+everywhere = pytest.fixture(site, params=["memory", "sqlite", "postgres"])
+durable = pytest.fixture(site, params=["sqlite", "postgres"])  # a ledger in memory is not opened twice
+
+
+@pytest.fixture
+def ledger(everywhere):
+    return everywhere.open()
+
+
+def visits(ledger, budget=None, **facts):
+    return ledger.create_account("visits", unit="patient_id", budget=budget or Budget(epsilon=1), **facts)
+
+
+def lineage(ledger, dataset=3, project=2, analyst=1):
+    ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=dataset))
+    ledger.create_account("oncology", parent="visits", budget=Budget(epsilon=project))
+    ledger.create_account("ana", parent="oncology", budget=Budget(epsilon=analyst))
+
+
+def spent(ledger, *names):
+    found = [ledger.account(name).spent.epsilon for name in names]
+    return found[0] if len(found) == 1 else found
+
+
+def refused(code):
+    return pytest.raises(TacitError, match=f"code: {code}")
+
+
+# charges
+
+
+def test_a_charge_takes_exactly_its_cost(ledger):
+    visits(ledger)
+    for _ in range(10):
+        ledger.charge("visits", Cost.pure(0.1))
+    assert spent(ledger, "visits") == 1
+    assert ledger.remaining("visits").epsilon == 0
+    with refused("budget-exceeded"):
+        ledger.charge("visits", Cost.pure(1e-300))
+
+
+def test_a_third_fits_three_times_into_one(ledger):
+    visits(ledger)
+    for _ in range(3):
+        ledger.charge("visits", Cost.pure(Fraction(1, 3)))
+    with refused("budget-exceeded"):
+        ledger.charge("visits", Cost.pure(Fraction(1, 10**30)))
+
+
+def test_a_refusal_names_the_account_and_what_is_left(ledger):
+    lineage(ledger, analyst=0.25)
+    with pytest.raises(TacitError) as caught:
+        ledger.charge("ana", HALF)
+    assert "'ana'" in caught.value.what
+    assert "0.25" in caught.value.what
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize("tight", ["visits", "oncology", "ana"])
+def test_a_charge_that_any_level_refuses_is_charged_nowhere(ledger, tight):
+    lineage(ledger, *(0.25 if name == tight else 5 for name in ("visits", "oncology", "ana")))
+    before = ledger.head
+    with refused("budget-exceeded"):
+        ledger.charge("ana", HALF)
+    assert spent(ledger, "visits", "oncology", "ana") == [0, 0, 0]
+    assert ledger.head == before
+
+
+def test_a_charge_is_charged_to_every_level_above_and_none_below(ledger):
+    lineage(ledger)
+    assert ledger.charge("ana", HALF).charged == ("ana", "oncology", "visits")
+    ledger.charge("oncology", HALF)
+    assert spent(ledger, "visits", "oncology", "ana") == [1, 1, Fraction(1, 2)]
+
+
+def test_a_receipt_says_what_was_recorded(ledger):
+    visits(ledger)
+    receipt = ledger.charge("visits", HALF, plan="p1", who="ana", purpose="report", key="k1")
+    assert receipt.id
+    assert (receipt.account, receipt.plan, receipt.who, receipt.purpose, receipt.key) == (
+        "visits",
+        "p1",
+        "ana",
+        "report",
+        "k1",
+    )
+    entry = ledger.history("visits")[-1]
+    assert entry.hash == receipt.head.hash
+    assert entry.cost == HALF
+    assert entry.spend == receipt.spend
+    assert datetime.fromisoformat(entry.at).tzinfo is not None
+
+
+def test_charges_of_several_kinds_are_taken_as_the_exact_filters_say(ledger):
+    budgets = {
+        "pure": Budget(epsilon=2),
+        "zcdp": Budget(rho=0.3),
+        "zcdp-delta": Budget(rho=0.3, delta=1e-6),
+        "both": Budget(epsilon=2, delta=1e-6),
+    }
+    costs = [
+        Cost.pure(0.3),
+        Cost.pure(0.1),
+        Cost.zcdp(0.05),
+        Cost.pure(0.7),
+        Cost.zcdp(0.001),
+        Cost.pure(0.02),
+    ] * 4
+    for name, budget in budgets.items():
+        ledger.create_account(name, unit="patient_id", budget=budget)
+        model, admitted, taken = Filter.start(budget), [], []
+        for cost in costs:
+            admitted.append(model.admits(cost.spend))
+            model = model.after(cost.spend) if admitted[-1] else model
+            try:
+                ledger.charge(name, cost)
+                taken.append(True)
+            except TacitError as error:
+                assert error.code == "budget-exceeded"  # noqa: PT017
+                taken.append(False)
+        assert taken == admitted
+        assert True in taken
+        assert False in taken
+        assert ledger.account(name).filter == model
+    assert ledger.verify().ok
+
+
+HOSTILE = [
+    float("nan"),
+    -1,
+    -0.5,
+    float("inf"),
+    True,
+    False,
+    5e-324,
+    "1e400",
+    "0.5",
+    np.int8(1),
+    np.float32(0.5),
+    0.5,
+    1,
+    None,
+    {},
+    [HALF],
+    Fraction(1, 2),
+    b"\x01",
+]
+
+
+@pytest.mark.parametrize("cost", HOSTILE, ids=repr)
+def test_what_is_no_cost_is_refused_and_charges_nothing(ledger, cost):
+    visits(ledger)
+    before = ledger.head
+    with refused("bad-parameter"):
+        ledger.charge("visits", cost)
+    assert ledger.head == before
+
+
+@pytest.mark.parametrize(
+    "epsilon", [float("nan"), -1, float("inf"), True, 5e-324, "1e400", np.int8(1)], ids=repr
+)
+def test_no_cost_can_be_made_of_a_hostile_number(epsilon):
+    with refused("bad-parameter"):
+        Cost.pure(epsilon)
+
+
+def test_an_unknown_account_is_refused(ledger):
+    for act in (
+        lambda: ledger.charge("nobody", HALF),
+        lambda: ledger.remaining("nobody"),
+        lambda: ledger.history("nobody"),
+        lambda: ledger.grow("nobody", Budget(epsilon=1), statement="s", who="w"),
+        lambda: ledger.refresh("nobody", statement="s", who="w"),
+        lambda: ledger.draw("nobody", HALF, plan="p", compute=lambda _: b""),
+        lambda: ledger.create_account("x", parent="nobody", budget=Budget(epsilon=1)),
+    ):
+        with refused("unknown-account"):
+            act()
+    assert ledger.head.count == 0
+
+
+def test_a_closed_ledger_refuses_everything(ledger):
+    visits(ledger)
+    ledger.close()
+    for act in (
+        lambda: ledger.charge("visits", HALF),
+        lambda: ledger.remaining("visits"),
+        ledger.history,
+        lambda: list(ledger.export()),
+        ledger.verify,
+        lambda: ledger.head,
+    ):
+        with refused("ledger-closed"):
+            act()
+    ledger.close()
+
+
+def test_a_sealed_ledger_refuses_changes_until_it_is_unsealed_on_record(ledger):
+    visits(ledger)
+    ledger._desk.store.seal("the disk failed")
+    with refused("ledger-sealed"):
+        ledger.charge("visits", HALF)
+    assert "disk failed" in ledger.sealed
+    assert spent(ledger, "visits") == 0
+    assert ledger.verify().ok
+    ledger.unseal(statement="disk replaced", who="operator")
+    ledger.charge("visits", HALF)
+    kinds = [entry.kind for entry in ledger.history()]
+    assert kinds == ["open", "unseal", "charge"]
+
+
+# limits
+
+
+def test_one_charge_may_not_exceed_the_cap_for_a_single_charge(ledger):
+    visits(ledger, per_charge=Budget(epsilon=0.2))
+    ledger.charge("visits", Cost.pure(0.2))
+    with refused("charge-too-large"):
+        ledger.charge("visits", Cost.pure(0.21))
+    assert spent(ledger, "visits") == Fraction(1, 5)
+
+
+def test_the_cap_of_a_level_above_counts_too(ledger):
+    visits(ledger, per_charge=Budget(epsilon=0.2))
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    with refused("charge-too-large"):
+        ledger.charge("ana", Cost.pure(0.3))
+
+
+def test_nothing_is_charged_after_the_last_day(ledger):
+    now = datetime.now(UTC)
+    visits(ledger, expires=now.date())
+    ledger.charge("visits", Cost.pure(0.1))
+    ledger.create_account("past", unit="u", budget=Budget(epsilon=1), expires=now - timedelta(seconds=1))
+    ledger.create_account("old", unit="u", budget=Budget(epsilon=1), expires=date(2020, 1, 1))
+    for name in ("past", "old"):
+        with refused("account-expired"):
+            ledger.charge(name, Cost.pure(0.1))
+
+
+def test_a_cost_of_another_adjacency_is_refused(ledger):
+    visits(ledger, adjacency="replace")
+    with refused("adjacency-mixed"):
+        ledger.charge("visits", HALF)
+    assert spent(ledger, "visits") == 0
+
+
+# idempotency
+
+
+def test_the_same_key_and_charge_give_the_same_receipt_and_charge_once(ledger):
+    visits(ledger)
+    first = ledger.charge("visits", HALF, plan="p", who="ana", purpose="x", key="k")
+    again = ledger.charge("visits", HALF, plan="p", who="ana", purpose="x", key="k")
+    assert again == first
+    assert spent(ledger, "visits") == Fraction(1, 2)
+
+
+def test_the_same_key_is_answered_even_when_the_budget_is_gone(ledger):
+    visits(ledger)
+    first = ledger.charge("visits", Cost.pure(1), key="k")
+    assert ledger.charge("visits", Cost.pure(1), key="k") == first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"cost": Cost.pure(0.25)}, {"plan": "q"}, {"who": "bob"}, {"purpose": "y"}, {"account": "other"}],
+    ids=lambda other: next(iter(other)),
+)
+def test_the_same_key_with_another_charge_is_refused(ledger, other):
+    visits(ledger)
+    ledger.create_account("other", unit="patient_id", budget=Budget(epsilon=1))
+    body = {"account": "visits", "cost": HALF, "plan": "p", "who": "ana", "purpose": "x", "key": "k"}
+    ledger.charge(**body)
+    before = ledger.head
+    with refused("key-reused"):
+        ledger.charge(**{**body, **other})
+    assert ledger.head == before
+
+
+# accounts
+
+
+def test_the_identical_account_is_returned_with_its_total(ledger):
+    visits(ledger)
+    ledger.charge("visits", HALF)
+    again = visits(ledger)
+    assert again.spent.epsilon == Fraction(1, 2)
+    assert [entry.kind for entry in ledger.history()] == ["open", "charge"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"unit": "visit_id"},
+        {"adjacency": "replace"},
+        {"budget": Budget(epsilon=2)},
+        {"budget": Budget(epsilon=0.5)},
+        {"budget": Budget(epsilon=1, delta=1e-6)},
+        {"budget": Budget(rho=1)},
+        {"per_charge": Budget(epsilon=0.1)},
+        {"expires": date(2100, 1, 1)},
+        {"parent": "above"},
+    ],
+    ids=str,
+)
+def test_an_account_with_other_facts_is_refused(ledger, other):
+    ledger.create_account("above", unit="patient_id", budget=Budget(epsilon=9))
+    facts = {"unit": "patient_id", "budget": Budget(epsilon=1)}
+    ledger.create_account("visits", **facts)
+    ledger.charge("visits", HALF)
+    before = ledger.head
+    with refused("account-differs"):
+        ledger.create_account("visits", **{**facts, **other})
+    assert ledger.head == before
+    assert spent(ledger, "visits") == Fraction(1, 2)
+
+
+def test_a_level_below_cannot_protect_somebody_else(ledger):
+    visits(ledger)
+    for other in ({"unit": "row"}, {"adjacency": "replace"}):
+        with refused("account-differs"):
+            ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1), **other)
+
+
+def test_a_dataset_needs_a_unit_and_every_account_a_budget(ledger):
+    with refused("bad-parameter"):
+        ledger.create_account("visits", budget=Budget(epsilon=1))
+    for budget in (1, None, "1", {"epsilon": 1}):
+        with refused("bad-parameter"):
+            ledger.create_account("visits", unit="u", budget=budget)
+
+
+def test_a_budget_grows_only_on_record_and_never_shrinks(ledger):
+    visits(ledger)
+    ledger.charge("visits", Cost.pure(1))
+    for smaller in (Budget(epsilon=0.5), Budget(rho=5), Budget(rho=5, delta=1e-6)):
+        with refused("bad-parameter"):
+            ledger.grow("visits", smaller, statement="why not", who="curator")
+    for silent in ({"statement": "", "who": "c"}, {"statement": "s", "who": " "}):
+        with refused("bad-parameter"):
+            ledger.grow("visits", Budget(epsilon=2), **silent)
+    ledger.grow("visits", Budget(epsilon=2), statement="board decision 12", who="curator")
+    ledger.charge("visits", Cost.pure(1))
+    with refused("budget-exceeded"):
+        ledger.charge("visits", Cost.pure(0.1))
+    entry = [entry for entry in ledger.history("visits") if entry.kind == "grow"]
+    assert [(e.who, e.purpose) for e in entry] == [("curator", "board decision 12")]
+    assert visits(ledger, Budget(epsilon=2)).spent.epsilon == 2
+    with refused("account-differs"):
+        visits(ledger, Budget(epsilon=1))
+    assert ledger.verify().ok
+
+
+def test_a_refresh_needs_a_statement_and_is_recorded(ledger):
+    lineage(ledger)
+    ledger.charge("ana", Cost.pure(1))
+    with refused("bad-parameter"):
+        ledger.refresh("ana", statement="", who="curator")
+    ledger.refresh("ana", statement="a new cohort entered", who="curator")
+    assert spent(ledger, "visits", "oncology", "ana") == [1, 1, 0]
+    assert ledger.history("ana")[-1].purpose == "a new cohort entered"
+    ledger.charge("ana", Cost.pure(1))
+    assert ledger.verify().ok
+
+
+def test_a_new_version_of_the_data_resets_nothing(ledger):
+    visits(ledger)
+    ledger.charge("visits", HALF)
+    second = visits(ledger, version=2)
+    assert (second.version, second.spent.epsilon) == (2, Fraction(1, 2))
+    assert [entry.kind for entry in ledger.history()] == ["open", "charge", "version"]
+    assert visits(ledger, version=1).version == 1
+    assert ledger.account("visits").version == 2
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", " x", "a\nb", "a\x1fb", "a\x00", "x" * 201, 7, None, "\ud800"], ids=repr
+)
+def test_a_name_that_could_mislead_is_refused(ledger, name):
+    with refused("bad-parameter"):
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+    assert ledger.head.count == 0
+
+
+ODD = [
+    "'; DROP TABLE ledger_entries; --",
+    "\x1b[31m\x00\x1f\x1e",
+    "%s ? {0} \\",
+    "𝔭 \u202e ﷽",
+    "a" * 2000,
+    "NaN",
+]
+
+
+@pytest.mark.parametrize("words", ODD, ids=range(len(ODD)))
+def test_hostile_words_are_kept_as_they_are(ledger, words):
+    visits(ledger, labels={"team": words})
+    ledger.charge("visits", HALF, who=words, purpose=words)
+    entry = ledger.history("visits")[-1]
+    assert (entry.who, entry.purpose) == (words, words)
+    assert ledger.account("visits").labels == {"team": words}
+    assert ledger.verify().ok
+    assert json.loads(list(ledger.export())[-1])["who"] == words
+
+
+@pytest.mark.parametrize("words", [7, None, "a" * 2001, "\ud800"], ids=repr)
+def test_words_that_cannot_be_kept_are_refused(ledger, words):
+    visits(ledger)
+    for field in ("who", "purpose"):
+        with refused("bad-parameter"):
+            ledger.charge("visits", HALF, **{field: words})
+    assert spent(ledger, "visits") == 0
+
+
+@pytest.mark.parametrize("token", ["", "a\nb", "x" * 201, 7, "\x1f"], ids=repr)
+def test_a_plan_or_key_that_could_mislead_is_refused(ledger, token):
+    visits(ledger)
+    for field in ("plan", "key"):
+        with refused("bad-parameter"):
+            ledger.charge("visits", HALF, **{field: token})
+
+
+# draws
+
+
+class Draws:
+    """A computation that counts how often it runs and never gives the same answer twice."""
+
+    def __init__(self) -> None:
+        self.receipts: list[str] = []
+
+    def __call__(self, receipt) -> bytes:
+        self.receipts.append(receipt.id)
+        return f"answer {len(self.receipts)}".encode()
+
+
+def test_a_draw_is_charged_before_it_is_computed(ledger):
+    visits(ledger)
+    seen = []
+    ledger.draw("visits", HALF, plan="p", compute=lambda r: seen.append(spent(ledger, "visits")) or b"x")
+    assert seen == [Fraction(1, 2)]
+
+
+def test_the_same_plan_again_is_the_same_answer_and_free(ledger):
+    visits(ledger)
+    compute = Draws()
+    first = ledger.draw("visits", HALF, plan="p", compute=compute)
+    again = ledger.draw("visits", HALF, plan="p", compute=compute)
+    assert (first.fresh, again.fresh) == (True, False)
+    assert again.payload == first.payload == b"answer 1"
+    assert len(compute.receipts) == 1
+    assert spent(ledger, "visits") == Fraction(1, 2)
+    assert ledger.stored_release("visits", "p").payload == b"answer 1"
+    assert ledger.stored_release("visits", "q") is None
+
+
+def test_an_empty_release_is_a_release(ledger):
+    visits(ledger)
+    compute = Draws()
+    ledger.draw("visits", HALF, plan="p", compute=lambda _: b"")
+    assert ledger.draw("visits", HALF, plan="p", compute=compute).payload == b""
+    assert compute.receipts == []
+
+
+def test_a_stored_release_is_charged_to_each_account_that_has_not_paid(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.create_account("surgery", parent="visits", budget=Budget(epsilon=2))
+    ledger.create_account("cy", parent="surgery", budget=Budget(epsilon=1))
+    compute = Draws()
+    names = ("visits", "oncology", "ana", "bob", "surgery", "cy")
+
+    def draw(who):
+        return ledger.draw(who, HALF, plan="p", compute=compute)
+
+    draw("ana")
+    half = Fraction(1, 2)
+    assert spent(ledger, *names) == [half, half, half, 0, 0, 0]
+    assert draw("bob").receipt.charged == ("bob",)
+    assert spent(ledger, *names) == [half, half, half, half, 0, 0]
+    assert draw("cy").receipt.charged == ("cy", "surgery")
+    assert spent(ledger, *names) == [half, half, half, half, half, half]
+    before = ledger.head
+    for name in names:
+        assert draw(name).payload == b"answer 1"
+    assert ledger.head == before
+    assert len(compute.receipts) == 1
+    assert ledger.verify().ok
+
+
+def test_who_cannot_pay_does_not_see_a_stored_release(ledger):
+    lineage(ledger)
+    ledger.create_account("poor", parent="visits", budget=Budget(epsilon=0.1))
+    compute = Draws()
+    ledger.draw("ana", HALF, plan="p", compute=compute)
+    with refused("budget-exceeded"):
+        ledger.draw("poor", HALF, plan="p", compute=compute)
+    assert spent(ledger, "poor") == 0
+
+
+def test_another_version_of_the_data_is_another_release(ledger):
+    first = visits(ledger)
+    compute = Draws()
+    ledger.draw(first, HALF, plan="p", compute=compute)
+    second = visits(ledger, version=2)
+    assert ledger.draw(second, HALF, plan="p", compute=compute).payload == b"answer 2"
+    assert ledger.draw(first, HALF, plan="p", compute=compute).payload == b"answer 1"
+    assert spent(ledger, "visits") == 1
+    assert ledger.stored_release(first, "p").payload == b"answer 1"
+    assert ledger.stored_release("visits", "p").payload == b"answer 2"
+
+
+def test_datasets_do_not_share_stored_releases(ledger):
+    visits(ledger)
+    ledger.create_account("other", unit="patient_id", budget=Budget(epsilon=1))
+    compute = Draws()
+    ledger.draw("visits", HALF, plan="p", compute=compute)
+    assert ledger.draw("other", HALF, plan="p", compute=compute).payload == b"answer 2"
+
+
+@pytest.mark.parametrize(
+    "failure", [ValueError("row 17 is Ada"), MemoryError(), TacitError("spent", "x"), KeyError(1)]
+)
+def test_a_failure_after_the_charge_is_one_opaque_error_and_the_charge_stays(ledger, failure):
+    visits(ledger)
+
+    def compute(_):
+        raise failure
+
+    with pytest.raises(TacitError) as caught:
+        ledger.draw("visits", HALF, plan="p", compute=compute)
+    assert caught.value.code == "release-failed"
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    assert "Ada" not in str(caught.value)
+    assert spent(ledger, "visits") == Fraction(1, 2)
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    assert spent(ledger, "visits") == 1
+
+
+@pytest.mark.parametrize("payload", [7, "text", None, {"x": float("nan")}, {"x": object()}], ids=repr)
+def test_what_cannot_be_stored_fails_like_everything_else(ledger, payload):
+    visits(ledger)
+    with refused("release-failed"):
+        ledger.draw("visits", HALF, plan="p", compute=lambda _: payload)
+
+
+def test_a_receipt_without_a_stored_release_is_spent(ledger):
+    visits(ledger)
+    compute = Draws()
+    with refused("release-failed"):
+        ledger.draw("visits", HALF, plan="p", compute=lambda _: 1 / 0, key="k")
+    for _ in range(2):
+        with refused("spent"):
+            ledger.draw("visits", HALF, plan="p", compute=compute, key="k")
+    assert compute.receipts == []
+    assert spent(ledger, "visits") == Fraction(1, 2)
+
+
+def test_a_retry_with_its_key_gets_the_stored_release(ledger):
+    visits(ledger)
+    compute = Draws()
+    first = ledger.draw("visits", HALF, plan="p", compute=compute, key="k")
+    again = ledger.draw("visits", HALF, plan="p", compute=compute, key="k")
+    assert (again.payload, again.receipt) == (first.payload, first.receipt)
+    with refused("key-reused"):
+        ledger.draw("visits", Cost.pure(0.1), plan="p", compute=compute, key="k")
+
+
+def test_a_charge_may_be_drawn_later_once(ledger):
+    visits(ledger)
+    compute = Draws()
+    receipt = ledger.charge("visits", HALF, plan="p", key="k")
+    drawn = ledger.draw("visits", HALF, plan="p", compute=compute, key="k")
+    assert compute.receipts == [receipt.id]
+    assert drawn.receipt == receipt
+    assert spent(ledger, "visits") == Fraction(1, 2)
+    with refused("spent"):
+        ledger.claim(receipt)
+
+
+def test_a_receipt_is_claimed_once(ledger):
+    visits(ledger)
+    receipt = ledger.charge("visits", HALF, plan="p", key="k")
+    ledger.claim(receipt)
+    with refused("spent"):
+        ledger.claim(receipt)
+    with refused("spent"):
+        ledger.draw("visits", HALF, plan="p", compute=Draws(), key="k")
+    ledger.store_release(receipt, b"one")
+    assert ledger.store_release(receipt, b"one").payload == b"one"
+    with refused("spent"):
+        ledger.store_release(receipt, b"two")
+    assert ledger.draw("visits", HALF, plan="p", compute=Draws(), key="k").payload == b"one"
+    assert ledger.verify().ok
+
+
+def test_a_charge_alone_does_not_pay_for_a_release_of_the_same_plan(ledger):
+    lineage(ledger)
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    ledger.charge("ana", HALF, plan="p")  # paid for something that the ledger has not seen
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    assert spent(ledger, "ana") == 1
+
+
+def test_the_first_release_of_a_plan_stays(ledger):
+    visits(ledger)
+    one, two = (ledger.charge("visits", HALF, plan="p") for _ in range(2))
+    assert ledger.store_release(one, b"one").payload == b"one"
+    late = ledger.store_release(two, b"two")
+    assert (late.payload, late.fresh) == (b"one", False)
+
+
+def test_a_receipt_of_another_ledger_is_refused(ledger):
+    visits(ledger)
+    ledger.charge("visits", Cost.pure(0.1))
+    with Ledger.memory() as other:
+        visits(other)
+        foreign = other.charge("visits", HALF, plan="p")
+        for act in (lambda: ledger.claim(foreign), lambda: ledger.store_release(foreign, b"x")):
+            with refused("bad-parameter"):
+                act()
+
+
+def test_threads_that_draw_the_same_plan_pay_once_and_see_one_answer(ledger):
+    visits(ledger)
+    compute, seen = Draws(), []
+    threads = [
+        threading.Thread(
+            target=lambda: seen.append(ledger.draw("visits", HALF, plan="p", compute=compute).payload)
+        )
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [b"answer 1"] * 8
+    assert spent(ledger, "visits") == Fraction(1, 2)
+
+
+def test_threads_of_several_analysts_that_draw_the_same_plan_pay_once_for_the_dataset(ledger):
+    visits(ledger)
+    for me in range(8):
+        ledger.create_account(f"analyst {me}", parent="visits", budget=Budget(epsilon=1))
+    compute, seen = Draws(), []
+
+    def draw(me):
+        seen.append(ledger.draw(f"analyst {me}", HALF, plan="p", compute=compute).payload)
+
+    threads = [threading.Thread(target=draw, args=(me,)) for me in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [b"answer 1"] * 8
+    assert spent(ledger, "visits") == Fraction(1, 2)
+    assert {spent(ledger, f"analyst {me}") for me in range(8)} == {Fraction(1, 2)}
+
+
+# many at once
+
+
+def test_threads_race_for_the_last_units_and_exactly_as_many_win_as_fit(ledger):
+    visits(ledger)
+    won, lost = [], []
+    start = threading.Barrier(16)
+
+    def race(me):
+        start.wait()
+        for i in range(4):
+            try:
+                won.append(ledger.charge("visits", Cost.pure(Fraction(1, 30)), key=f"{me}-{i}").id)
+            except TacitError as error:
+                lost.append(error.code)
+
+    threads = [threading.Thread(target=race, args=(me,)) for me in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(won)) == len(won) == 30
+    assert set(lost) == {"budget-exceeded"}
+    assert len(lost) == 34
+    assert spent(ledger, "visits") == 1
+    assert ledger.verify().ok
+
+
+def test_one_refused_charge_does_not_spoil_the_others_of_its_batch(ledger):
+    visits(ledger)
+    from tacit.ledger import acts
+    from tacit.ledger.combine import Job
+    from tacit.ledger.desk import _Request
+    from tacit.ledger.orders import order_of
+
+    costs = [0.3, 0.9, 0.3, 0.9, 0.3]
+    orders = [order_of("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
+    jobs = [Job(_Request(lambda book, order=order: acts.charge(book, order), "")) for order in orders]
+    ledger._desk._run(jobs)
+    assert [job.error is None for job in jobs] == [True, False, True, False, True]
+    assert spent(ledger, "visits") == Fraction(9, 10)
+
+
+# the record
+
+
+def test_history_shows_what_charged_an_account_and_nothing_else(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.charge("ana", Cost.pure(0.1), who="ana")
+    ledger.charge("bob", Cost.pure(0.2), who="bob")
+    ledger.charge("visits", Cost.pure(0.3), who="curator")
+
+    def who(name):
+        return [entry.who for entry in ledger.history(name) if entry.kind == "charge"]
+
+    assert who("ana") == ["ana"]
+    assert who("oncology") == ["ana", "bob"]
+    assert who("visits") == ["ana", "bob", "curator"]
+    assert len(ledger.history()) == 7
+
+
+def test_export_is_json_lines_with_exact_numbers(ledger):
+    visits(ledger)
+    ledger.charge("visits", Cost.pure(Fraction(1, 3)), plan="p", who="ana")
+    lines = [json.loads(line) for line in ledger.export()]
+    assert [line["kind"] for line in lines] == ["open", "charge"]
+    assert lines[1]["spend"]["epsilon"] == "1/3"
+    assert lines[1]["account"] == "visits"
+    assert Cost.from_json(lines[1]["cost"]) == Cost.pure(Fraction(1, 3))
+
+
+def test_verify_without_a_witness_does_not_claim_completeness(ledger):
+    visits(ledger)
+    ledger.charge("visits", HALF)
+    report = ledger.verify()
+    assert report.ok
+    assert not report.complete
+    assert "consistent, completeness not proven" in str(report)
+    assert report.head == ledger.head
+
+
+def test_verify_with_a_witness_proves_completeness_up_to_it(ledger):
+    visits(ledger)
+    receipt = ledger.charge("visits", HALF)
+    ledger.charge("visits", Cost.pure(0.1))
+    for witness in (receipt, receipt.head, (2, receipt.head.hash), {"count": 2, "hash": receipt.head.hash}):
+        report = ledger.verify(witness=witness)
+        assert report.ok
+        assert report.complete
+        assert report.witnessed == 2
+    for wrong in ((2, "0" * 64), (9, receipt.head.hash), Head(3, receipt.head.hash)):
+        assert not ledger.verify(witness=wrong).ok
+    for nonsense in (7, (1,), ("1", "x"), {"count": 1}, (-1, "0" * 64)):
+        with refused("bad-parameter"):
+            ledger.verify(witness=nonsense)
+
+
+# more than one session
+
+
+def test_a_new_session_resets_nothing(durable):
+    first = durable.open()
+    lineage(first)
+    first.draw("ana", HALF, plan="p", compute=Draws(), key="k")
+    first.close()
+    second = durable.open()
+    lineage(second)
+    assert spent(second, "visits", "oncology", "ana") == [Fraction(1, 2)] * 3
+    assert second.draw("ana", HALF, plan="p", compute=Draws(), key="k").payload == b"answer 1"
+    with refused("budget-exceeded"):
+        second.charge("ana", Cost.pure(0.6))
+    assert second.verify(witness=second.witness).complete
+
+
+def test_two_sessions_see_each_others_charges_at_once(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    one.charge("visits", Cost.pure(0.4), key="a")
+    two.charge("visits", Cost.pure(0.4), key="b")
+    for ledger in (one, two):
+        with refused("budget-exceeded"):
+            ledger.charge("visits", Cost.pure(0.4))
+        assert ledger.remaining("visits").epsilon == Fraction(1, 5)
+
+
+def test_a_key_used_in_one_session_is_known_in_another(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    two.charge("visits", Cost.pure(0.1))
+    receipt = one.charge("visits", Cost.pure(0.9), key="k")
+    assert two.charge("visits", Cost.pure(0.9), key="k") == receipt
+    with refused("key-reused"):
+        two.charge("visits", Cost.pure(0.1), key="k")
+
+
+def test_a_refusal_is_decided_on_what_is_stored_now(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    one.charge("visits", Cost.pure(1))
+    with refused("budget-exceeded"):
+        two.charge("visits", HALF)
+    one.grow("visits", Budget(epsilon=2), statement="more", who="curator")
+    two.charge("visits", HALF)
+    one.refresh("visits", statement="new people", who="curator")
+    two.charge("visits", Cost.pure(2))
+    with refused("budget-exceeded"):
+        one.charge("visits", HALF)
+
+
+def test_a_draw_that_another_session_made_is_answered_from_store(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    one.draw("visits", HALF, plan="p", compute=Draws())
+    compute = Draws()
+    assert two.draw("visits", HALF, plan="p", compute=compute).payload == b"answer 1"
+    assert compute.receipts == []
+
+
+def test_a_draw_lost_to_another_session_still_hands_out_one_answer(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+
+    def compute(_):
+        two.draw("visits", HALF, plan="p", compute=lambda _: b"theirs")
+        return b"mine"
+
+    drawn = one.draw("visits", HALF, plan="p", compute=compute)
+    assert (drawn.payload, drawn.fresh) == (b"theirs", False)
+    assert spent(one, "visits") == 1
+
+
+def test_a_seal_is_seen_by_every_session(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    two.charge("visits", Cost.pure(0.1))
+    one._desk.store.seal("the disk failed")
+    for ledger in (one, two):
+        with refused("ledger-sealed"):
+            ledger.charge("visits", Cost.pure(0.1))
+    third = durable.open()
+    with refused("ledger-sealed"):
+        third.charge("visits", Cost.pure(0.1))
+
+
+def test_the_key_is_needed_and_must_be_the_right_one(durable):
+    durable.open().close()
+    with refused("ledger-key"):
+        Ledger.open(durable.where, key=b"another key of 32 bytes, surely.")
+    durable.key.rename(durable.key.with_suffix(".away"))
+    with refused("ledger-key"):
+        durable.open()
+
+
+def test_a_missing_ledger_is_not_made_where_none_is_wanted(durable):
+    with refused("not-a-ledger"):
+        durable.open(create=False)
+
+
+# exactness
+
+
+def charge_dust(ledger, threads):
+    visits(ledger, Budget(epsilon=2))
+    ledger.charge("visits", Cost.pure(1))
+    dust = Cost.pure(1e-17)
+
+    def work():
+        for _ in range(100_000 // threads):
+            ledger.charge("visits", dust)
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert spent(ledger, "visits") == 1 + Fraction(1, 10**12)
+    assert ledger.remaining("visits").epsilon == 1 - Fraction(1, 10**12)
+    assert ledger.verify().ok
+
+
+def test_a_hundred_thousand_grains_of_dust_cost_exactly_their_sum():
+    with Ledger.memory() as ledger:
+        charge_dust(ledger, 1)
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_grains_of_dust_cost_exactly_their_sum_on_disk(durable):
+    charge_dust(durable.open(), 50)
+
+
+def test_awkward_fractions_stay_bounded_and_are_never_undercounted(ledger):
+    visits(ledger, Budget(epsilon=100))
+    exact = Fraction(0)
+    for i in range(40):
+        epsilon = Fraction(1, 10**25 + 2 * i + 1)
+        exact += epsilon
+        ledger.charge("visits", Cost.pure(epsilon))
+    kept = spent(ledger, "visits")
+    assert exact <= kept <= exact * (1 + Fraction(1, 10**20))
+    assert kept.denominator.bit_length() <= 1000
+    assert ledger.verify().ok

@@ -1,0 +1,120 @@
+"""``tacit budget``, as a curator uses it."""
+
+import json
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tacit.accounting import Budget, Cost
+from tacit.cli import main
+from tacit.ledger import Ledger
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in this process: its status, what it printed and what it complained of."""
+
+    def run(*words, **environment):
+        for name, value in {"NO_COLOR": "1", "COLUMNS": "160", **environment}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", ["tacit", "budget", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        printed = capsys.readouterr()
+        return SimpleNamespace(returncode=left.value.code or 0, stdout=printed.out, stderr=printed.err)
+
+    return run
+
+
+@pytest.fixture
+def path(tmp_path):
+    where = tmp_path / "hospital.ledger"
+    with Ledger.open(where) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
+        ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+        for i in range(3):
+            ledger.charge("ana", Cost.pure(0.25), who="ana", purpose=f"report {i}")
+        ledger.charge(
+            "visits", Cost.gaussian(sigma=20, sensitivity=1), who="\x1b[31mbob", purpose="[red]map[/]"
+        )
+    return where
+
+
+def test_the_status_is_a_table_of_accounts(run, path):
+    for words in ((path,), ("status", path), (path, "status")):
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+        assert "visits" in done.stdout
+        assert "  ana" in done.stdout
+        assert "epsilon 0.25" in done.stdout
+    assert "visits" in run("status", TACIT_LEDGER=str(path)).stdout
+
+
+def test_the_status_for_programs_is_exact(run, path):
+    found = json.loads(run("status", path, "--json").stdout)
+    ana = next(one for one in found["accounts"] if one["name"] == "ana")
+    assert ana["spent"]["epsilon"] == "3/4"
+    assert ana["left"]["epsilon"] == "1/4"
+
+
+def test_the_history_shows_who_took_what_and_no_control_characters(run, path):
+    done = run("history", path)
+    assert done.returncode == 0, done.stderr
+    assert "report 2" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "[red]map[/]" in done.stdout
+    only = json.loads(run("history", path, "--account", "ana", "--json", "--limit", "2").stdout)
+    assert [entry["purpose"] for entry in only] == ["report 1", "report 2"]
+
+
+def test_the_burn_down_is_a_chart_and_a_picture(run, path, tmp_path):
+    picture = tmp_path / "burn.png"
+    done = run("burn-down", path, "--account", "ana", "--plot", picture)
+    assert done.returncode == 0, done.stderr
+    assert "█" in done.stdout
+    assert "25.0%" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    points = json.loads(run("burn-down", path, "--account", "ana", "--json").stdout)
+    assert [point["left"] for point in points] == [1, 0.75, 0.5, 0.25]
+
+
+def test_verify_says_yes_or_no_by_its_exit_status(run, path, tmp_path):
+    done = run("verify", path)
+    assert done.returncode == 0
+    assert "completeness not proven" in done.stdout
+    witness = tmp_path / "elsewhere"
+    shutil.copy(f"{path}.witness", witness)
+    assert "consistent and complete up to entry 6" in run("verify", path, "--witness", witness).stdout
+    old = tmp_path / "old"
+    shutil.copy(path, old)
+    with Ledger.open(path) as ledger:
+        ledger.charge("ana", Cost.pure(0.1))
+    shutil.copy(old, path)
+    done = run("verify", path)
+    assert done.returncode == 3
+    assert "NOT consistent" in done.stdout
+    assert json.loads(run("verify", path, "--json").stdout)["ok"] is False
+
+
+def test_export_is_json_lines(run, path, tmp_path):
+    lines = run("export", path).stdout.splitlines()
+    assert [json.loads(line)["seq"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert run("export", path, "--to", tmp_path / "log.jsonl").returncode == 0
+    assert (tmp_path / "log.jsonl").read_text().splitlines() == lines
+
+
+@pytest.mark.parametrize("command", ["status", "history", "burn-down", "verify", "export"])
+def test_what_is_no_ledger_is_refused_with_status_2_and_nothing_is_made(run, tmp_path, command):
+    done = run(command, tmp_path / "nothing.ledger")
+    assert done.returncode == 2
+    assert "code: not-a-ledger" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_account_is_refused_with_status_2(run, path):
+    done = run("history", path, "--account", "nobody")
+    assert done.returncode == 2
+    assert "code: unknown-account" in done.stderr

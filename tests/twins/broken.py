@@ -1,0 +1,135 @@
+"""The broken twins, as functions ``f(value, size)`` that return `size` independent outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tacit as tc
+
+rng = np.random.default_rng()
+
+
+def integer_laplace(scale: float, size) -> np.ndarray:
+    p = -np.expm1(-1 / scale)
+    return rng.geometric(p, size) - rng.geometric(p, size)
+
+
+# -- floats --------------------------------------------------------------------------------------------
+
+
+def float_laplace(value, size):
+    """The textbook line: NumPy's floating-point Laplace noise, whose bits tell the input (Mironov 2012)."""
+    return value + rng.laplace(0, 1, size)
+
+
+def float_gaussian(value, size):
+    """The same with normal noise."""
+    return value + rng.normal(0, 10, size)
+
+
+# -- too little noise ----------------------------------------------------------------------------------
+
+
+def half_noise(value, size):
+    """Claims epsilon 1 for a count, adds the noise of epsilon 2."""
+    return value + integer_laplace(1 / 2, size)
+
+
+def wrong_sensitivity(value, size):
+    """A histogram under replace, where one person moves two cells, with the noise for one."""
+    return np.asarray(value) + integer_laplace(1, (size, len(value)))
+
+
+def no_factor_two(value, size):
+    """The exponential mechanism with the monotone scale on scores that are not monotone."""
+    weights = np.exp(np.asarray(value, dtype=float) - max(value))
+    return rng.choice(len(value), size, p=weights / weights.sum())
+
+
+def raw_after_clipping(rows, size):
+    """The clipped column is computed, the raw one is summed; sensitivity 10 is claimed, epsilon 1."""
+    clipped = np.clip(rows, 0, 10)
+    del clipped
+    return np.sum(rows) + integer_laplace(10, size)
+
+
+def clip_and_forget(rows) -> float:
+    """The query of `raw_after_clipping`, for the neighbour search."""
+    np.clip(rows, 0, 10)
+    return float(np.sum(rows))
+
+
+def half_even(rows) -> int:
+    """Rounds halves to even: from 0.5 to 1.5 is one step in the data and two on the grid."""
+    return round(sum(rows))
+
+
+# -- selection -----------------------------------------------------------------------------------------
+
+
+def max_with_value(scores, size):
+    """Report noisy max that also reports the winning noisy value."""
+    noisy = np.asarray(scores) + integer_laplace(2, (size, len(scores)))
+    winner = np.argmax(noisy, axis=1)
+    return np.column_stack([winner, noisy[np.arange(size), winner]])
+
+
+class FlipChargedAsRange(tc.mechanisms.PermuteAndFlip):
+    """Permute-and-flip with the bounded-range charge of the exponential mechanism."""
+
+    __slots__ = ()
+
+    @property
+    def cost(self):
+        return tc.accounting.Cost.exponential(self.epsilon)
+
+
+# -- sparse vector: the variants of Lyu, Su and Li 2017, figure 1; epsilon 1, sensitivity 1, threshold 0
+
+
+def _sparse(answers, size, *, bar, noise, c, values=False):
+    rho = integer_laplace(bar, size)[:, None]
+    noisy = np.broadcast_to(np.asarray(answers), (size, len(answers)))
+    if noise is not None:
+        noisy = noisy + integer_laplace(noise, (size, len(answers)))
+    above = noisy >= rho
+    before = np.cumsum(above, axis=1) - above
+    shown = np.where(above, 1.0, 0.0)
+    if c is not None:
+        shown = np.where(before < c, shown, -1.0)
+    if values:
+        shown = np.column_stack([shown, np.where(shown == 1, noisy, 0)])
+    return shown
+
+
+def sparse_vector_3(answers, size, c=1):
+    """Roth 2011: releases the very noisy answer that was compared."""
+    return _sparse(answers, size, bar=2, noise=2 * c, c=c, values=True)
+
+
+def sparse_vector_4(answers, size, c=6):
+    """Lee and Clifton 2014: the noise of the answers does not grow with the number of yeses."""
+    return _sparse(answers, size, bar=4, noise=4 / 3, c=c)
+
+
+def sparse_vector_5(answers, size):
+    """Stoddard et al. 2014: no noise on the answers, no end."""
+    return _sparse(answers, size, bar=2, noise=None, c=None)
+
+
+def sparse_vector_6(answers, size):
+    """Chen et al. 2015: noise on the answers, no end."""
+    return _sparse(answers, size, bar=2, noise=2, c=None)
+
+
+# -- a bad day -----------------------------------------------------------------------------------------
+
+
+def leaks_everything(p):
+    """Return a mechanism that is fine but for a chance p to publish the data."""
+
+    def release(value, size):
+        fine = value + integer_laplace(1, size)
+        return np.where(rng.random(size) < p, 10_000 + value, fine)
+
+    return release

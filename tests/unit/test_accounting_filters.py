@@ -1,0 +1,356 @@
+"""Filters against an exact model, with hostile values; budgets and spends at the door."""
+
+import json
+import math
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
+from tacit.errors import TacitError
+
+F = Fraction
+
+HOSTILE = [
+    -1,
+    -0.1,
+    float("nan"),
+    float("inf"),
+    -math.inf,
+    True,
+    False,
+    "1",
+    None,
+    5e-324,
+    1j,
+    [1],
+    F(-1, 3),
+    Decimal("NaN"),
+]
+
+awkward = st.one_of(
+    st.fractions(min_value=0, max_value=2, max_denominator=1000),
+    st.sampled_from([F(1, 10**17), F(1, 3), F(1, 7), F(1, 10**60), F(1, 3**200), F(2) ** -1000, F(0)]),
+    st.floats(min_value=1e-300, max_value=2).map(lambda x: F(repr(x))),
+)
+small = st.one_of(
+    st.just(F(0)),
+    st.fractions(min_value=0, max_value=F(1, 1000), max_denominator=10**9),
+    st.sampled_from([F(1, 10**6), F(1, 10**9), F(1, 10**20), F(5, 10**7)]),
+)
+budgets = st.one_of(
+    st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100).map(Budget),
+    st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100).map(lambda r: Budget(rho=r)),
+    st.builds(
+        Budget,
+        st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100),
+        st.sampled_from([F(1, 10**6), F(1, 100), F(1, 10**12)]),
+    ),
+    st.builds(
+        lambda r, d: Budget(rho=r, delta=d),
+        st.fractions(min_value=F(1, 100), max_value=5, max_denominator=100),
+        st.sampled_from([F(1, 10**6), F(1, 100)]),
+    ),
+)
+
+
+def true_cap(epsilon: F, delta: F) -> mpmath.mpf:
+    """Return the largest rho of Canonne, Kamath and Steinke's conversion, to 25 digits."""
+    with mpmath.workdps(40):
+        e, d = (
+            mpmath.mpf(epsilon.numerator) / epsilon.denominator,
+            mpmath.mpf(delta.numerator) / delta.denominator,
+        )
+
+        def allows(u):
+            z = mpmath.exp(u)
+            return (e + mpmath.log1p(1 / z) + (mpmath.log(d) + mpmath.log1p(z)) / z) / (1 + z)
+
+        centre = max((mpmath.mpf(u) / 2 for u in range(-60, 160)), key=allows)
+        low, high, g = centre - 1, centre + 1, (mpmath.sqrt(5) - 1) / 2
+        for _ in range(90):
+            x, y = high - g * (high - low), low + g * (high - low)
+            low, high = (low, y) if allows(x) >= allows(y) else (x, high)
+        return max(mpmath.mpf(0), allows((low + high) / 2))
+
+
+class FilterAgainstModel(RuleBasedStateMachine):
+    """Charge what hypothesis thinks of; the model adds Fractions and knows the rules, nothing else."""
+
+    def __init__(self):
+        super().__init__()
+        self.filter, self.ever_long = None, False
+
+    @precondition(lambda self: self.filter is None)
+    @rule(budget=budgets)
+    def open(self, budget):
+        self.budget, self.filter = budget, Filter.start(budget)
+        self.epsilon, self.delta, self.rho = F(0), F(0), F(0)
+
+    def fits(self, epsilon, delta, rho):
+        """Return whether the sums keep the budget, and whether that is too close to call in 25 digits."""
+        b = self.budget
+        if b.rho is not None:
+            return rho is not None and rho <= b.rho and delta <= b.delta, False
+        if epsilon is not None and epsilon <= b.epsilon and delta <= b.delta / 2:
+            return True, False
+        left = b.delta / 2 - delta
+        if left <= 0 or rho is None:
+            return False, False
+        cap = true_cap(b.epsilon, left)
+        at = mpmath.mpf(rho.numerator) / rho.denominator
+        return bool(at <= cap), bool(abs(at - cap) <= cap * mpmath.mpf(10) ** -12)
+
+    @precondition(lambda self: self.filter is not None)
+    @rule(
+        epsilon=st.one_of(st.none(), awkward),
+        delta=small,
+        rho=st.one_of(st.none(), awkward),
+        scale=st.sampled_from([1, 10, 1000]),
+    )
+    def charge(self, epsilon, delta, rho, scale):
+        spend = Spend(
+            None if epsilon is None else epsilon / scale, delta, None if rho is None else rho / scale
+        )
+        assert spend.delta >= delta
+        new = (
+            None if self.epsilon is None or spend.epsilon is None else self.epsilon + spend.epsilon,
+            self.delta + spend.delta,
+            None if self.rho is None or spend.rho is None else self.rho + spend.rho,
+        )
+        fits, close = self.fits(*new)
+        admitted = self.filter.admits(spend)
+        if not close:
+            assert admitted == fits
+        assert fits or not admitted
+        before = self.filter
+        if admitted:
+            self.filter = before.after(spend)
+            self.epsilon, self.delta, self.rho = new
+        else:
+            with pytest.raises(TacitError) as refusal:
+                before.after(spend)
+            assert refusal.value.code == "budget-exceeded"
+            assert before == self.filter
+
+    @precondition(lambda self: self.filter is not None)
+    @rule(value=st.sampled_from(HOSTILE), field=st.sampled_from(["epsilon", "delta", "rho"]))
+    def hostile(self, value, field):
+        assume(not (value is None and field != "delta"))
+        before = self.filter
+        with pytest.raises(TacitError) as refusal:
+            Spend(**{field: value})
+        assert refusal.value.code == "bad-parameter"
+        with pytest.raises(TacitError):
+            self.filter.admits(value)
+        assert self.filter is before
+
+    @precondition(lambda self: self.filter is not None)
+    @rule()
+    def store_and_resume(self):
+        self.filter = Filter.from_json(json.loads(json.dumps(self.filter.to_json())))
+
+    @precondition(lambda self: self.filter is not None)
+    @rule()
+    def what_remains_fits(self):
+        left = self.filter.remaining
+        if left.epsilon is not None:
+            assert self.filter.admits(Spend(epsilon=left.epsilon))
+        if left.rho is not None:
+            assert self.filter.admits(Spend(rho=left.rho))
+        assert self.filter.admits(Spend(0, left.delta, 0))
+
+    @invariant()
+    def sums_are_exact_or_rounded_up(self):
+        if self.filter is None:
+            return
+        for mine, model in (
+            (self.filter.epsilon, self.epsilon),
+            (self.filter.delta, self.delta),
+            (self.filter.rho, self.rho),
+        ):
+            assert (mine is None) == (model is None)
+            if mine is not None:
+                self.ever_long |= model.denominator.bit_length() > 1000
+                assert model <= mine <= model + F(100, 10**28) if self.ever_long else mine == model
+
+
+TestFilterAgainstModel = FilterAgainstModel.TestCase
+TestFilterAgainstModel.settings = settings(max_examples=60, stateful_step_count=25)
+
+
+@pytest.mark.long
+class TestFilterAgainstModelLong(FilterAgainstModel.TestCase):
+    settings = settings(max_examples=1500, stateful_step_count=60)
+
+
+def test_a_hundred_thousand_tiny_charges_add_up_exactly():
+    filter_ = Filter.start(Budget(epsilon=2)).after(Spend(epsilon=1))
+    tiny = Spend(epsilon=1e-17)
+    for _ in range(10**5):
+        filter_ = filter_.after(tiny)
+    assert filter_.epsilon == 1 + F(1, 10**12)
+    assert filter_.spent.epsilon == 1 + F(1, 10**12)
+
+
+def test_ten_tenths_are_one_and_the_eleventh_is_refused():
+    filter_ = Filter.start(Budget(epsilon=1))
+    for _ in range(10):
+        filter_ = filter_.after(Cost.pure(0.1).spend)
+    assert filter_.remaining.epsilon == 0
+    assert not filter_.admits(Spend(epsilon=1e-300))
+
+
+@pytest.mark.parametrize(("cap", "cost"), [(1, F(1, 7)), (F(7, 3), F(1, 9)), (1, F(3, 10)), (5, F(7, 11))])
+def test_a_pure_budget_holds_exactly_floor_of_cap_over_cost(cap, cost):
+    filter_, wins = Filter.start(Budget(epsilon=cap)), 0
+    while filter_.admits(Spend(epsilon=cost)):
+        filter_, wins = filter_.after(Spend(epsilon=cost)), wins + 1
+    assert wins == F(cap) // cost
+
+
+def test_sums_of_awkward_fractions_stay_short_and_never_shrink():
+    filter_, exact = Filter.start(Budget(epsilon=10**6)), F(0)
+    for prime in [p for p in range(3, 4000) if all(p % d for d in range(2, math.isqrt(p) + 1))]:
+        filter_, exact = filter_.after(Spend(epsilon=F(1, prime))), exact + F(1, prime)
+        assert filter_.epsilon.denominator.bit_length() <= 1000
+    assert exact <= filter_.epsilon <= exact + F(1, 10**25)
+    assert len(json.dumps(filter_.to_json())) < 5000
+
+
+def test_a_gaussian_cost_does_not_fit_a_pure_budget_and_the_refusal_says_why():
+    with pytest.raises(TacitError, match="finite epsilon") as refusal:
+        Filter.start(Budget(epsilon=1)).after(Cost.gaussian(sigma=100, sensitivity=1).spend)
+    assert refusal.value.code == "budget-exceeded"
+    assert "holds only costs with a finite epsilon" in refusal.value.fix
+
+
+def test_an_epsilon_delta_budget_takes_the_better_of_adding_epsilon_and_adding_rho():
+    budget = Budget(epsilon=1, delta=1e-6)
+    one_laplace = Cost.pure(1).spend  # fits by epsilon, its rho of 0.46 would not
+    assert rho_cap(F(1), F(1, 2 * 10**6)) < one_laplace.rho
+    assert Filter.start(budget).admits(one_laplace)
+    many, filter_ = 0, Filter.start(budget)
+    while filter_.admits(Cost.pure(0.01).spend):
+        filter_, many = filter_.after(Cost.pure(0.01).spend), many + 1
+    assert many > 400  # by epsilon alone it would be 100
+    # the same as by rho alone: the branches do not add up
+    assert many == rho_cap(F(1), F(1, 2 * 10**6)) // pure_rho(F(1, 100))
+
+
+def test_delta_is_split_between_the_two_ways_of_adding():
+    budget = Budget(epsilon=1, delta=1e-6)
+    half = Cost.approximate(0.1, F(1, 2 * 10**6)).spend
+    assert Filter.start(budget).admits(half)
+    assert not Filter.start(budget).after(half).admits(half)
+    assert not Filter.start(budget).after(half).admits(Cost.gaussian(sigma=10**6, sensitivity=1).spend)
+
+
+def test_a_charge_without_finite_rho_closes_the_rho_way_for_good():
+    budget = Budget(rho=1, delta=1e-6)
+    with pytest.raises(TacitError):
+        Filter.start(budget).after(Cost.renyi({2: 0.1}).spend)
+
+
+def test_order_of_charges_does_not_matter_for_exact_sums():
+    spends = [Cost.pure(F(1, n)).spend for n in range(2, 30)]
+    one = two = Filter.start(Budget(epsilon=10))
+    for a, b in zip(spends, reversed(spends), strict=True):
+        one, two = one.after(a), two.after(b)
+    assert one == two
+
+
+@pytest.mark.parametrize("bad", [0, *(value for value in HOSTILE if value is not None)])
+def test_budgets_refuse_what_is_not_a_positive_number(bad):
+    for field in ("epsilon", "rho"):
+        with pytest.raises(TacitError) as refusal:
+            Budget(**{field: bad})
+        assert refusal.value.code == "bad-parameter"
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1, 2, float("nan"), True, "1e-6"])
+def test_budgets_refuse_a_delta_outside_zero_to_one(bad):
+    with pytest.raises(TacitError):
+        Budget(epsilon=1, delta=bad)
+
+
+def test_a_budget_is_given_in_epsilon_or_in_rho():
+    for given_ in ({}, {"epsilon": 1, "rho": 1}, {"delta": 1e-6}):
+        with pytest.raises(TacitError, match="epsilon or in rho"):
+            Budget(**given_)
+
+
+def test_budgets_are_values():
+    assert Budget(1) == Budget(epsilon=1.0) == Budget(epsilon=F(1), delta=0)
+    assert len({Budget(0.1), Budget(epsilon=F(1, 10)), Budget(epsilon=0.1, delta=1e-6)}) == 2
+    assert pickle.loads(pickle.dumps(Budget(rho=0.1))) == Budget(rho=0.1)
+    with pytest.raises(AttributeError):
+        Budget(1).epsilon = F(9)
+    assert eval(
+        repr(Budget(epsilon=F(1, 3), delta=1e-9)), {"Budget": Budget, "Fraction": Fraction}
+    ) == Budget(F(1, 3), 1e-9)
+
+
+@given(epsilon=st.fractions(min_value=0, max_value=50), rho=st.fractions(min_value=F(1, 10**6), max_value=20))
+def test_certified_rho_is_above_and_its_inverse_below_the_truth(epsilon, rho):
+    with mpmath.workdps(60):
+        e = mpmath.mpf(epsilon.numerator) / epsilon.denominator
+        truth = e * mpmath.tanh(e / 2)
+        mine = pure_rho(epsilon)
+        at = mpmath.mpf(mine.numerator) / mine.denominator
+        assert truth <= at <= truth * (1 + mpmath.mpf(10) ** -25) + mpmath.mpf(10) ** -59
+    assert pure_rho(largest_pure(rho)) <= rho
+    assert pure_rho(largest_pure(rho) * (1 + F(1, 10**9))) > rho
+
+
+@given(
+    epsilon=st.fractions(min_value=F(1, 10**4), max_value=100, max_denominator=10**6),
+    exponent=st.integers(min_value=1, max_value=60),
+)
+def test_the_rho_cap_is_certified_from_below_and_tight(epsilon, exponent):
+    mine, truth = rho_cap(epsilon, F(1, 10**exponent)), true_cap(epsilon, F(1, 10**exponent))
+    with mpmath.workdps(40):
+        at = mpmath.mpf(mine.numerator) / mine.denominator
+        assert at <= truth
+        assert at >= truth * (1 - mpmath.mpf(10) ** -12)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"version": 2},
+        {"version": None},
+        {"version": True},
+        {"version": "1"},
+    ],
+)
+def test_unknown_versions_are_refused_by_code(damage):
+    for value in (Budget(1), Spend(1), Filter.start(Budget(1)), Cost.pure(1)):
+        stored = {**value.to_json(), **damage}
+        with pytest.raises(TacitError) as refusal:
+            type(value).from_json(stored)
+        assert refusal.value.code == "unknown-version"
+
+
+@pytest.mark.parametrize(
+    "text", ["-1", "1/0", "0.5", "NaN", "1e3", "", " 1", "1/-2", 1, 0.5, None, True, "9" * 3000]
+)
+def test_stored_numbers_are_exact_or_refused(text):
+    for value in (Budget(1), Filter.start(Budget(1))):
+        with pytest.raises(TacitError) as refusal:
+            type(value).from_json({**value.to_json(), "delta": text})
+        assert refusal.value.code == "bad-parameter"
+
+
+def test_a_stored_filter_with_fields_missing_or_added_is_refused():
+    stored = Filter.start(Budget(1)).to_json()
+    for damaged in ({**stored, "more": 1}, {k: v for k, v in stored.items() if k != "rho"}, [], None, "x"):
+        with pytest.raises(TacitError):
+            Filter.from_json(damaged)

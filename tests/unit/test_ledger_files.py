@@ -1,0 +1,358 @@
+"""Files that are no ledger, or not one that can be written: a coded error, nothing changed, nothing lost."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tacit.accounting import Budget, Cost
+from tacit.errors import TacitError
+from tacit.ledger import Head, Ledger
+from tacit.ledger.witness import Witness, read_witness
+
+
+def refused(code):
+    return pytest.raises(TacitError, match=f"code: {code}")
+
+
+@pytest.fixture
+def path(tmp_path):
+    where = tmp_path / "a.ledger"
+    with Ledger.open(where) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        for i in range(50):
+            ledger.charge("visits", Cost.pure(0.01), key=f"k{i}", plan=f"p{i}")
+    return where
+
+
+@pytest.mark.parametrize("content", [b"hello, this is text\n" * 50, b"\x00" * 4096, b"PAR1" * 500, b"x"])
+def test_a_file_of_something_else_is_refused_untouched(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with refused("not-a-ledger"):
+        Ledger.open(path)
+    assert path.read_bytes() == content
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_database_of_something_else_is_refused_untouched(tmp_path):
+    path = tmp_path / "shop.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE orders (id)")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    with refused("not-a-ledger"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_ledger_is_refused(path):
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with refused("ledger-newer"):
+        Ledger.open(path)
+
+
+def test_a_truncated_ledger_is_refused_at_every_page(path):
+    whole = path.read_bytes()
+    for size in [1, 50, 99, 100, 512, 4095, *range(4096, len(whole), 4096), len(whole) - 1]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(TacitError) as caught, Ledger.open(path) as ledger:
+            ledger.charge("visits", Cost.pure(0.01))
+        assert caught.value.code in {"ledger-damaged", "not-a-ledger", "ledger-rolled-back", "ledger-sealed"}
+        path.with_name(path.name + ".sealed").unlink(missing_ok=True)
+    path.write_bytes(whole)
+    with Ledger.open(path) as ledger:
+        assert ledger.verify(witness=ledger.witness).complete
+
+
+def test_a_folder_or_a_missing_folder_is_refused(tmp_path):
+    with refused("ledger-unavailable"):
+        Ledger.open(tmp_path)
+    with refused("ledger-unavailable"):
+        Ledger.open(tmp_path / "nowhere" / "a.ledger")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["", 7, None, "mysql://x/y", "a\0b"], ids=repr)
+def test_what_is_no_place_is_refused(where):
+    with refused("bad-parameter"):
+        Ledger.open(where)
+
+
+@pytest.mark.parametrize("wait", [True, -1, float("nan"), "5"], ids=repr)
+def test_what_is_no_time_is_refused(tmp_path, wait):
+    with refused("bad-parameter"):
+        Ledger.open(tmp_path / "a.ledger", wait=wait)
+
+
+def test_an_odd_file_name_is_just_a_name(tmp_path):
+    for name in ("a?mode=memory.ledger", "ä #%41.ledger", "-x.ledger"):
+        with Ledger.open(tmp_path / name) as ledger:
+            ledger.create_account("visits", unit="u", budget=Budget(epsilon=1))
+        assert (tmp_path / name).stat().st_size > 0
+
+
+READ_ONLY = """
+import os, sys
+from tacit.errors import TacitError
+from tacit.ledger import Ledger
+os.setgid(65534); os.setuid(65534)
+from tacit.accounting import Cost
+try:
+    with Ledger.open(sys.argv[1], key=bytes(32)) as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+except TacitError as error:
+    print(error.code)
+"""
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="needs root, to become somebody who may not write"
+)
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_read_only_ledger_is_refused(tmp_path, what):
+    folder = Path(tmp_path)
+    path = folder / "a.ledger"
+    with Ledger.open(path, key=bytes(32)) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+    for parent in (folder, *folder.parents):
+        if parent != parent.parent and str(parent).startswith("/tmp"):
+            parent.chmod(0o755)
+    if what == "file":
+        folder.chmod(0o777)
+        (folder / "a.ledger.witness").chmod(0o666)
+    path.chmod(0o444)
+    before = path.read_bytes()
+    done = subprocess.run([sys.executable, "-c", READ_ONLY, path], capture_output=True, text=True, cwd="/")
+    assert done.stdout.strip() in {"ledger-read-only", "ledger-unavailable"}, done.stderr
+    assert path.read_bytes() == before
+
+
+def test_a_lock_held_by_another_process_is_refused_after_the_wait(path):
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with Ledger.open(path, wait=0.2) as ledger:
+        head = ledger.head
+        with refused("ledger-locked"):
+            ledger.charge("visits", Cost.pure(0.01))
+        assert ledger.remaining("visits").epsilon > 0
+        holder.execute("ROLLBACK")
+        assert ledger.head == head
+        ledger.charge("visits", Cost.pure(0.01))
+    holder.close()
+
+
+def test_closing_does_not_wait_for_a_lock(path):
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    start = time.monotonic()
+    Ledger.open(path, wait=60).close()
+    assert time.monotonic() - start < 30
+    holder.close()
+
+
+def test_a_lock_held_on_postgresql_is_refused_after_the_wait(postgres_url, tmp_path):
+    import psycopg
+
+    from tacit.ledger.postgres import _TAKE_LOCK
+
+    with Ledger.open(postgres_url, key=tmp_path / "k", wait=0.2) as ledger:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=3))
+        with psycopg.connect(postgres_url) as holder:
+            holder.execute(_TAKE_LOCK)
+            with refused("ledger-locked"):
+                ledger.charge("visits", Cost.pure(0.01))
+        ledger.charge("visits", Cost.pure(0.01))
+        assert ledger.verify().ok
+
+
+def test_postgresql_without_fsync_is_refused(postgres_url, tmp_path, monkeypatch):
+    from tacit.ledger.postgres import PostgresStore
+
+    class Lazy(PostgresStore):
+        def _insist_on_durability(self, connection):
+            class Pretend:
+                def execute(self, sql):
+                    return connection.execute("SELECT 'off'" if sql == "SHOW fsync" else sql)
+
+            super()._insist_on_durability(Pretend())
+
+    with refused("not-durable"):
+        Lazy(postgres_url, wait=1)
+
+
+def test_postgresql_commits_synchronously_whatever_the_default_is(postgres_url, tmp_path):
+    lazy = postgres_url.replace("-csearch_path", "-csynchronous_commit%3Doff%20-csearch_path")
+    with Ledger.open(lazy, key=tmp_path / "k") as ledger:
+        setting = ledger._desk.store._connection().execute("SHOW synchronous_commit").fetchone()
+    assert setting == ("on",)
+
+
+def test_a_server_that_is_not_there_is_refused():
+    for url in ("postgresql://nobody@127.0.0.1:1/none", "postgresql://%zz"):
+        with refused("ledger-unavailable"):
+            Ledger.open(url, key=bytes(32))
+
+
+def test_a_password_is_never_shown():
+    with pytest.raises(TacitError) as caught:
+        Ledger.open("postgresql://u:hunter2@127.0.0.1:1/none", key=bytes(32))
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_needs_a_key(postgres_url, monkeypatch, tmp_path):
+    monkeypatch.delenv("TACIT_LEDGER_KEY_FILE", raising=False)
+    with refused("ledger-key"):
+        Ledger.open(postgres_url)
+    monkeypatch.setenv("TACIT_LEDGER_KEY_FILE", str(tmp_path / "shared.key"))
+    with Ledger.open(postgres_url) as ledger:
+        assert ledger.witness == tmp_path / "shared.key.witness"
+
+
+def test_a_lost_connection_is_an_error_and_then_mended(postgres_url, tmp_path):
+    with Ledger.open(postgres_url, key=tmp_path / "k") as ledger:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=1))
+        store = ledger._desk.store
+        with store._connect() as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (store._connection().info.backend_pid,))
+        with refused("ledger-unavailable"):
+            ledger.charge("visits", Cost.pure(0.5), key="k")
+        ledger.charge("visits", Cost.pure(0.5), key="k")
+        assert ledger.account("visits").spent.epsilon * 2 == 1
+
+
+# the key
+
+
+def test_the_key_is_made_once_for_its_owner_only(tmp_path):
+    with Ledger.open(tmp_path / "a.ledger"):
+        pass
+    key = tmp_path / "a.ledger.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert len(bytes.fromhex(key.read_text())) == 32
+    assert key.read_text().strip().encode() not in (tmp_path / "a.ledger").read_bytes()
+    with Ledger.open(tmp_path / "b.ledger"):
+        pass
+    assert (tmp_path / "b.ledger.key").read_text() != key.read_text()
+
+
+@pytest.mark.parametrize("content", ["", "zz", "00", "not hex at all"])
+def test_a_damaged_key_is_refused(path, content):
+    path.with_name("a.ledger.key").write_text(content)
+    with refused("ledger-key"):
+        Ledger.open(path)
+
+
+def test_a_key_too_short_is_refused(tmp_path):
+    with refused("bad-parameter"):
+        Ledger.open(tmp_path / "a.ledger", key=b"short")
+
+
+def test_threads_that_make_a_ledger_at_once_agree_on_it(tmp_path):
+    ledgers, errors = [], []
+
+    def make():
+        try:
+            ledgers.append(Ledger.open(tmp_path / "a.ledger"))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len({ledger.id for ledger in ledgers}) == 1
+    for ledger in ledgers:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=1))
+    for ledger in ledgers:
+        ledger.close()
+
+
+# the witness
+
+
+def test_the_witness_never_goes_back(tmp_path):
+    witness = Witness(tmp_path / "w", "a" * 32)
+    late = Witness(tmp_path / "w", "a" * 32)
+    witness.note(Head(5, "5" * 64))
+    late.note(Head(4, "4" * 64))
+    assert witness.head() == Head(5, "5" * 64)
+    late.note(Head(6, "6" * 64))
+    assert read_witness(tmp_path / "w", "a" * 32) == Head(6, "6" * 64)
+    witness.close()
+    late.close()
+
+
+def test_a_torn_write_loses_one_line_of_the_witness_not_both(tmp_path):
+    witness = Witness(tmp_path / "w", "a" * 32)
+    for count in range(1, 8):
+        witness.note(Head(count, f"{count}" * 64))
+    witness.close()
+    whole = (tmp_path / "w").read_bytes()
+    half = len(whole) // 2
+    for torn in (b"\0" * half + whole[half:], whole[:half] + b"x" * half, whole[:half], whole[: half + 9]):
+        (tmp_path / "w").write_bytes(torn)
+        assert read_witness(tmp_path / "w", "a" * 32).count in {6, 7}
+
+
+def test_a_witness_that_lags_is_accepted(path):
+    with Ledger.open(path) as ledger:
+        lagging = ledger.witness.read_bytes()
+        ledger.charge("visits", Cost.pure(0.01))
+    path.with_name("a.ledger.witness").write_bytes(lagging)
+    with Ledger.open(path) as ledger:
+        report = ledger.verify(witness=ledger.witness)
+        assert report.complete
+        assert report.witnessed == report.entries - 1
+
+
+# forks
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_charges_on_its_own_connection(path):
+    with Ledger.open(path) as ledger:
+        children = []
+        for me in range(4):
+            child = os.fork()
+            if child == 0:
+                try:
+                    for i in range(10):
+                        ledger.charge("visits", Cost.pure(0.01), key=f"child{me}-{i}")
+                    ledger.close()
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            children.append(child)
+        ledger.charge("visits", Cost.pure(0.01))
+        assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+        assert ledger.account("visits").spent.epsilon * 100 == 50 + 41
+        assert ledger.verify(witness=ledger.witness).complete
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_ledger_in_memory_is_not_doubled_by_a_fork():
+    with Ledger.memory() as ledger:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=1))
+        child = os.fork()
+        if child == 0:
+            try:
+                ledger.charge("visits", Cost.pure(1))
+            except TacitError as error:
+                os._exit(7 if error.code == "ledger-unavailable" else 1)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        ledger.charge("visits", Cost.pure(1))

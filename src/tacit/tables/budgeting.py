@@ -147,7 +147,7 @@ def _family(
         )
         key_epsilon = total * share / sum(parts) if private_keys else None
         left = total - (key_epsilon or 0)
-        rho = rho_cap(left, ask.delta - key_delta) if left > 0 else Fraction(0)
+        rho = rho_cap(left, ask.delta - key_delta) * (1 - Fraction(1, 2**40)) if left > 0 else Fraction(0)
     return _gaussian_family(steps, who, parts, rho, key_epsilon, key_delta)
 
 

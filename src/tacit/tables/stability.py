@@ -96,9 +96,7 @@ def contribution(question: Question, *, row_level: bool, adjacency: Adjacency) -
     reach = min(x for x in (groups, rows) if x is not None) if (groups or rows) else None
     most = min((x for x in (per_group, rows) if x is not None), default=None)
     if reach is None or most is None:
-        missing = (
-            "rows" if groups is None and per_group is None else "per_group" if per_group is None else "groups"
-        )
+        missing = "per_group" if question.groups else "groups" if per_group and grouped else "rows"
         raise TacitError(
             "missing-limit",
             f"nothing bounds how much one unit can add: there is no limit on {missing}",

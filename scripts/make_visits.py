@@ -1,7 +1,8 @@
 """Make the synthetic hospital visits that the demo and the tutorial use. Nobody in them exists.
 
-Skew as in real hospitals: most patients come once or twice, a few very often; two large hospitals and several small ones; stays
-are short with a long tail; a tenth of the stays is missing. Run: python scripts/make_visits.py
+Skew as in real hospitals: most patients come once or twice, a few very often; two large hospitals and
+several small ones; stays are short with a long tail; a tenth of the stays is missing. Run: python
+scripts/make_visits.py
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ HERE = Path(__file__).parent.parent / "src" / "tacit" / "tables" / "data" / "vis
 
 
 def main() -> None:
+    """Write the file."""
     draw = np.random.default_rng(SEED)
     visits = np.minimum(1 + draw.pareto(1.6, PATIENTS), 60).astype(int)
     patient = np.repeat(np.arange(1, PATIENTS + 1), visits)

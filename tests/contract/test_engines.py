@@ -1,4 +1,4 @@
-"""The contract of every engine: total operators, owners and ranks that only a unit's own rows decide, nothing beyond the source."""
+"""The contract of every engine: total operators, ranks that a unit's own rows decide, no other files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NUMBERS = [
     -2.5,
 ]
 TEXTS = [
-    None, "", " ", "a", "A%_\\", "nan", "inf", "1e400", "-9223372036854775809", "2024-02-30", "2024-02-29", "infinity", "0001-01-01",
+    None, "", " ", "a", "A%_\\", "nan", "inf", "1e400", "-9223372036854775809", "2024-02-30", "2024-02-29", "infinity", "0001-01-01",  # noqa: E501
     "9999-12-31 23:59:59.999999", "290309-12-22 (BC) 00:00:00", "true", "😀é́", "x" * 1_000_000,
 ]  # fmt: skip
 DATES = [
@@ -113,8 +113,8 @@ def engine(request, tmp_path_factory):
 KIND = {"number": ["n1", "n2"], "text": ["t1", "t2"], "boolean": ["b1", "b2"], "date": ["d1", "d2"]}
 SCOPE = Scope({c: Fact() for c in hostile().column_names})
 CONSTANTS = {
-    "round": [(1, [0, 2, -3, 15])], "clip": [(1, [-1]), (2, [30])], "substring": [(1, [1, 0, 3]), (2, [2, 0])], "like": [(1, ["a%", "%\\", "_%"])],
-    "starts_with": [(1, ["a", ""])], "date_trunc": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute"])],
+    "round": [(1, [0, 2, -3, 15])], "clip": [(1, [-1]), (2, [30])], "substring": [(1, [1, 0, 3]), (2, [2, 0])], "like": [(1, ["a%", "%\\", "_%"])],  # noqa: E501
+    "starts_with": [(1, ["a", ""])], "date_trunc": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute"])],  # noqa: E501
     "date_diff": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute", "second"])],
 }  # fmt: skip
 
@@ -170,7 +170,7 @@ def test_division_by_zero_and_the_logarithm_of_nothing_are_null(engine):
 
         sql = expression_sql(resolve(parse_expression(text), SCOPE))
         [(seen,)] = engine.integers(
-            f"SELECT count({sql}) FROM t WHERE NOT isnan(TRY_CAST(n1 AS DOUBLE)) AND abs(TRY_CAST(n1 AS DOUBLE)) < 1e300",
+            f"SELECT count({sql}) FROM t WHERE NOT isnan(TRY_CAST(n1 AS DOUBLE)) AND abs(TRY_CAST(n1 AS DOUBLE)) < 1e300",  # noqa: E501
             {},
         )
         assert seen == 0, text
@@ -190,7 +190,9 @@ def test_one_unit_with_a_million_rows_is_limited():
 def test_an_empty_table_counts_nothing():
     source = pa.table({"u": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
     assert _one(source).integers(
-        'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 1e0, 0, 1)), 0) FROM "t first 5"', {}, [("t", 5)]
+        'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 1e0, 0, 1)), 0) FROM "t first 5"',
+        {},
+        [("t", 5)],
     ) == [(0, 0)]
 
 
@@ -204,7 +206,7 @@ def test_a_missing_value_elsewhere_does_not_change_who_is_kept():
     """pandas turns whole numbers into floats as soon as one is missing; ranks and owners must not notice."""
     frame = pd.DataFrame({"u": np.repeat(np.arange(20), 10), "x": np.arange(200)})
     more = pd.concat([frame, pd.DataFrame({"u": [np.nan], "x": [np.nan]})])
-    sql = 'SELECT TRY_CAST(x AS BIGINT) FROM "t first 3" WHERE x IS NOT NULL AND NOT isnan(TRY_CAST(x AS DOUBLE)) ORDER BY 1'
+    sql = 'SELECT TRY_CAST(x AS BIGINT) FROM "t first 3" WHERE x IS NOT NULL AND NOT isnan(TRY_CAST(x AS DOUBLE)) ORDER BY 1'  # noqa: E501
     assert frame["x"].dtype != more["x"].dtype
     assert _one(frame).integers(sql, {}, [("t", 3)]) == _one(more).integers(sql, {}, [("t", 3)])
 
@@ -225,7 +227,7 @@ def test_sums_do_not_depend_on_order_or_overflow():
     values = np.r_[np.full(n, 1e18), np.full(n, -1e18), np.full(3, 2.0**53)]
     for order in (values, values[::-1], np.random.default_rng(0).permutation(values)):
         source = pa.table({"u": np.arange(len(order)), "x": order})
-        sql = f"SELECT sum(tacit_grid(x, {-1e18!r}, {1e18!r}, 1024e0, -976562500000000, 976562500000000)) FROM t"
+        sql = f"SELECT sum(tacit_grid(x, {-1e18!r}, {1e18!r}, 1024e0, -976562500000000, 976562500000000)) FROM t"  # noqa: E501
         assert _one(source).integers(sql, {}) == [(3 * 2**43,)]
 
 

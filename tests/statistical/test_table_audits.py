@@ -1,8 +1,8 @@
-"""Whole plans under attack: neighbours in, noisy integers out, and no event tells more than the plan promised.
+"""Whole plans under attack: neighbours in, noisy integers out, no event tells more than promised.
 
-The plan's task is run again and again on two neighbouring tables, around the ledger: only a test can do that. The engine's
-exact integers are kept after the first run, since they do not change. Significance: each audit reads its bound at 1 - 1e-9.
-"""
+The plan's task is run again and again on two neighbouring tables, around the ledger: only a test can do
+that. The engine's exact integers are kept after the first run, since they do not change. Significance: each
+audit reads its bound at 1 - 1e-9."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Plan:
 
     def certificate(self, drawn: Any) -> Certificate:
         """Write the certificate of a drawn release."""
-        from tacit import __version__
+        from importlib.metadata import version
 
         head = drawn.receipt.head
         return Certificate(
@@ -136,7 +136,7 @@ class Plan:
                 "promised": {name: str(value) for name, value in self.promised.items()},
                 "filter": drawn.receipt.charged and list(drawn.receipt.charged),
                 "plan": self.hash,
-                "software": f"tacit {__version__}",
+                "software": f"tacit {version('tacit')}",
                 "ledger": {"entry": head.count, "hash": _hex(head.hash)},
             }
         )

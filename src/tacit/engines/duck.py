@@ -38,8 +38,8 @@ _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 class Place:
     """A declared table's source and the column that owns its rows.
 
-    ``unit`` is None for public tables and ``""`` for single rows. ``grids`` are further columns by name, as SQL
-    over the table's own: values on their public grid, which a snapshot stores as integers.
+    ``unit`` is None for public tables and ``""`` for single rows. ``grids`` are further columns by name, as
+    SQL over the table's own: values on their public grid, which a snapshot stores as integers.
     """
 
     source: Source

@@ -17,7 +17,7 @@ from tacit.tables.aggregates import (
     variance,
 )
 from tacit.tables.config import load_config
-from tacit.tables.consortium import Consortium, consortium
+from tacit.tables.consortia import Consortium, consortium
 from tacit.tables.dataset import Dataset, protect
 from tacit.tables.examples import example_visits
 from tacit.tables.fluent import Expr, col, when

@@ -51,7 +51,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A calibrated step: its law, its noise and its cost; ``copies`` of the noise are added up in a consortium."""
+    """A calibrated step: its law, its noise, its cost; a consortium adds up ``copies`` of the noise."""
 
     step: Step
     law: str
@@ -161,7 +161,8 @@ def _gaussian_family(
 ) -> tuple[Share, ...]:
     """Split rho in proportion to squares, so that errors relative to a row's bound come out equal.
 
-    Selection of bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021); k picks of epsilon/k each take 1/k of that.
+    Selection of bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021); k picks of epsilon/k
+    each take 1/k of that.
     """
     paying = [s.mechanism != "threshold" or key_epsilon is None for s in steps]
     squares = [p * p if pays else Fraction(0) for p, pays in zip(parts, paying, strict=True)]

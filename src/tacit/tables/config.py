@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 __all__ = ["load_config"]
 
 _KNOWN = {
-    "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public", "adjacency", "budget",
+    "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
+    "adjacency", "budget",
 }  # fmt: skip
 
 
 def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, Dataset]:
     r"""Open the datasets that a ``tacit.toml`` declares; paths in it are relative to the file.
 
-    The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the arguments of
-    `protect`: ``source``, ``unit`` (a column, or an empty text for single rows), ``budget = {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``.
+    The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
+    arguments of `protect`: ``source``, ``unit`` (a column, or an empty text for single rows), ``budget =
+    {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> text = '[datasets.visits]\\nsource = "v.csv"\\nunit = "pid"\\nbudget = {epsilon = 1}\\nbounds = {stay = [0, 30]}'
+    >>> text = '[datasets.visits]\nsource = "v.csv"\nunit = "pid"\nbudget = {epsilon = 1}'
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "tacit.toml"
     >>> _ = file.write_text(text)
     >>> load_config(file)["visits"]

@@ -19,8 +19,8 @@ __all__ = ["half_width"]
 def half_width(share: Share, confidence: Fraction) -> int:
     """Return an m with P(|noise| <= m) at least the confidence: the smallest, where one noise is added.
 
-    The sum of k noises stays within k times the half-width of each at 1 - (1 - confidence)/k; and within a tail bound:
-    sub-Gaussian, or Chan, Shi and Song 2011, Lemma 2.8. The smaller of the two is taken.
+    The sum of k noises stays within k times the half-width of each at 1 - (1 - confidence)/k; and within a
+    tail bound: sub-Gaussian, or Chan, Shi and Song 2011, Lemma 2.8. The smaller of the two is taken.
     """
     k = share.copies
     each = k * _half_width(share.law, share.scale, 1 - (1 - confidence) / k)

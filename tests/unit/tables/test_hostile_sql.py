@@ -1,4 +1,4 @@
-"""Hostile SQL is refused with its code or answered safely; nothing changes, nothing is charged for a refusal."""
+"""Hostile SQL is refused with its code or answered safely; a refusal changes and charges nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A consortium: one question of several datasets, each paying from its own budget, the noisy integers added up."""
+"""A consortium: one question of several datasets; each pays from its own budget, noisy integers are added."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def consortium(members: Sequence[Dataset], *, disjoint: bool = False) -> Consort
 
     Guarantee
     ---------
-    Each member adds its own noise and pays from its own ledger before anything is added up. If no unit is in two members
-    (``disjoint=True``, asserted by the curators), a plan of total epsilon costs each unit epsilon: parallel
-    composition, valid under add/remove. Otherwise every member gets an equal part, and the parts add up to the total.
+    Each member adds its own noise and pays from its own ledger before anything is added up. If no unit is
+    in two members (``disjoint=True``, asserted by the curators), a plan of total epsilon costs each unit
+    epsilon: parallel composition, valid under add/remove. Otherwise every member gets an equal part, and
+    the parts add up to the total.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def consortium(members: Sequence[Dataset], *, disjoint: bool = False) -> Consort
     --------
     >>> import tacit as tc
     >>> north, south = (
-    ...     tc.protect(f"{n}.parquet", name=n, unit="pid", budget=tc.Budget(epsilon=1), ledger=tc.Ledger.memory())
+    ...     tc.protect(f"{n}.csv", name=n, unit="pid", budget=tc.Budget(1), ledger=tc.Ledger.memory())
     ...     for n in ("north", "south")
     ... )
     >>> both = consortium([north, south], disjoint=True)
@@ -135,7 +136,7 @@ class ConsortiumPlan:
             if [s.step.mechanism for s in task.shares] != ["noise"] * len(task.shares):
                 raise TacitError(
                     "not-allowed",
-                    "a consortium adds noisy numbers; it cannot add picked values or privately selected groups",
+                    "a consortium adds noisy numbers, not picked values or privately selected groups",
                     why="each member adds its own noise before anything is shared",
                     fix="counts, sums, means, variances, histograms and quantiles([...]), with public keys",
                 )

@@ -266,16 +266,36 @@ def test_losses_of_choices_stay_within_epsilon():
         assert max(map(abs, losses)) > 0.6
 
 
-def test_accuracy_to_epsilon_is_the_smallest_that_meets_the_error():
-    for kind, parameters, step in (
-        (m.Laplace, {"sensitivity": 1}, 0.9999),
-        (m.DiscreteLaplace, {"sensitivity": 2}, 0.9999),
-        (m.Gaussian, {"sensitivity": 1, "delta": 1e-6}, 0.999),
-        (m.DiscreteGaussian, {"sensitivity": 1, "delta": 1e-6}, 0.999),
-    ):
-        epsilon = kind.accuracy_to_epsilon(12, 0.95, **parameters)
-        assert kind(epsilon=epsilon, **parameters).error(0.95) <= 12
-        assert kind(epsilon=step * epsilon, **parameters).error(0.95) > 12
+@pytest.mark.parametrize(
+    ("kind", "parameters", "of"),
+    [
+        (m.Laplace, {"sensitivity": 1}, {}),
+        (m.Laplace, {"sensitivity": 1}, {"size": 100, "together": True}),
+        (m.DiscreteLaplace, {"sensitivity": 2}, {}),
+        (m.Gaussian, {"sensitivity": 1, "delta": 1e-6}, {}),
+        (m.DiscreteGaussian, {"sensitivity": 1, "delta": 1e-6}, {}),
+        (m.Exponential, {"sensitivity": 1}, {"candidates": 50}),
+        (m.PermuteAndFlip, {"sensitivity": 1}, {"candidates": 50}),
+        (m.NoisyMax, {"sensitivity": 1}, {"candidates": 50}),
+        (m.SparseVector, {"sensitivity": 1, "threshold": 0}, {"queries": 20}),
+        (m.Count, {}, {}),
+        (m.Sum, {"bounds": (0, 3)}, {}),
+        (m.Mean, {"bounds": (0, 100)}, {"rows": 500}),
+        (m.Quantile, {"q": 0.5, "candidates": range(50)}, {}),
+    ],
+    ids=str,
+)
+def test_accuracy_to_epsilon_is_the_smallest_that_meets_the_error(kind, parameters, of):
+    epsilon = kind.accuracy_to_epsilon(12, 0.95, **parameters, **of)
+    assert kind(epsilon=epsilon, **parameters).error(0.95, **of) <= 12
+    assert kind(epsilon=0.9999 * epsilon, **parameters).error(0.95, **of) > 12
+
+
+def test_an_error_out_of_reach_is_refused():
+    with pytest.raises(TacitError, match="reachable"):
+        m.SparseVector.accuracy_to_epsilon(0.5, sensitivity=1, threshold=0, grid=1, queries=1)
+    with pytest.raises(TacitError, match="states its error"):
+        m.Subsampled.accuracy_to_epsilon(1)
 
 
 def test_the_sparse_vector_stops_and_cannot_be_copied():

@@ -15,14 +15,12 @@ from tacit.mechanisms._grid import Array, add, from_steps, read_numbers, to_step
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
     from tacit.mechanisms._lattice import Law
 
-__all__ = ["Additive", "smallest_epsilon"]
+__all__ = ["Additive"]
 
 
 class Additive(Mechanism):
@@ -153,38 +151,3 @@ def _one(value: object) -> Fraction:
     if isinstance(number, np.ndarray):
         raise bad_parameter("output, a and b", "single numbers", "an array", fix="privacy_loss(38.2, 38, 39)")
     return Fraction(number)
-
-
-def smallest_epsilon(
-    make: Callable[[float], Any],
-    error: Number,
-    confidence: Number,
-    *,
-    precision: float = 1e-9,
-    of: Mapping[str, int] | None = None,
-) -> float:
-    """Return the smallest epsilon, up to a relative `precision`, whose mechanism has at most this error.
-
-    `make(epsilon)` builds the mechanism, `of` holds further arguments of its `error`. The answer is checked
-    forward: its error is at most the wanted one.
-    """
-    wanted = float(rational("error", error))
-    confidence_level(confidence)
-
-    def meets(epsilon: float) -> bool:
-        return bool(make(epsilon).error(confidence, **(of or {})) <= wanted)
-
-    high = 1.0
-    while not meets(high):
-        high *= 4
-        if high > 1e6:
-            raise bad_parameter(
-                "error", "reachable with some epsilon below a million", error, fix="error=1, or a finer grid"
-            )
-    low = high / 4
-    while low > 1e-12 and meets(low):
-        high, low = low, low / 4
-    while high / low > 1 + precision:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    return high

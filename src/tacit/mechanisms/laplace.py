@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive, smallest_epsilon
+from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._lattice import LaplaceLaw
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
@@ -146,18 +146,6 @@ class Laplace(Additive):
     def textbook(self) -> LaplaceTextbook:
         """Figures of the continuous law, for teaching; the release follows the lattice law."""
         return LaplaceTextbook(self.sensitivity, self.epsilon)
-
-    @classmethod
-    def accuracy_to_epsilon(cls, error: Number, confidence: Number = 0.95, *, sensitivity: Number) -> float:
-        """Return the smallest epsilon whose error at this confidence is at most `error`.
-
-        Examples
-        --------
-        >>> epsilon = Laplace.accuracy_to_epsilon(5, 0.95, sensitivity=1)
-        >>> round(epsilon, 4), Laplace(epsilon=epsilon, sensitivity=1).error(0.95) <= 5
-        (0.5991, True)
-        """
-        return smallest_epsilon(lambda e: cls(epsilon=e, sensitivity=sensitivity), error, confidence)
 
     def __repr__(self) -> str:
         return (

@@ -156,6 +156,37 @@ def test_numbers_of_every_kind_are_released():
     assert laplace.release([]).shape == (0,)
 
 
+@pytest.mark.parametrize("sensitivity", [1e-200, 1e-9, 0.3, 1, 1_000_003, 1e9, 1e200])
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e-3, 1, 50, 1e6])
+def test_sizes_from_tiny_to_huge_work(epsilon, sensitivity):
+    for made in (
+        m.Laplace(epsilon=epsilon, sensitivity=sensitivity),
+        m.Gaussian(sigma=sensitivity / epsilon, sensitivity=sensitivity),
+    ):
+        for value in (0.0, 1.5, 1e300, np.zeros(3), np.full(2, 1e18)):
+            low, high = made.interval(made.release(value), 1 - 1e-12)
+            assert np.all((low <= value) & (value <= high))
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(1e-30, 1), (1, 1e-300), (1e-9, 1e300)])
+def test_noise_that_does_not_fit_is_refused_when_it_is_built(epsilon, sensitivity):
+    with pytest.raises(TacitError) as refused:
+        m.Laplace(epsilon=epsilon, sensitivity=sensitivity)
+    assert refused.value.code == "bad-parameter"
+    with pytest.raises(TacitError, match="grid steps"):
+        m.Exponential(1e-30, sensitivity=1)
+
+
+def test_intervals_allow_for_the_rounding_of_large_floats():
+    laplace = m.Laplace(epsilon=1, sensitivity=1)
+    for value in (1e17, 2.0**60 + 2**10):
+        covered = [
+            low <= value <= high
+            for low, high in (laplace.interval(laplace.release(value), 0.9) for _ in range(200))
+        ]
+        assert sum(covered) >= 200 * 0.9 - 6 * math.sqrt(18)
+
+
 def test_counts_come_back_as_whole_numbers_and_refuse_fractions():
     count = EVERY["DiscreteLaplace"]
     assert isinstance(count.release(5), int)

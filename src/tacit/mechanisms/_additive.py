@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Additive"]
 
+_SMALLEST, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
+
 
 class Additive(Mechanism):
     """Round to a public grid, add integer noise, return floats; all figures are read off the lattice law."""
@@ -83,6 +85,18 @@ class Additive(Mechanism):
         shape = (count, *steps.shape)
         return np.asarray(from_steps(add(np.broadcast_to(steps, shape), law.draws(shape)), grid))
 
+    def _check_size(self, scale: Fraction) -> None:
+        """Refuse noise that floats cannot show, or that does not fit into 64 bits."""
+        if not _SMALLEST <= scale <= _LARGEST:
+            about = scale.numerator.bit_length() - scale.denominator.bit_length()
+            raise bad_parameter(
+                "the noise scale",
+                "between 2^-900 and 2^900",
+                f"about 2^{about}",
+                fix="other units for the value",
+            )
+        self.lattice()
+
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.
 
@@ -125,7 +139,9 @@ class Additive(Mechanism):
         """Return the range that holds the true value with at least this confidence over the noise."""
         values = np.asarray(released, dtype=np.float64)
         half = self.error(confidence, size=max(1, values.size))
-        low, high = values - half, values + half
+        # floats round: the released number once, the end once; whole numbers below 2^53 never
+        rounded = 2 * np.spacing(np.abs(values) + half) * ((self._rounding != 0) | (np.abs(values) >= 2**52))
+        low, high = values - half - rounded, values + half + rounded
         if values.ndim == 0:
             return Interval(float(low), float(high), float(confidence))
         return Interval(low, high, float(confidence))

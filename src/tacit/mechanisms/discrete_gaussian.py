@@ -101,6 +101,7 @@ class DiscreteGaussian(Whole):
             ("_cost", charge(spread)),
         ):
             object.__setattr__(self, name, value)
+        self._check_size(spread)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid, 1, and the law."""

@@ -68,6 +68,7 @@ class DiscreteLaplace(Whole):
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)
         object.__setattr__(self, "_cost", laplace_cost(spent, int(moved), read_adjacency(adjacency)))
+        self._check_size(moved / spent)
 
     @property
     def scale(self) -> Fraction:

@@ -154,13 +154,14 @@ class Gaussian(Additive):
             ("_cost", cost),
         ):
             object.__setattr__(self, name, value)
+        self._check_size(spread)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
         if self._own_grid or size <= 1:
             grid, steps = self.grid, self._steps
         else:
-            grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1)
+            grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1, scale=self.sigma)
             steps = math.ceil(self.sensitivity / grid) + math.isqrt(size - 1) + 1
         return grid, GaussianLaw(steps * self.sigma / self.sensitivity * _PAD)
 

@@ -124,6 +124,7 @@ class Laplace(Additive):
             ("_cost", laplace_cost(spent, steps, read_adjacency(adjacency))),
         ):
             object.__setattr__(self, name, value)
+        self._check_size(moved / spent)
 
     @property
     def scale(self) -> Fraction:
@@ -135,11 +136,9 @@ class Laplace(Additive):
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
         if self._own_grid or size <= 1:
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
-        grid = fine_grid(self.sensitivity, max(size, _CHARGED))
         charged = coarsest(self._steps)
-        steps = charged * math.ceil(
-            (self.sensitivity / grid + size) / charged
-        )  # a refinement of what is charged
+        grid = fine_grid(self.sensitivity, max(size, charged), scale=self.sensitivity / self.epsilon)
+        steps = charged * math.ceil((self.sensitivity / grid + size) / charged)  # refines what is charged
         return grid, LaplaceLaw(steps / self.epsilon)
 
     @property

@@ -1,4 +1,4 @@
-"""Intervals of releases cover what they say they cover: the answer without noise, at least as often as stated.
+"""Intervals cover what they say they cover: the answer without noise, at least as often as stated.
 
 2,000 draws per column; with true coverage 95 % fewer than 1,840 hits have probability below 1e-9.
 """
@@ -23,7 +23,7 @@ ASKED = {
     "v": (tc.variance("x"), FRAME["x"].var()),
     "sd": (tc.std("x"), FRAME["x"].std()),
     "h": (tc.histogram("x", [0, 5, 30]), None),
-    "q": (tc.quantiles("x", [0.5]), None),
+    "q": (tc.quantiles("x", [0.5], candidates=range(31)), None),
 }
 
 
@@ -52,6 +52,6 @@ def test_intervals_cover_the_noise(name, target):
     for _ in range(DRAWS):
         column = next(iter(kept.read(kept.run(), 0.95)["columns"].values()))
         _, low, high = column[0]
-        slack = 0.11 if name == "q" else 1e-3 * abs(truth)  # candidates lie 0.2 apart; values on a grid
+        slack = 0.51 if name == "q" else 1e-3 * abs(truth)  # candidates lie 1 apart; values on a grid
         hits += low - slack <= truth <= high + slack
     assert hits >= LEAST

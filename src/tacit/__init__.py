@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Limits, Plan, Release, Unit
+    from tacit.explain import explain
     from tacit.ledger import Ledger
     from tacit.tables import (
         Dataset,
@@ -47,6 +48,7 @@ __all__ = [
     "__version__",
     "accounting",
     "audit",
+    "explain",
     "ledger",
     "mechanisms",
     "noise",
@@ -73,6 +75,7 @@ _LAZY = {
     "Ledger": "tacit.ledger",
     "accounting": "tacit.accounting",
     "audit": "tacit.audit",
+    "explain": "tacit.explain",
     "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",

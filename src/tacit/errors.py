@@ -44,6 +44,8 @@ CODES: Final[dict[str, str]] = {
     "not-durable": "the store does not promise that a commit survives a crash",
     "disk-full": "there is no room to record the charge",
     "missing-extra": "an optional dependency is not installed",
+    # explain, lab
+    "cannot-write": "a file could not be written",
     # tables
     "missing-bounds": "values have no public bounds",
     "missing-limit": "nothing bounds how much one unit can contribute",

@@ -49,7 +49,16 @@ from tacit.accounting.laws import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Content", "both_sides", "content", "curve", "gaussian_mu2", "largest_loss", "plain"]
+__all__ = [
+    "Content",
+    "both_sides",
+    "content",
+    "curve",
+    "exact_largest_loss",
+    "gaussian_mu2",
+    "largest_loss",
+    "plain",
+]
 
 _NEGLIGIBLE = 1e-35  # delta beyond which a curve is cut off (the rest counts as infinite loss)
 
@@ -235,6 +244,20 @@ def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:
         min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)),
         other.method,
     )
+
+
+def exact_largest_loss(parts: Parts) -> Fraction | None:
+    """Return the largest loss exactly; None where it is infinite or not rational."""
+    total = Fraction(0)
+    for law, times in parts:
+        match law:
+            case RandomizedResponse(e) | Pure(e) | BoundedRange(e) | Shuffled(_, e):
+                total += times * e
+            case Laplace(scale, s) | DiscreteLaplace(scale, s):
+                total += times * s / scale
+            case _:
+                return None
+    return total
 
 
 def largest_loss(parts: Parts, *, add: bool) -> float:

@@ -148,7 +148,7 @@ def _between(e0: float, inner: Callable[[Reals], Reals]) -> Curve:
 
     def at(e: Reals, sign: float) -> Reals:
         e = e - sign * 8 * U * (np.abs(e) + e0)
-        value = np.where(e <= -e0, -np.expm1(e), inner(np.clip(e, -e0, e0)))
+        value = np.where(e <= -e0, -np.expm1(np.minimum(e, 0.0)), inner(np.clip(e, -e0, e0)))
         return np.where(e >= e0, 0.0, value * (1 + sign * 64 * U))
 
     return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e0, e0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
 from tacit.accounting._content import Content, content, curve, gaussian_mu2
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
-from tacit.accounting._lattice import LatticeCost, lattice_cost, on_lattice, two_point_cost
+from tacit.accounting._lattice import lattice_cost, listed_cost, on_lattice, two_point_cost
 from tacit.accounting._line import Atoms, GaussianLine
 from tacit.accounting._renyi import renyi_delta, renyi_epsilon
 from tacit.accounting._spectral import Inversion, Mix, tiny
@@ -26,6 +27,7 @@ from tacit.accounting.laws import (
     RandomizedResponse,
     Renyi,
     Sampled,
+    Shuffled,
     canonical,
 )
 
@@ -89,24 +91,14 @@ class _Single(NamedTuple):
         return Bracket(found.lower, min(found.upper, top * (1 + 8 * U)), "closed form")
 
 
-class _Lazy(NamedTuple):
-    make: Callable[[], LatticeCost]
-
-    def delta(self, e: float) -> Bracket:
-        return self.make().delta(e)
-
-    def epsilon(self, delta: float) -> Bracket:
-        return self.make().epsilon(delta)
-
-
 class _Dithered:
-    """The losses with those of one more Gaussian: an upper value, since leaving an answer out reveals no more.
+    """The losses with those of one more Gaussian: an upper value, as leaving out an answer reveals no more.
 
     Lower: delta_with(e + x) <= delta(e) + delta_gauss(x), for basic composition of the two.
     """
 
-    def __init__(self, mix: Mix) -> None:
-        self._mu = tiny(mix)
+    def __init__(self, mix: Mix, times: float = 1.0) -> None:
+        self._mu = times * tiny(mix)
         self._with = Inversion(Mix((*mix.factors, (GaussianLine(self._mu**2), 1))))
 
     def delta(self, e: float) -> Bracket:
@@ -127,6 +119,9 @@ class _Dithered:
         except NotConverged:
             lower = 0.0
         return Bracket(max(0.0, lower), upper, "dithered")
+
+
+_DITHERS = tuple(partial(_Dithered, times=times) for times in (1.0, 6.0, 36.0))
 
 
 class _Leaky(NamedTuple):
@@ -159,40 +154,46 @@ class _Renyi(NamedTuple):
         return renyi_epsilon(self.mix, delta)
 
 
-def _engines(parts: Parts, *, add: bool) -> Iterator[Engine]:
-    """Yield engines for parts without `Approximate`, the best first; the last always answers."""
+def _engines(parts: Parts, *, add: bool) -> Iterator[Callable[[], Engine]]:
+    """Yield makers of engines for parts without `Approximate`, the best first; the last always answers."""
     if any(isinstance(law, ZCDP | Renyi) for law, _ in parts):
-        yield _on(_Renyi, content(parts, add=add))
+        yield lambda: _on(_Renyi, content(parts, add=add))
         return
     mu2 = gaussian_mu2(parts)
     if mu2 is not None:
-        yield _Closed(math.sqrt(as_float(mu2)))
+        yield lambda: _Closed(math.sqrt(as_float(mu2)))
         return
     if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussian):
-        yield _Single(curve(parts[0][0], add=add))
+        yield lambda: _Single(curve(parts[0][0], add=add))
     whole = all(on_lattice(law) for law, _ in parts)
     smooth = any(isinstance(law, Laplace | BoundedRange) for law, _ in parts)
     if whole and not smooth:
-        yield _Lazy(lambda: lattice_cost(parts))
-    found = content(parts, add=add)
-    mix = found.mix
-    if len(mix.factors) == 1 and isinstance(only := mix.factors[0][0], Atoms) and len(only.losses) == 2:
-        yield _on(_two_points, found)
-    yield _on(Inversion, found)
+        yield lambda: lattice_cost(parts)
+    if any(isinstance(law, Sampled | Shuffled) for law, _ in parts):
+        yield lambda: _on(_listed, content(parts, add=add))
+    yield lambda: _on(Inversion, content(parts, add=add))
     if whole and smooth:
-        yield _Lazy(lambda: lattice_cost(parts))
-    if any(isinstance(law, Sampled) for law, _ in parts):
-        found = content(parts, add=add, finite=True)
-        yield _on(Inversion, found)
-    yield _on(_Dithered, found)
-    yield _on(_Renyi, content(parts, add=add))
+        yield lambda: lattice_cost(parts)
+    finite = any(isinstance(law, Sampled) for law, _ in parts)
+    if finite:
+        yield lambda: _on(Inversion, content(parts, add=add, finite=True))
+    for dither in _DITHERS:
+        yield partial(_dithered, dither, parts, add, finite)
+    yield lambda: _on(_Renyi, content(parts, add=add))
 
 
-def _two_points(mix: Mix) -> Engine:
-    ((law, times),) = mix.factors
-    if not isinstance(law, Atoms):
+def _dithered(dither: Callable[[Mix], Engine], parts: Parts, add: bool, finite: bool) -> Engine:  # noqa: FBT001
+    return _on(dither, content(parts, add=add, finite=finite))
+
+
+def _listed(mix: Mix) -> Engine:
+    """Return the engine for few finite laws: their losses are listed."""
+    laws = [(law, times) for law, times in mix.factors if isinstance(law, Atoms)]
+    if len(laws) < len(mix.factors):
         raise NotConverged
-    return two_point_cost(law, times)
+    if len(laws) == 1 and len(laws[0][0].losses) == 2:
+        return two_point_cost(*laws[0])
+    return listed_cost(laws)
 
 
 def _on(engine: Callable[[Mix], Engine], found: Content) -> Engine:
@@ -205,14 +206,14 @@ def _on(engine: Callable[[Mix], Engine], found: Content) -> Engine:
 
 def _first(parts: Parts, ask: Callable[[Engine], Bracket], *, add: bool) -> Bracket:
     """Return the answer of the first engine that has one."""
-    for engine in _engines(parts, add=add):
+    for make in _engines(parts, add=add):
         try:
-            found = ask(engine)
+            found = ask(make())
         except NotConverged:
             continue
         if found.lower <= found.upper:
             return found
-    raise NotConverged
+    return Bracket(0.0, math.inf, "none")
 
 
 def answer(parts: Parts, ask: Callable[[Engine], Bracket], *, add: bool) -> Bracket:

@@ -1,4 +1,4 @@
-"""Losses on a lattice: whole-number noise and coins exactly, Laplace and bounded range between two lattice laws.
+"""Losses on a lattice: whole-number noise and coins exactly, Laplace and bounded range between two laws.
 
 An exact lattice law is a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa
 exp(l/2) on [-e, e] (so Q-density kappa exp(-l/2)) lies between two of them on a step g that divides e:
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,10 @@ from tacit.accounting.laws import (
     RandomizedResponse,
 )
 
-__all__ = ["LatticeCost", "discrete_gaussian", "lattice_cost", "on_lattice", "two_point_cost"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LatticeCost", "discrete_gaussian", "lattice_cost", "listed_cost", "on_lattice", "two_point_cost"]
 
 _DIRECT = 3000  # points of a composition done by convolution
 _LARGE = 1 << 15  # points of a composition done by the spectral engine
@@ -56,11 +59,12 @@ class _Pmf(NamedTuple):
 
 
 class _Total(NamedTuple):
-    """The composed losses with their masses, above a running total of P- and Q-mass from the top."""
+    """All losses of a composition, increasing, with their masses; ``places`` are exact where known."""
 
     losses: Reals
     masses: Reals
     slack: float
+    places: tuple[Fraction, Fraction, NDArray[np.integer[Any]]] | None = None  # offset, step, whole numbers
 
     def delta(self, e: float) -> Bracket:
         above = self.losses > e
@@ -81,21 +85,25 @@ class _Total(NamedTuple):
 
     def root(self, delta: float) -> float:
         """Return about the smallest e with delta(e) <= delta: between two losses delta is P - exp(e) Q."""
-        p = np.cumsum(self.masses[::-1])[::-1]
-        q = np.cumsum((self.masses * np.exp(-(self.losses - self.losses[-1])))[::-1])[::-1]
-        deltas = np.append(p[1:] - q[1:] * np.exp(self.losses[:-1] - self.losses[-1]), 0.0)
-        at = int(
-            np.argmax(deltas <= delta)
-        )  # the first loss where delta is low enough; the root is at or left of it
-        if p[at] <= delta:
-            return float(self.losses[0])
-        return float(self.losses[-1] + math.log((p[at] - delta) / q[at]))
+        low, high = -1, len(self.losses) - 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if self.delta(float(self.losses[middle])).upper <= delta else (middle, high)
+            )
+        p = float(self.masses[high:].sum())
+        q = float(self.masses[high:] @ np.exp(self.losses[high] - self.losses[high:]))
+        return float(self.losses[high]) + (math.log((p - delta) / q) if p > delta else -math.inf)
 
     def tail(self, t: float) -> float:
-        """Return an upper value of P(L > t); a loss within rounding of t counts as above it."""
-        reach = float(max(abs(self.losses[0]), abs(self.losses[-1])))
-        above = float(self.masses[self.losses > t - 4 * U * (reach + abs(t))].sum())
-        return min(1.0, above * (1 + self.slack + len(self.losses) * U) + 1e-300)
+        """Return an upper value of P(L > t), t as its decimal notation says."""
+        if self.places is None:
+            reach = float(max(abs(self.losses[0]), abs(self.losses[-1])))
+            above = self.losses > t - 4 * U * (reach + abs(t))
+        else:
+            offset, step, numbers = self.places
+            above = numbers > math.floor((Fraction(repr(t)) - offset) / step)
+        return min(1.0, float(self.masses[above].sum()) * (1 + self.slack + len(self.losses) * U) + 1e-300)
 
 
 class LatticeCost(NamedTuple):
@@ -174,6 +182,21 @@ def two_point_cost(law: Atoms, times: int) -> LatticeCost:
     return LatticeCost(total, total)
 
 
+def listed_cost(laws: list[tuple[Atoms, int]]) -> LatticeCost:
+    """List every combination of losses of few finite laws."""
+    losses, masses, slack = np.zeros(1), np.ones(1), 0.0
+    for law, times in laws:
+        for _ in range(times):
+            if len(losses) * len(law.losses) > _LARGE:
+                raise NotConverged
+            losses = np.add.outer(losses, law.losses).ravel()
+            masses = np.multiply.outer(masses, law.masses).ravel()
+            slack += law.slack + 4 * U
+    order = np.argsort(losses)
+    total = _Total(losses[order], masses[order], slack)
+    return LatticeCost(total, total)
+
+
 def _closed(parts: Parts, base: Fraction) -> Inversion | None:
     """Return large lattice noise in closed form, where its own lattice is the common one."""
     factors: list[tuple[Factor, int]] = []
@@ -211,9 +234,9 @@ def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _T
         slack += error + (min(len(powered), len(total)) + 2) * U
         total = np.convolve(total, powered)
         offset += times * pmf.offset
-    losses = as_float(offset) + as_float(step) * np.arange(len(total))
-    kept = total > 0
-    return _Total(losses[kept], total[kept], slack)
+    numbers = np.flatnonzero(total)
+    losses = as_float(offset) + as_float(step) * numbers
+    return _Total(losses, total[numbers], slack, (offset, step, numbers))
 
 
 def _power(masses: Reals, times: int, slack: float) -> tuple[Reals, float]:

@@ -200,6 +200,10 @@ class _Closed:
         """Return the size of d log M / d z, for the error from the rounding of parameters and of z."""
         raise NotImplementedError
 
+    def drift(self, c: float, t: Reals) -> Reals | float:  # noqa: ARG002
+        """Return the size of d log M / d z on the line: what the rounding of t is multiplied by."""
+        return self.reach()
+
     def scale(self) -> float:
         """Return about the standard deviation of the loss."""
         return self.reach()
@@ -215,7 +219,7 @@ class _Closed:
         norm = float(logs[0].real)
         phi = np.exp(logs - norm)
         slip = 16 * U * (1 + (c + 1) * self.reach() + abs(norm))
-        error = 32 * U + np.abs(phi) * (2 * slip + 16 * U * (t * self.reach() + np.abs(logs)))
+        error = 32 * U + np.abs(phi) * (2 * slip + 16 * U * (t * self.drift(c, t) + np.abs(logs)))
         return Line(norm, slip, phi, error)
 
 
@@ -232,10 +236,13 @@ class GaussianLine(_Closed):
     def reach(self) -> float:
         return self.mu2
 
+    def drift(self, c: float, t: Reals) -> Reals | float:
+        return self.mu2 * (c + 1 + t)
+
     def scale(self) -> float:
         return math.sqrt(self.mu2)
 
-    def decay(self, c: float) -> Callable[[float], float]:
+    def decay(self, _: float) -> Callable[[float], float]:
         return lambda t: -0.5 * self.mu2 * t * t * (1 - 8 * U)
 
 
@@ -359,14 +366,25 @@ class DiscreteGaussianLine(_Closed):
     moves: float
     periodic: bool = False
 
+    def _reduce(self, t: Reals) -> tuple[Reals, Reals]:
+        """Return t less n periods of 2 pi sigma^2 / s, and n: M changes by the factor (-1)^(n s)."""
+        period = 2 * math.pi * self.sigma**2 / self.moves
+        turns = np.round(t / period)
+        return t - turns * period, turns
+
     def log_mgf(self, z: Complexes) -> Complexes:
         mu = self.moves / self.sigma
-        far = -2 * (math.pi * self.sigma) ** 2 + 2 * math.pi * self.moves * z.imag
-        if float(far.max()) > 0.5:
-            raise NotConverged
-        turn = np.exp(far) * np.exp(-2j * math.pi * np.mod(z.real * self.moves, 1.0))
-        logs: Complexes = 0.5 * mu**2 * z * (z + 1) + np.log1p(turn)
-        return logs
+        t, turns = self._reduce(z.imag)
+        near = z.real + 1j * np.abs(t)
+        far = np.exp(-2 * (math.pi * self.sigma) ** 2 + 2 * math.pi * self.moves * np.abs(t))
+        logs = 0.5 * mu**2 * near * (near + 1)
+        logs = logs + np.log1p(far * np.exp(-2j * math.pi * np.mod(z.real * self.moves, 1.0)))
+        logs = np.where(t < 0, logs.conj(), logs)
+        flipped: Complexes = logs + 1j * math.pi * np.mod(turns * (self.moves % 2), 2)
+        return flipped
+
+    def drift(self, c: float, t: Reals) -> Reals | float:
+        return self.reach() * (c + 1 + np.abs(self._reduce(t)[0]))
 
     def reach(self) -> float:
         return (self.moves / self.sigma) ** 2
@@ -374,7 +392,7 @@ class DiscreteGaussianLine(_Closed):
     def scale(self) -> float:
         return self.moves / self.sigma
 
-    def decay(self, c: float) -> Callable[[float], float]:
+    def decay(self, _: float) -> Callable[[float], float]:
         if not self.periodic:
             return _no_decay
         mu, floor = self.moves / self.sigma, math.exp(-((math.pi * self.sigma) ** 2) / 2)

@@ -16,11 +16,19 @@ groups are spelled out before they come here. Every step is argued in docs/proof
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, larger
-from tacit.accounting._content import both_sides, content, gaussian_mu2, largest_loss, plain
+from tacit.accounting._content import (
+    both_sides,
+    content,
+    exact_largest_loss,
+    gaussian_mu2,
+    largest_loss,
+    plain,
+)
 from tacit.accounting._engines import answer
 from tacit.accounting._gaussian import gaussian_tail
 from tacit.accounting._lattice import lattice_cost, on_lattice
@@ -115,13 +123,15 @@ def _finite(parts: Parts) -> Parts:
 
 
 def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
+    """Return bounds on delta at any real epsilon in one direction."""
     parts = plain(parts)
     if e < 0:
         return both_sides(parts, e, add=add)
     rest, (least, most) = _finite(parts), _infinite(parts)
-    found = (
-        answer(rest, lambda engine: engine.delta(e), add=add) if rest else Bracket(0.0, 0.0, "closed form")
-    )
+    if not rest or e >= largest_loss(rest, add=add):
+        found = Bracket(0.0, 0.0, "closed form")
+    else:
+        found = answer(rest, lambda engine: engine.delta(e), add=add)
     upper = min(1.0, (most + (1 - most) * found.upper) * (1 + 8 * U)) if most else found.upper
     return Bracket(max(0.0, (least + (1 - least) * found.lower) * (1 - 8 * U)), upper, found.method)
 
@@ -163,7 +173,8 @@ def _tail(parts: Parts, t: float, *, add: bool) -> float:
     rest, (_, most) = _finite(parts), _infinite(parts)
     if not rest:
         return min(1.0, most + float(t < 0))
-    if t >= largest_loss(rest, add=add):
+    top = exact_largest_loss(rest)
+    if t >= largest_loss(rest, add=add) or (top is not None and Fraction(repr(t)) >= top):
         return min(1.0, most)
     mu2 = gaussian_mu2(rest)
     finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(math.sqrt(as_float(mu2)), t)

@@ -147,7 +147,7 @@ def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
 def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
     """Close in on epsilon by reading delta, where the engine left the two sides further apart than that."""
     low, high = found.lower, found.upper
-    if not (math.isfinite(high) and high - low > 1e-6 * high):
+    if found.method == "renyi" or not (math.isfinite(high) and high - low > 1e-6 * high):
         return found
     certain, method = low, found.method
     below = high * (1 - 1e-6)

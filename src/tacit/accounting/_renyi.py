@@ -74,7 +74,7 @@ def renyi_epsilon(mix: Mix, delta: float) -> Bracket:
         return Bracket(0.0, math.inf, "renyi")
     z = _best(mix, lambda grid, logs: (logs - math.log(delta)) / grid)
     guess = max(0.0, (log_moment(mix, z) + peak(z) - math.log(delta)) / z)
-    found = settle(lambda e: Bracket(0.0, _at(mix, z, e), "renyi"), guess, delta, z)
+    found = settle(lambda e: renyi_delta(mix, e), guess, delta, z)
     return Bracket(0.0, found.upper, "renyi")
 
 

@@ -9,7 +9,7 @@ Quadrature. A is analytic and free of zeros for |Im x| < pi/mu; on Im x = +-a, t
 -c log cos(theta/2) (add).
 
 Decay. The tilted loss has a density; below any unimodal minorant of it lie stacked uniform laws of widths w_k
-and masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - sinc*(t w_k / 2))`` where sinc* is a non-increasing
+and masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - s(t w_k / 2))`` where s is a non-increasing
 majorant of |sin y / y|: the bound falls in t. Both are argued in docs/proofs/accounting.md, section 4.
 """
 

@@ -26,7 +26,10 @@ __all__ = ["Inversion", "Lattice", "Mix", "log_moment", "peak", "spread", "steer
 
 _SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
 _MOST_NODES = 1 << 15
-_BIN = 0.03  # epsilons this close, relatively, share a line, so that delta and epsilon agree
+_FINE, _COARSE = (
+    0.05,
+    8,
+)  # steps of log c; epsilons with the same best c share a line, so delta and epsilon agree
 _KEPT = 8
 
 
@@ -109,9 +112,9 @@ class Inversion:
         self._scale = spread(mix)
         if not 1e-140 < self._scale < 1e140:
             raise NotConverged
-        self._coarse = self._grid(np.exp(np.linspace(-5.0, 9.0, 36)) / self._scale)
+        self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
         self._fine: dict[int, _Grid] = {}
-        self._spectra: dict[int, _Spectrum] = {}
+        self._spectra: dict[tuple[int, int], _Spectrum] = {}
 
     def delta(self, e: float) -> Bracket:
         """Return bounds on delta(e), e >= 0."""
@@ -122,10 +125,10 @@ class Inversion:
         log_delta = math.log(delta)
         e, slope = self._estimate(log_delta), 0.0
         for _ in range(5):
-            before = self._bin(e)
-            e, slope = self._spectrum(e).root(e, log_delta)
+            line = self._spectrum(e)
+            e, slope = line.root(e, log_delta)
             e = max(e, 0.0)
-            if self._bin(e) == before:
+            if self._spectrum(e) is line:
                 break
         if e == 0.0 and self.delta(0.0).upper <= delta:
             return Bracket(0.0, 0.0, self.delta(0.0).method)
@@ -141,7 +144,7 @@ class Inversion:
 
     def _near(self, at: int) -> _Grid:
         if at not in self._fine:
-            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(np.linspace(-1.8, 1.2, 49)))
+            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * np.arange(-36, 25)))
         return self._fine[at]
 
     def _estimate(self, log_delta: float) -> float:
@@ -153,21 +156,22 @@ class Inversion:
         )
         return max(0.0, float(np.interp(-log_delta, np.maximum.accumulate(-logs), e)))
 
-    def _bin(self, e: float) -> int:
-        return round(math.log1p(e / self._scale) / _BIN)
-
     def _spectrum(self, e: float) -> _Spectrum:
-        at = self._bin(e)
-        if at not in self._spectra:
+        """Return the line for the c that is best for e by Chernoff's bound."""
+        coarse = int(np.argmin(self._coarse.hat - self._coarse.c * e))
+        near = self._near(coarse)
+        best = int(np.argmin(near.hat - near.c * e))
+        if (coarse, best) not in self._spectra:
             if len(self._spectra) >= _KEPT:
                 self._spectra.pop(next(iter(self._spectra)))
-            self._spectra[at] = _evaluate(self._mix, self._plan(self._scale * math.expm1(at * _BIN)))
-        return self._spectra[at]
+            self._spectra[coarse, best] = _evaluate(self._mix, self._plan(near, best))
+        return self._spectra[coarse, best]
 
-    def _plan(self, e: float) -> _Plan:
+    def _plan(self, near: _Grid, best: int) -> _Plan:
         """Choose the line with short periods that keeps delta visible among the terms of the sum."""
-        c, log_m, _, bend, hat = self._near(int(np.argmin(self._coarse.hat - self._coarse.c * e)))
-        log_delta = min(-1e-3, float(np.min(hat - c * e)) - 1.5)
+        c, log_m, mean, bend, hat = near
+        e = float(mean[best] + math.log(c[best] / (1 + c[best])))  # where this c is best
+        log_delta = min(-1e-3, float(hat[best] - c[best] * e) - 1.5)
         need = -log_delta - _SMALL
         left = need / c
         gaps = c[None, :] - c[:, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from tacit.accounting import laws
 from tacit.accounting._adjacency import ADD_REMOVE, REPLACE, Adjacency, check, the_same
@@ -55,6 +55,8 @@ class Cost(Readings):
 
     parts: Parts
     adjacency: Adjacency = ADD_REMOVE
+
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy's whole numbers multiply a cost
 
     def __post_init__(self) -> None:
         if self.adjacency not in (ADD_REMOVE, REPLACE):

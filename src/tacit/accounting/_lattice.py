@@ -43,7 +43,15 @@ from tacit.accounting.laws import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LatticeCost", "discrete_gaussian", "lattice_cost", "listed_cost", "on_lattice", "snapped_cost", "two_point_cost"]
+__all__ = [
+    "LatticeCost",
+    "discrete_gaussian",
+    "lattice_cost",
+    "listed_cost",
+    "on_lattice",
+    "snapped_cost",
+    "two_point_cost",
+]
 
 _DIRECT = 3000  # points of a composition done by convolution
 _LARGE = 1 << 15  # points of a composition done by the spectral engine

@@ -86,7 +86,7 @@ def hostile() -> pa.Table:
 
 @pytest.fixture(scope="module", params=["arrow", "parquet", "csv", "pandas", "database"])
 def engine(request, tmp_path_factory):
-    """The engine under contract on each kind of source; a second engine joins this list, not another suite."""
+    """The engine under contract on each kind of source; a second engine joins this list."""
     table = hostile()
     folder = tmp_path_factory.mktemp("source")
     match request.param:

@@ -160,7 +160,9 @@ def test_charges_of_several_kinds_are_taken_as_the_exact_filters_say(ledger):
                 ledger.charge(name, cost)
                 taken.append(True)
             except TacitError as error:
-                taken.append(error.code != "budget-exceeded")
+                code = error.code
+                assert code == "budget-exceeded"
+                taken.append(False)
         assert taken == admitted
         assert True in taken
         assert False in taken

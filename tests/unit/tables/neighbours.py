@@ -1,5 +1,6 @@
 """Neighbouring tables and random questions, and the change that one unit causes in every exact statistic."""
 
+# ruff: noqa: DTZ001, PT017
 from __future__ import annotations
 
 import datetime as dt

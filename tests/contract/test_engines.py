@@ -1,6 +1,5 @@
 """The contract of every engine: total operators, ranks that a unit's own rows decide, no other files."""
 
-# ruff: noqa: DTZ001
 from __future__ import annotations
 
 import datetime as dt
@@ -86,7 +85,7 @@ def hostile() -> pa.Table:
 
 @pytest.fixture(scope="module", params=["arrow", "parquet", "csv", "pandas", "database"])
 def engine(request, tmp_path_factory):
-    """The engine under contract on each kind of source; a second engine joins this list, not another suite."""
+    """The engine under contract on each kind of source; a second engine joins this list."""
     table = hostile()
     folder = tmp_path_factory.mktemp("source")
     match request.param:

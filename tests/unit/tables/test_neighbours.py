@@ -1,6 +1,5 @@
 """No unit changes any exact statistic by more than the plan declares, wherever its rows stand."""
 
-# ruff: noqa: PT017
 from __future__ import annotations
 
 import sys

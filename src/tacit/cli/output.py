@@ -35,7 +35,7 @@ def say(*parts: object) -> None:
         console.print(part, markup=False)
 
 
-def write_file(path: Path, write: Callable[[Path], object], what: str) -> None:
+def write_file(path: Path, write: Callable[[Path], object], what: str, option: str = "--plot") -> None:
     """Write a file that the user asked for; a failure is a refusal with the path, not a traceback."""
     try:
         write(path)
@@ -44,5 +44,5 @@ def write_file(path: Path, write: Callable[[Path], object], what: str) -> None:
             "cannot-write",
             f"{what} could not be written to {path}",
             why=str(problem),
-            fix=f"--plot ./{path.name}",
+            fix=f"{option} ./{path.name}",
         ) from problem

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tacit.errors import TacitError
 
@@ -72,16 +74,55 @@ class Certificate:
         return cls(fields if isinstance(fields, dict) else {})
 
     def matches(self, ledger: _History) -> bool:
-        """Whether the ledger holds the entry that paid for this plan.
+        """Whether the ledger holds the entry that paid for this plan, and nothing here contradicts it."""
+        return not self.problems(ledger)
 
-        The entry's number, its hash (which chains all earlier entries) and its plan must agree.
+    def problems(self, ledger: _History) -> list[str]:
+        """Say what does not agree with the ledger; empty where all does.
+
+        Compared are the entry's number, its hash (which chains all earlier entries), its plan, its cost, the
+        data's declared version, name, unit and adjacency, and whether the mechanisms' costs add up to the
+        cost. The plan's hash binds question, dataset and cost, so a certificate with another one fails.
         """
         written = self.fields["ledger"]
-        if not isinstance(written, Mapping):
+        number = written.get("entry") if isinstance(written, Mapping) else None
+        entry = next((one for one in ledger.history() if one.seq == number), None)
+        if entry is None or not isinstance(written, Mapping):
+            return ["the ledger has no such entry"]
+        found = []
+        if entry.hash != written.get("hash"):
+            found.append(f"entry {number} of the ledger has another hash")
+        if entry.plan != self.plan:
+            found.append(f"entry {number} paid for another plan")
+        if entry.body.get("cost") != self.fields["cost"]:
+            found.append(f"entry {number} paid another cost")
+        if not self._adds_up():
+            found.append("the costs of the mechanisms do not add up to the cost")
+        return found + self._about_the_dataset(entry, ledger)
+
+    def _adds_up(self) -> bool:
+        from tacit.accounting import Cost
+
+        try:
+            each = [Cost.from_json(m["cost"]) for m in cast("Any", self.fields["mechanisms"])]
+            return bool(each) and reduce(add, each).to_json() == self.fields["cost"]
+        except (TacitError, KeyError, TypeError, ValueError):
             return False
-        return any(
-            entry.seq == written.get("entry")
-            and entry.hash == written.get("hash")
-            and entry.plan == self.plan
-            for entry in ledger.history()
-        )
+
+    def _about_the_dataset(self, entry: Any, ledger: Any) -> list[str]:
+        """Compare the dataset's declared facts with its account, the topmost of the one that asked."""
+        account = ledger.account(entry.account) if entry.account else None
+        if account is None:
+            return ["the entry belongs to no account"]
+        while account.parent is not None:
+            account = ledger.account(account.parent)
+        told = self.fields["dataset"]
+        known = {"name": account.name, "unit": account.unit, "adjacency": account.adjacency}
+        known["version"] = entry.body.get("version")
+        if not isinstance(told, Mapping):
+            return ["the dataset is not described"]
+        return [
+            f"the dataset's {name} is {value!r} in the ledger, {told.get(name)!r} here"
+            for name, value in known.items()
+            if told.get(name) != value
+        ]

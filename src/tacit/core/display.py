@@ -59,8 +59,8 @@ def _factor(epsilon: object) -> str:
     return f"{math.exp(value):.4g}" if value < 50 else f"exp({value:g})"
 
 
-def plan_text(plan: Plan) -> str:
-    """Write a plan for the terminal."""
+def plan_text(plan: Plan, width: int = 110) -> str:
+    """Write a plan for a terminal of this width."""
     from rich.table import Table
     from rich.text import Text
 
@@ -72,7 +72,7 @@ def plan_text(plan: Plan) -> str:
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
     lines = [f"{name}: {text}" for name, text in plan.facts]
     lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.identity.unit}; hash {plan.hash[:16]}"]
-    return _rendered(table, "\n".join(lines))
+    return _rendered(table, "\n".join(lines), width=width)
 
 
 def plan_html(plan: Plan) -> str:
@@ -110,8 +110,8 @@ def _caption(release: Release) -> str:
     return "; ".join([text, *release.marks, *([f"{more} more lines"] if more > 0 else [])])
 
 
-def release_text(release: Release) -> str:
-    """Write a release for the terminal."""
+def release_text(release: Release, width: int = 110) -> str:
+    """Write a release for a terminal of this width."""
     from rich.table import Table
     from rich.text import Text
 
@@ -121,7 +121,7 @@ def release_text(release: Release) -> str:
         table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return _rendered(table)
+    return _rendered(table, width=width)
 
 
 def release_html(release: Release) -> str:

@@ -79,10 +79,20 @@ class DuckDB:
 
     def columns(self, table: str) -> tuple[str, ...] | None:
         """Return a table's column names, or None where its source is not at hand. Reads no row."""
-        source = self._places[table].source
-        known = source.columns()
-        if known is not None or source.kind not in {"parquet", "database", "connection"}:
+        known = self._places[table].source.columns()
+        if known is not None:
             return known
+        described = self.schema(table)
+        return None if described is None else tuple(name for name, _ in described)
+
+    def schema(self, table: str) -> tuple[tuple[str, str], ...] | None:
+        """Return a table's columns with the types of its schema, or None where it has none at hand.
+
+        Reads no row: a CSV file has a header and no types, a frame is not asked.
+        """
+        source = self._places[table].source
+        if source.kind not in {"parquet", "database", "connection"}:
+            return None
         import duckdb
 
         try:
@@ -94,14 +104,16 @@ class DuckDB:
             elif source.kind == "database":
                 if not Path(str(source.place)).exists():
                     return None
-                with duckdb.connect(str(source.place), read_only=True) as con:
+                path = str(source.place).replace("'", "''")
+                with duckdb.connect() as con:
+                    con.execute(f"ATTACH '{path}' AS \"tacit db {table}\" (READ_ONLY)")
                     described = con.execute(f"DESCRIBE {source_sql(source, table)}").fetchall()
             else:
                 con = source.place.cursor()  # type: ignore[attr-defined]
                 described = con.execute(f"DESCRIBE {source_sql(source, table)}").fetchall()
         except duckdb.Error:
             return None
-        return tuple(str(line[0]) for line in described)
+        return tuple((str(line[0]), str(line[1])) for line in described)
 
     def integers(
         self,

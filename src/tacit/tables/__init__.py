@@ -16,13 +16,14 @@ from tacit.tables.aggregates import (
     sum,
     variance,
 )
-from tacit.tables.config import load_config
+from tacit.tables.config import Config, load_config, open_config, read_config
 from tacit.tables.consortia import Consortium, consortium
 from tacit.tables.dataset import Dataset, protect
 from tacit.tables.examples import example_visits
 from tacit.tables.fluent import Expr, col, when
 
 __all__ = [
+    "Config",
     "Consortium",
     "Dataset",
     "Expr",
@@ -39,9 +40,11 @@ __all__ = [
     "median",
     "min",
     "most_common",
+    "open_config",
     "protect",
     "quantile",
     "quantiles",
+    "read_config",
     "std",
     "sum",
     "variance",

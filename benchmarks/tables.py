@@ -149,7 +149,7 @@ def main() -> None:
             path = Path(folder) / f"{rows}.parquet"
             make(rows, path)
             print(f"\n{rows:,} visits of about {rows // 5:,} patients (CPU seconds)")
-            print("".join(f"{c:>9}" for c in HEAD))
+            print(f"{'question':20}" + "".join(f"{c:>9}" for c in HEAD))
             first_seen: dict[str, tuple[float, float]] = {}
             for name, plain_sql in PLAIN.items():
                 with duckdb.connect() as con:

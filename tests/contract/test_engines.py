@@ -1,6 +1,5 @@
 """The contract of every engine: total operators, ranks that a unit's own rows decide, no other files."""
 
-# ruff: noqa: DTZ001
 from __future__ import annotations
 
 import datetime as dt

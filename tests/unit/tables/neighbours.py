@@ -1,6 +1,5 @@
 """Neighbouring tables and random questions, and the change that one unit causes in every exact statistic."""
 
-# ruff: noqa: DTZ001, PT017
 from __future__ import annotations
 
 import datetime as dt

@@ -1,6 +1,5 @@
 """No unit changes any exact statistic by more than the plan declares, wherever its rows stand."""
 
-# ruff: noqa: PT017
 from __future__ import annotations
 
 import sys
@@ -96,6 +95,31 @@ def test_replacing_one_unit_changes_no_statistic_beyond_its_sensitivity(pair, da
             assert error.code == "missing-limit"
     left.close()
     right.close()
+
+
+@pytest.mark.parametrize("limit", [{"rows": 2}, {"rows": 3, "groups": 1, "per_group": 1}])
+def test_one_row_changes_no_statistic_beyond_its_sensitivity_at_event_level(limit):
+    import tacit as tc
+
+    lines = [
+        (1, "A", 1.0, 1, None),
+        (1, "A", 1.0, 1, None),
+        (2, "B", 29.0, 2, None),
+        (None, None, None, None, None),
+    ]
+    small, large = nb._tables(lines, []), nb._tables([*lines[:1], (9, "A", 30.0, 3, None), *lines[1:]], [])
+    unit = tc.Unit.row()
+    data = nb.dataset(large, limit, unit=unit)
+    left = nb.DuckDB(nb.dataset(small, limit, unit=unit).home.engine._places, key=nb.KEY)
+    right = nb.DuckDB(data.home.engine._places, key=nb.KEY)
+    asked = {name: make("x") for name, make in nb.AGGREGATES.items()}
+    for answer in (
+        data["visits"].agg(**asked),
+        data["visits"].group_by("h").agg(**asked),
+        data["visits"].where("x > 0").group_by(k="LOWER(h)").agg(**asked),
+        data["visits"].join("codes", "h").group_by("chapter").agg(**asked),
+    ):
+        assert nb.check(answer.question, left, right, unit="") >= 10
 
 
 def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):

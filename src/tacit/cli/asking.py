@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from tacit.errors import TacitError, bad_parameter
 
@@ -30,7 +29,6 @@ __all__ = [
     "in_memory",
     "pick",
     "sources_there",
-    "width",
 ]
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT with aggregates, in quotes.")]
@@ -98,11 +96,6 @@ def sources_there(config: Config, name: str) -> None:
                 why=f"the config declares it as the source of {name}; nothing was charged",
                 fix=f'source = "where/{file.name}"',
             )
-
-
-def width() -> int:
-    """Return how wide the terminal is."""
-    return Console().width
 
 
 def in_memory(config: Config, name: str) -> Dataset:

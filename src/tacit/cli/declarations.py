@@ -42,6 +42,7 @@ class Declaration:
         """Write the file."""
         here = f"[datasets.{_key(self.name)}"
         others = [c for c in self.columns if c != self.unit]
+        told = _inline(self.budget or {"epsilon": 3.0, "delta": 1e-6})
         lines = [
             "# What Tacit may rely on: all of it public, none of it read from the data.",
             "# Written by `tacit init`; every later change is yours.",
@@ -54,7 +55,7 @@ class Declaration:
             "# Who is protected: everything of one unit counts as one. Empty: single rows.",
             f"unit = {_quote(self.unit)}",
             "# What may be learned in total; `tacit explain --epsilon 3` says what it means.",
-            f"{'' if self.budget else '# '}budget = {_inline(self.budget or {'epsilon': 3.0, 'delta': 1e-6})}",
+            f"{'' if self.budget else '# '}budget = {told}",
             "",
             "# How much of one unit counts. Smaller: less noise, more left out.",
             f"{here}.limits]",

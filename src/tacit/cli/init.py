@@ -155,5 +155,5 @@ def _next(draft: Declaration, config: Path) -> Sequence[str]:
     if not draft.keys:
         todo.append("keys of the columns to group by, where they are public")
     place = "" if config == Path("tacit.toml") else f" --config {config}"
-    question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'
+    question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
     return [*([f"decide in {config}:"] if todo else []), *(f"  - {one}" for one in todo), f"next: {question}"]

@@ -30,7 +30,6 @@ def plan(
     as_json: JsonFlag = False,
 ) -> None:
     """Say what a question will cost and how far off its answer may be. Touches neither data nor ledger."""
-    from tacit.core.display import plan_text
     from tacit.tables import open_config
 
     declared = open_config(config)
@@ -39,7 +38,7 @@ def plan(
     if as_json:
         show_json(_facts(made))
     else:
-        say(plan_text(made, asking.width()))
+        say(repr(made))
 
 
 def _facts(made: Plan) -> dict[str, object]:

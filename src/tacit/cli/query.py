@@ -55,7 +55,6 @@ def query(
     as_json: JsonFlag = False,
 ) -> None:
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
-    from tacit.core.display import release_text
     from tacit.tables import open_config
 
     _can_write(out, plot, certificate)
@@ -84,7 +83,7 @@ def query(
         )
     else:
         paid = f"charged as entry {entry}" if fresh else f"stored answer of entry {entry}: free"
-        say(release_text(release, asking.width()), f"{paid}; left: {left}")
+        say(repr(release), f"{paid}; left: {left}")
     _keep(release, out, plot, certificate)
     if not as_json:
         for path in (out, plot, certificate):
@@ -165,7 +164,7 @@ def _interruptible() -> Iterator[None]:
     """
     pressed = False
 
-    def note(number: int, frame: object) -> None:
+    def note(_number: int, _frame: object) -> None:
         nonlocal pressed
         pressed = True
         raise KeyboardInterrupt

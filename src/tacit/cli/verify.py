@@ -15,7 +15,7 @@ from tacit.errors import TacitError
 __all__ = ["verify"]
 
 #: What a damaged or changed ledger is refused with: then the certificate is not verified.
-_BROKEN = frozenset({"ledger-damaged", "ledger-tampered", "ledger-rolled-back", "not-a-ledger"})
+_BROKEN = frozenset({"ledger-damaged", "ledger-tampered", "ledger-rolled-back"})
 
 
 @app.command()
@@ -49,7 +49,7 @@ def verify(
             state = str(report)
             problems = list(report.problems) or promise.problems(book)
     except TacitError as refusal:
-        if refusal.code not in _BROKEN or not Path(where).exists():
+        if refusal.code not in _BROKEN:
             raise
         problems = [refusal.what]
     entry = dict(promise.fields["ledger"]) if isinstance(promise.fields["ledger"], dict) else {}

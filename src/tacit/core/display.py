@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shutil
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,11 @@ __all__ = ["plan_html", "plan_text", "plot_release", "release_html", "release_te
 _LINES = 40
 
 
-def _rendered(*parts: RenderableType, width: int = 110) -> str:
+def _rendered(*parts: RenderableType) -> str:
+    """Lay out for the terminal at hand; without one for COLUMNS, or 80 columns."""
     from rich.console import Console
 
+    width = min(max(shutil.get_terminal_size().columns, 60), 160)
     out = io.StringIO()
     console = Console(
         file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False
@@ -59,8 +62,8 @@ def _factor(epsilon: object) -> str:
     return f"{math.exp(value):.4g}" if value < 50 else f"exp({value:g})"
 
 
-def plan_text(plan: Plan, width: int = 110) -> str:
-    """Write a plan for a terminal of this width."""
+def plan_text(plan: Plan) -> str:
+    """Write a plan for the terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -72,7 +75,7 @@ def plan_text(plan: Plan, width: int = 110) -> str:
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
     lines = [f"{name}: {text}" for name, text in plan.facts]
     lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.identity.unit}; hash {plan.hash[:16]}"]
-    return _rendered(table, "\n".join(lines), width=width)
+    return _rendered(table, "\n".join(lines))
 
 
 def plan_html(plan: Plan) -> str:
@@ -110,8 +113,8 @@ def _caption(release: Release) -> str:
     return "; ".join([text, *release.marks, *([f"{more} more lines"] if more > 0 else [])])
 
 
-def release_text(release: Release, width: int = 110) -> str:
-    """Write a release for a terminal of this width."""
+def release_text(release: Release) -> str:
+    """Write a release for the terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -121,7 +124,7 @@ def release_text(release: Release, width: int = 110) -> str:
         table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return _rendered(table, width=width)
+    return _rendered(table)
 
 
 def release_html(release: Release) -> str:

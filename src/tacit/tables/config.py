@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from tacit.tables.dataset import Dataset, protect
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from tacit.ledger import Ledger
 

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).with_name("tacit")
 
 
-def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
+def run(*words: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", **more}
     return subprocess.run(
         [COMMAND, *words], cwd=cwd, capture_output=True, text=True, env=environment, timeout=120
     )
@@ -47,10 +47,12 @@ def test_demo_runs_without_a_terminal_and_leaves_what_it_made(tmp_path):
 
 def test_demo_never_writes_into_a_folder_that_is_there(tmp_path):
     (tmp_path / "tacit-demo").mkdir()
-    done = run("demo", cwd=tmp_path)
+    mine = tmp_path / "mine"  # nor does it use the user's own config, ledger or key
+    done = run("demo", cwd=tmp_path, TACIT_CONFIG=f"{mine}.toml", TACIT_LEDGER=f"{mine}.ledger")
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "tacit-demo").iterdir()) == []
     assert (tmp_path / "tacit-demo-2" / "stay.csv").exists()
+    assert {file.name for file in tmp_path.iterdir()} == {"tacit-demo", "tacit-demo-2"}
 
 
 def test_an_unknown_command_is_refused_with_status_2():

@@ -56,7 +56,7 @@ def demo(
     from tacit.cli.demo_attacks import compare
 
     place = _fresh(folder)
-    _wide()
+    _apart()
     show = Console(highlight=False, width=min(_WIDTH, Console().width))
     _copy(place / "visits.csv")
     _say(
@@ -117,8 +117,10 @@ def _fresh(folder: Path) -> Path:
     raise TacitError("cannot-write", f"{folder} and 998 more exist already", fix="--folder another")
 
 
-def _wide() -> None:
-    """Let everything that is printed fit into 80 columns, unless the user asks for fewer."""
+def _apart() -> None:
+    """Keep the user's own config, ledger and key out of it, and fit what is printed into 80 columns."""
+    for name in ("TACIT_CONFIG", "TACIT_LEDGER", "TACIT_LEDGER_KEY_FILE"):
+        os.environ.pop(name, None)
     if not sys.stdout.isatty() or Console().width > _WIDTH:
         os.environ["COLUMNS"] = str(_WIDTH)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.accounting._bracket import U
+from tacit.accounting._bracket import NotConverged, U
 from tacit.accounting._line import Line, Reals, transform
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = ["SampledGaussian"]
 
 _LOG_TINY = 41.0  # quadrature and truncation are driven to exp(-41) = 1.6e-18 of M(c)
 _ROOT_2PI = math.sqrt(2 * math.pi)
+_MOST_POINTS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ class SampledGaussian:
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
-        x = np.arange(-9.0, 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0), step)
+        high = 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
+        if high > _MOST_POINTS * step:
+            raise NotConverged
+        x = np.arange(-9.0, high, step)
         log_a = self._log_a(x)
         exponents = np.multiply.outer(-c if self.add else c + 1, log_a) - x * x / 2
         top = exponents.max(axis=1)
@@ -74,6 +78,8 @@ class SampledGaussian:
             low = -high
         else:
             low, high = -9.1, (c + 1) * self.mu + 9.1
+        if high - low > _MOST_POINTS * step:
+            raise NotConverged
         x = np.arange(low, high + step, step)
         log_a = self._log_a(x)
         power = -c if self.add else c + 1

@@ -206,7 +206,7 @@ class Inversion:
         return self._rough[key]
 
     def _spectrum(self, e: float) -> _Spectrum:
-        """Return the line for an epsilon, planned once more where delta turned out far smaller than it seemed."""
+        """Return the line for an epsilon, planned anew where delta is far smaller than it seemed."""
         key = self._key(e)
         if key not in self._spectra:
             line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
@@ -400,6 +400,8 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
     )  # denormal numbers are slow, and within the error bound
     heights = np.abs(phi)
     # |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the logarithms of the product are rounded.
+    if float(log_size.max()) > 1:  # the error of one factor, so many times over, is all there is
+        raise NotConverged
     bound = np.exp(np.maximum(log_size, -600)) * (1 + 8 * U * (turns + len(mix.factors) + np.abs(log_size)))
     error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
     error += heights * U * (32 + len(t) + 8 * far * (c + 1 + t))

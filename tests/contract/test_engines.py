@@ -85,7 +85,7 @@ def hostile() -> pa.Table:
 
 @pytest.fixture(scope="module", params=["arrow", "parquet", "csv", "pandas", "database"])
 def engine(request, tmp_path_factory):
-    """The engine under contract on each kind of source; a second engine joins this list, not another suite."""
+    """The engine under contract on each kind of source; a second engine joins this list."""
     table = hostile()
     folder = tmp_path_factory.mktemp("source")
     match request.param:
@@ -295,3 +295,33 @@ def test_a_snapshot_is_dropped_when_the_source_changes(tmp_path: Path):
     pq.write_table(pa.table({"u": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), path)
     os.utime(path, ns=(1, 1))
     assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(4,)]
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("u,a,a,A\n1,2,3,4\n")
+    assert _one(path).integers('SELECT "a", "a_1", "A_2" FROM t', {}) == [("2", "3", "4")]
+    assert _one(path).columns("t") == ("u", "a", "a_1", "A_2")
+
+
+def test_units_of_different_types_join_without_failing():
+    left, right = pa.table({"u": [1, 2, 2]}), pa.table({"u": ["1", "two", "2"], "w": ["a", "b", "c"]})
+    data = tc.protect({"l": left, "r": right}, unit="u", limits={"rows": 2}, budget=tc.Budget(epsilon=10**6))
+    assert data["l"].join(data["r"]).agg(n=tc.count()).plan(epsilon=10**5).release().value == 3
+
+
+def test_single_rows_are_counted_whatever_the_limits():
+    source = pa.table({"u": [1] * 50, "h": ["A"] * 30 + ["B"] * 20, "x": [1.0] * 50})
+    data = tc.protect(
+        source,
+        unit=tc.Unit.row(),
+        bounds={"x": (0, 2)},
+        limits={"rows": 2, "groups": 1, "per_group": 1},
+        budget=tc.Budget(epsilon=10**6, delta=0.01),
+    )
+    ask = {"n": tc.count(), "u": tc.count_units(), "s": tc.sum("x"), "d": tc.count_distinct("x")}
+    public = data.group_by("h", keys=["A", "B"]).agg(**ask).plan(epsilon=10**5).release()
+    private = data.group_by("h").agg(**ask).plan(epsilon=1000, delta=1e-3).release()
+    for release in (public, private):
+        assert release["n"].value == release["u"].value == (30, 20)
+        assert release["d"].value == (1, 1)

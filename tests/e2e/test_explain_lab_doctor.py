@@ -118,6 +118,7 @@ def test_colours_only_in_a_terminal_and_never_with_no_color():
         (("explain", "--epsilon", "1", "--rho", "1"), "needs one question"),
         (("explain", "--epsilon", "1", "--error", "1"), "needs one question"),
         (("explain", "--epsilon", "lots"), "--epsilon"),
+        (("explain", "--certificate", "nosuch.json"), "certificate"),
         (("explain", "--statistic", "median", "--error", "1"), "statistic"),
         (("explain", "--statistic", "mean", "--error", "1"), "bounds"),
         (("explain", "--statistic", "mean", "--error", "1", "--bounds", "200", "80", "--n", "9"), "bounds"),

@@ -282,6 +282,13 @@ def test_loss_exceeds_of_a_pure_cost_covers_every_mechanism_that_is_epsilon_dp()
     assert p > Cost.randomized_response(1).loss_exceeds(0.1)
 
 
+def test_loss_exceeds_looks_at_every_branch_because_domination_does_not_order_it():
+    wild, tame = Cost.pure(0.9), Cost.randomized_response(1)
+    assert all(wild.delta(epsilon=e) <= tame.delta(epsilon=e) for e in (0, 0.3, 0.6, 1))
+    assert wild.loss_exceeds(0.01) > tame.loss_exceeds(0.01)
+    assert Cost.parallel(wild, tame).loss_exceeds(0.01) == wild.loss_exceeds(0.01)
+
+
 # -- what docs/proofs/filters.md says
 
 

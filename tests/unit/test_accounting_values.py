@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -19,6 +19,7 @@ from tacit.accounting import Budget, Cost, Spend
 from tacit.errors import TacitError
 
 F = Fraction
+UNSHRUNK = [Phase.explicit, Phase.reuse, Phase.generate]  # a reading that goes wrong may take long to shrink
 CORPUS = Path(__file__).parents[1] / "corpus" / "costs.json"
 
 numbers = st.fractions(min_value=F(1, 20), max_value=4, max_denominator=20)
@@ -120,7 +121,7 @@ def test_what_a_ledger_charges_adds_up(a, b):
 # -- readings
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, phases=UNSHRUNK)
 @given(a=costs, b=costs, e=st.fractions(min_value=0, max_value=6, max_denominator=10))
 def test_more_is_never_less(a, b, e):
     low, high, _ = a.bounds(epsilon=e)
@@ -131,7 +132,7 @@ def test_more_is_never_less(a, b, e):
     assert a.bounds(epsilon=e + 1).lower <= high
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, phases=UNSHRUNK)
 @given(a=costs, exponent=st.integers(2, 12))
 def test_epsilon_and_delta_are_inverse_to_each_other(a, exponent):
     delta = F(1, 10**exponent)
@@ -284,7 +285,8 @@ def test_renyi_divergence_of_known_laws():
 def test_a_statement_is_what_a_two_parameter_budget_can_hold():
     run = 1000 * Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)
     stated = run.stated(delta=1e-6)
-    assert float(stated.spend.epsilon) == run.epsilon(delta=1e-6)
+    assert run.epsilon(delta=1e-6) <= stated.spend.epsilon <= run.epsilon(delta=1e-6) * (1 + 1e-11)
+    assert len(repr(stated)) < 60
     assert stated.spend.delta == F(1, 10**6)
     assert stated.fits(Budget(epsilon=2.2, delta=1e-6))
     assert run.fits(Budget(epsilon=2.2, delta=1e-6))

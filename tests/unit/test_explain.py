@@ -134,6 +134,25 @@ def test_revealing_nothing_can_be_explained():
     assert meaning.fits >= 2**39
 
 
+def test_plans_releases_and_certificates_are_explained_too(tmp_path):
+    (tmp_path / "v.csv").write_text("patient_id,stay\n1,3\n2,5\n3,8\n")
+    visits = tc.protect(
+        tmp_path / "v.csv",
+        unit="patient_id",
+        bounds={"stay": (0, 30)},
+        limits=tc.Limits(rows=2),
+        budget=tc.Budget(epsilon=3),
+    )
+    plan = visits.agg(n=tc.count(), stay=tc.mean("stay")).plan(epsilon=0.5)
+    meaning = tc.explain(plan)
+    assert meaning.sentence == tc.explain(PURE).sentence
+    assert [one.column for one in meaning.forecasts] == ["n", "stay"]
+    assert "count()" in str(meaning)
+    json.dumps(meaning.to_dict(), allow_nan=False)
+    release = plan.release()
+    assert tc.explain(release).sentence == tc.explain(release.certificate).sentence == meaning.sentence
+
+
 def test_how_often_a_budget_pays():
     assert tc.explain(PURE, budget=tc.Budget(epsilon=3)).fits == 6
     assert tc.explain(tc.Cost.pure(0.1), budget=tc.Budget(epsilon=1)).fits == 10

@@ -17,12 +17,12 @@ _MOST = 64
 
 
 @lru_cache(maxsize=256)
-def spelled_out(parts: Parts) -> tuple[tuple[Parts, ...], bool]:
+def spelled_out(parts: Parts, *, every: bool = False) -> tuple[tuple[Parts, ...], bool]:
     """Return sums without branches, the largest of which is the cost, and whether they are the exact choices.
 
     A unit is in one branch of each `Parallel`, settled before any answer, so every combination of branches
-    is a possible sum and nothing else is; dominated sums are left out. Where there are more than 64, each
-    set of branches becomes one law that dominates them all.
+    is a possible sum and nothing else is. Dominated sums are left out, unless ``every`` one is asked for.
+    Where there are more than 64, each set of branches becomes one law that dominates them all.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def spelled_out(parts: Parts) -> tuple[tuple[Parts, ...], bool]:
     choices: list[list[Parts]] = []
     size, exact = 1, True
     for law, times in parts:
-        options, spelled = _options(law)
+        options, spelled = _options(law, every=every)
         exact &= spelled
         ways = math.comb(times + len(options) - 1, times)
         if ways > 1 and size * ways > _MOST:
@@ -47,16 +47,18 @@ def spelled_out(parts: Parts) -> tuple[tuple[Parts, ...], bool]:
             picks = combinations_with_replacement(options, times)
             choices.append([canonical(part for option in pick for part in option) for pick in picks])
     sums = [canonical(part for option in pick for part in option) for pick in product(*choices)]
-    return tuple(_undominated(sums)), exact
+    return tuple(dict.fromkeys(sums) if every else _undominated(sums)), exact
 
 
-def _options(law: Law) -> tuple[list[Parts], bool]:
+def _options(law: Law, *, every: bool) -> tuple[list[Parts], bool]:
     match law:
         case Parallel(branches):
-            found = [spelled_out(branch) for branch in branches]
-            return _undominated([one for sums, _ in found for one in sums]), all(exact for _, exact in found)
+            found = [spelled_out(branch, every=every) for branch in branches]
+            options = [one for sums, _ in found for one in sums]
+            exact = all(exact for _, exact in found)
+            return list(dict.fromkeys(options)) if every else _undominated(options), exact
         case Sampled(q, inner):
-            sums, exact = spelled_out(inner)
+            sums, exact = spelled_out(inner, every=every)
             if not all(can_sample(one) for one in sums):
                 raise _too_many()
             return [((Sampled(q, one), 1),) for one in sums], exact

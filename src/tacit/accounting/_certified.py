@@ -59,21 +59,21 @@ def log_down(x: Fraction) -> Fraction:
     return Fraction(d.ln(_DOWN).next_minus(_DOWN)) if d != 1 else Fraction(0)
 
 
-def round_up(x: Fraction) -> Fraction:
-    """Round x >= 0 up to 30 significant digits, no finer than 10^-60: short to store, and never below x.
+def round_up(x: Fraction, digits: int = _SIGNIFICANT) -> Fraction:
+    """Round x >= 0 up to 30 (or so many) significant digits, no finer than 10^-60: short, and never below x.
 
     Examples
     --------
     >>> float(round_up(Fraction(1, 3)))
     0.3333333333333333
     """
-    step = _step(x)
+    step = _step(x, digits)
     return -(-x // step) * step
 
 
 def round_down(x: Fraction) -> Fraction:
     """Round x >= 0 down to 30 significant digits, no finer than 10^-60."""
-    step = _step(x)
+    step = _step(x, _SIGNIFICANT)
     return x // step * step
 
 
@@ -88,11 +88,11 @@ def on_grid(x: Fraction) -> Fraction:
     return x if x.denominator.bit_length() <= _MOST_BITS else round_up(x)
 
 
-def _step(x: Fraction) -> Fraction:
+def _step(x: Fraction, digits: int) -> Fraction:
     if x <= 0:
         return GRID
     size = len(str(x.numerator)) - len(str(x.denominator))  # 10^(size-1) <= x < 10^(size+1)
-    return max(GRID, Fraction(10) ** (size - _SIGNIFICANT))
+    return max(GRID, Fraction(10) ** (size - digits))
 
 
 def _decimal(x: Fraction, context: Context) -> Decimal:

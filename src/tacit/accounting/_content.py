@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float
 from tacit.accounting._curve import Curve, Dots, closed_curve, dots, mixed, sampled_curve
+from tacit.accounting._gaussian import gaussian_curve
 from tacit.accounting._lattice import discrete_gaussian, lattice_cost, on_lattice
 from tacit.accounting._line import (
     Atoms,
@@ -60,6 +61,7 @@ __all__ = [
     "plain",
 ]
 
+_REACH = 600.0  # exp of more leaves the doubles; delta there counts as infinite loss
 _NEGLIGIBLE = 1e-35  # delta beyond which a curve is cut off (the rest counts as infinite loss)
 
 
@@ -190,7 +192,7 @@ def _grid(curve: Curve, kinks: Reals | None) -> Reals:
     reach = curve.high
     if not (math.isfinite(reach) and float(curve.upper(np.array([0.9 * reach]))[0]) > _NEGLIGIBLE):
         low, high = 0.0, min(reach, 1.0)
-        while high < min(reach, 700.0) and float(curve.upper(np.array([high]))[0]) > _NEGLIGIBLE:
+        while high < min(reach, _REACH) and float(curve.upper(np.array([high]))[0]) > _NEGLIGIBLE:
             low, high = high, 2 * high
         for _ in range(8):
             middle = (low + high) / 2
@@ -199,8 +201,9 @@ def _grid(curve: Curve, kinks: Reals | None) -> Reals:
             else:
                 high = middle
         reach = min(reach, high)
-    grid = np.linspace(-reach, reach, 1025 if curve.quick else 193)
-    ends = [x for x in (curve.low, curve.high) if math.isfinite(x) and abs(x) < 700]
+    reach = min(reach, _REACH)
+    grid = np.linspace(-reach, reach, 4097 if curve.quick else 193)
+    ends = [x for x in (curve.low, curve.high) if abs(x) < _REACH]
     return np.unique(np.append(grid, ends))
 
 
@@ -221,6 +224,13 @@ def _curve_of_sum(parts: Parts, *, add: bool) -> Curve:
         if isinstance(law, Sampled) or not isinstance(law, Gaussian | GDP | DiscreteGaussian | Approximate):
             return curve(law, add=add)
 
+    mu2 = gaussian_mu2(parts)
+    if mu2 is not None and mu2 > Fraction(1, 10**7):
+        mu = math.sqrt(as_float(mu2))
+        return Curve(
+            lambda e: gaussian_curve(mu, e, 1.0), lambda e: gaussian_curve(mu, e, -1.0), -math.inf, math.inf
+        )
+
     def upper(e: Reals) -> Reals:
         return np.array([both_sides(parts, float(x), add=add).upper for x in np.atleast_1d(e)])
 
@@ -228,7 +238,7 @@ def _curve_of_sum(parts: Parts, *, add: bool) -> Curve:
         return np.array([both_sides(parts, float(x), add=add).lower for x in np.atleast_1d(e)])
 
     high = largest_loss(parts, add=add)
-    return Curve(upper, lower, -largest_loss(parts, add=not add), high, quick=gaussian_mu2(parts) is not None)
+    return Curve(upper, lower, -largest_loss(parts, add=not add), high, quick=False)
 
 
 def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:

@@ -12,7 +12,7 @@ import numpy as np
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
 from tacit.accounting._content import Content, content, curve, gaussian_mu2
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
-from tacit.accounting._lattice import lattice_cost, listed_cost, on_lattice, two_point_cost
+from tacit.accounting._lattice import lattice_cost, listed_cost, on_lattice, snapped_cost, two_point_cost
 from tacit.accounting._line import Atoms, GaussianLine
 from tacit.accounting._renyi import renyi_delta, renyi_epsilon
 from tacit.accounting._spectral import Inversion, Mix, tiny
@@ -121,6 +121,7 @@ class _Dithered:
         return Bracket(max(0.0, lower), upper, "dithered")
 
 
+_FEW = 12  # laws that may be snapped to a lattice without losing the fifth digit
 _DITHERS = tuple(partial(_Dithered, times=times) for times in (1.0, 6.0, 36.0))
 
 
@@ -177,6 +178,8 @@ def _engines(parts: Parts, *, add: bool) -> Iterator[Callable[[], Engine]]:
     finite = any(isinstance(law, Sampled) for law, _ in parts)
     if finite:
         yield lambda: _on(Inversion, content(parts, add=add, finite=True))
+    if whole and sum(times for _, times in parts) <= _FEW:
+        yield lambda: snapped_cost(parts)
     for dither in _DITHERS:
         yield partial(_dithered, dither, parts, add, finite)
     yield lambda: _on(_Renyi, content(parts, add=add))

@@ -10,10 +10,14 @@ rule. Errors are argued in docs/proofs/accounting.md, section 2.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from tacit.accounting._bracket import Bracket, U, down, settle, up
 
-__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_tail"]
+if TYPE_CHECKING:
+    from tacit.accounting._line import Reals
+
+__all__ = ["gaussian_curve", "gaussian_delta", "gaussian_epsilon", "gaussian_tail"]
 
 _ROOT2, _SLOPE0 = math.sqrt(2), 2 / math.sqrt(math.pi)
 _SPECIAL = 2.0**-44  # granted relative error of scipy's erfcx and log_ndtr; observed 2^-49 and 2^-46
@@ -55,6 +59,29 @@ def gaussian_delta(mu: float, epsilon: float) -> Bracket:
     error = scale * ((first + second) * _SPECIAL + 2 * slip * (_SLOPE0 + 2 * abs(min(x, 0.0)) * first))
     error += value * common
     return Bracket(max(0.0, value - error), min(1.0, value + error), "closed form")
+
+
+def gaussian_curve(mu: float, e: Reals, sign: float) -> Reals:
+    """Return upper (sign 1) or lower (sign -1) values of delta at many epsilons, mu >= 1e-4."""
+    import numpy as np
+    from scipy.special import erfcx, log_ndtr
+
+    a, b = e / mu - mu / 2, e / mu + mu / 2
+    slip = 8 * U * (np.abs(e / mu) + mu)
+    x, y = np.maximum(a, -5.0) / _ROOT2, np.maximum(b, -5.0) / _ROOT2
+    scale, first, second = 0.5 * np.exp(-np.minimum(a * a, 1400.0) / 2), erfcx(x), erfcx(y)
+    value = scale * (first - second)
+    error = scale * (
+        (first + second) * _SPECIAL + 2 * slip * (_SLOPE0 + 2 * np.abs(np.minimum(x, 0)) * first)
+    )
+    error += value * (np.abs(a) * slip + U * (a * a + 8))
+    one, log_two = np.exp(log_ndtr(-a)), np.minimum(0.0, e + log_ndtr(-b))
+    two = np.exp(log_two)
+    rough = one * (_SPECIAL + slip) + two * (_SPECIAL + 4 * U) * (1 + np.abs(e) + np.abs(log_two))
+    rough += two * slip * (np.abs(b) + 1)
+    far = np.where(a < -5, one - two + sign * rough, value + sign * error)
+    found: Reals = np.clip(np.where(a > 37, max(0.0, sign) * 1e-297, far), 0.0, 1.0)
+    return found
 
 
 def _slope(x: float) -> float:

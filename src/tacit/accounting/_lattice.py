@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, as_float, settle
+from tacit.accounting._curve import closed_curve, dots
 from tacit.accounting._line import (
     Atoms,
     DiscreteGaussianLine,
@@ -42,7 +43,15 @@ from tacit.accounting.laws import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LatticeCost", "discrete_gaussian", "lattice_cost", "listed_cost", "on_lattice", "two_point_cost"]
+__all__ = [
+    "LatticeCost",
+    "discrete_gaussian",
+    "lattice_cost",
+    "listed_cost",
+    "on_lattice",
+    "snapped_cost",
+    "two_point_cost",
+]
 
 _DIRECT = 3000  # points of a composition done by convolution
 _LARGE = 1 << 15  # points of a composition done by the spectral engine
@@ -182,6 +191,25 @@ def two_point_cost(law: Atoms, times: int) -> LatticeCost:
     return LatticeCost(total, total)
 
 
+def snapped_cost(parts: Parts) -> LatticeCost:
+    """Compose few bounded laws on a lattice that is not theirs: each is replaced by dots on it that dominate it."""
+    span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
+    step = span / (_DIRECT - 2 * sum(times for _, times in parts) - 1)
+    if step <= 0:
+        raise NotConverged
+    laws, g = [], as_float(step)
+    for law, times in parts:
+        low = math.floor(_natural(law)[0] / step)
+        pair = dots(closed_curve(law), g * np.arange(low, 1 - low))
+        if pair.infinite:
+            raise NotConverged
+        masses = np.zeros(1 - 2 * low)
+        masses[np.round(pair.losses / g).astype(int) - low] = pair.masses
+        laws.append((_Pmf(low * step, step, masses, 4 * U), times))
+    total = _compose(laws, step, span + 2 * step * sum(times for _, times in parts))
+    return LatticeCost(total, _Total(np.zeros(1), np.zeros(1), 0.0))
+
+
 def listed_cost(laws: list[tuple[Atoms, int]]) -> LatticeCost:
     """List every combination of losses of few finite laws."""
     losses, masses, slack = np.zeros(1), np.ones(1), 0.0
@@ -281,6 +309,8 @@ def _pmf(law: Law, step: Fraction, *, merge: bool) -> _Pmf:
         return _exact_pmf(law)
     e = as_float(_natural(law)[2] / 2)
     cells = int(_natural(law)[2] / step)
+    if cells > _LARGE:
+        raise NotConverged
     g = as_float(step)
     losses = g * (np.arange(cells + 1) - cells / 2)
     if isinstance(law, Laplace):

@@ -125,6 +125,7 @@ def _finite(parts: Parts) -> Parts:
 def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
     """Return bounds on delta at any real epsilon in one direction."""
     parts = plain(parts)
+    add = add and len(_directions(parts)) > 1
     if e < 0:
         return both_sides(parts, e, add=add)
     rest, (least, most) = _finite(parts), _infinite(parts)

@@ -34,7 +34,15 @@ from tacit.accounting.laws import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["delta_bounds", "epsilon_bounds", "float_up", "loss_exceeds", "renyi_divergence"]
+__all__ = [
+    "delta_bounds",
+    "epsilon_bounds",
+    "float_down",
+    "float_up",
+    "has_group",
+    "loss_exceeds",
+    "renyi_divergence",
+]
 
 _UP = 1 + 1e-13  # covers the few roundings of this module, none of which cancels
 
@@ -94,10 +102,10 @@ def loss_exceeds(parts: Parts, level: Fraction) -> float:
 
     A law that is known by what dominates it (`Pure`, `ZCDP`, ...) says nothing of its own loss beyond
     delta(epsilon); there P(L > t) <= delta(e) / (1 - exp(e - t)) for every e < t (Markov on the hockey
-    stick).
+    stick). Domination does not order P(L > t), so every combination of branches is looked at.
     """
     worst, t = 0.0, float_down(level)
-    for one in spelled_out(parts)[0]:
+    for one in spelled_out(parts, every=True)[0]:
         worst = max(worst, _numeric.loss_exceeds(one, t) if _is_stated(one) else _dominated_loss(one, t))
     return min(1.0, worst)
 
@@ -124,14 +132,14 @@ def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
 
 
 def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
-    if not _has_group(parts):
+    if not has_group(parts):
         return _numeric.delta_bounds(parts, epsilon)
     upper = min((_numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
     return Bracket(0.0, upper, "group")
 
 
 def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
-    if not _has_group(parts):
+    if not has_group(parts):
         return _sharpened(parts, delta, _numeric.epsilon_bounds(parts, delta))
     low, high = 0.0, 1.0
     while _delta_of_sum(parts, high).upper > delta:
@@ -165,9 +173,10 @@ def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
     return Bracket(min(certain, high), high, method)
 
 
-def _has_group(parts: Parts) -> bool:
+def has_group(parts: Parts) -> bool:
+    """Say whether a part, or what it samples, is a group that has no law of its own."""
     return any(
-        isinstance(law, Group) or (isinstance(law, Sampled) and _has_group(law.parts)) for law, _ in parts
+        isinstance(law, Group) or (isinstance(law, Sampled) and has_group(law.parts)) for law, _ in parts
     )
 
 
@@ -187,7 +196,7 @@ def _without_groups(parts: Parts, epsilon: float) -> Parts | None:
     for law, times in parts:
         if isinstance(law, Group):
             hard.setdefault(law.m, []).extend((inner, k * times) for inner, k in law.parts)
-        elif isinstance(law, Sampled) and _has_group(law.parts):
+        elif isinstance(law, Sampled) and has_group(law.parts):
             inside = _without_groups(law.parts, math.log1p(math.expm1(min(epsilon, 600.0)) / float(law.q)))
             if inside is None:
                 return None
@@ -217,13 +226,13 @@ def _grouped_at(m: int, inner: Parts, epsilon: float) -> Law | None:
 
 def _known_by_one_number(parts: Parts) -> Iterator[Parts]:
     """Yield the parts with every group replaced by its epsilon, and by its rho, where they are finite."""
-    if not _has_group(parts):
+    if not has_group(parts):
         yield parts
         return
     for by_rho in (False, True):
         replaced: list[tuple[Law, int]] = []
         for law, times in parts:
-            if not _has_group(((law, times),)):
+            if not has_group(((law, times),)):
                 replaced.append((law, times))
                 continue
             one = charge(((law, 1),))

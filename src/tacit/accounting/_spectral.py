@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 __all__ = ["Inversion", "Lattice", "Mix", "log_moment", "peak", "spread", "steer", "tiny"]
 
 _SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
-_MOST_NODES = 1 << 15
-_FINE, _COARSE = (
-    0.05,
-    8,
-)  # steps of log c; epsilons with the same best c share a line, so delta and epsilon agree
+_MOST_NODES = 1 << 16
+_FINE, _COARSE = 0.05, 8  # steps of log c
+_NEAR = 0.03  # epsilons this close share a line, so that delta and epsilon agree
 _KEPT = 8
+
+
+class _Unseen(NotConverged):
+    """No line sees delta here; elsewhere one may."""
 
 
 class Lattice(NamedTuple):
@@ -65,6 +67,7 @@ class _Plan(NamedTuple):
     period: float
     log_ratio: float  # of delta to M(c) exp(-c e), about
     width: float  # of the loss under this tilt, about
+    log_delta: float  # about
 
 
 def peak(c: float) -> float:
@@ -87,12 +90,12 @@ def spread(mix: Mix) -> float:
 
 
 def tiny(mix: Mix) -> float:
-    """Return the mu of a Gaussian that moves the epsilons of interest by about 1e-6 relatively."""
+    """Return the mu of a Gaussian that moves the epsilons of interest by about 2e-6 relatively."""
     c = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
     log_m = steer(mix, c)[0]
     bound = (log_m + c * np.log(c / (1 + c)) - np.log1p(c) + 14) / c
     at = int(np.argmin(np.where(np.isfinite(bound), bound, np.inf)))
-    return 1e-3 * math.sqrt(max(0.0, 2 * float(bound[at] / c[at])))
+    return 1.5e-3 * math.sqrt(max(0.0, 2 * float(bound[at] / c[at])))
 
 
 def log_moment(mix: Mix, c: float) -> float:
@@ -114,7 +117,8 @@ class Inversion:
             raise NotConverged
         self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
         self._fine: dict[int, _Grid] = {}
-        self._spectra: dict[tuple[int, int], _Spectrum] = {}
+        self._rough: dict[tuple[int, int, int], _Spectrum] = {}
+        self._spectra: dict[tuple[int, int, int], _Spectrum] = {}
 
     def delta(self, e: float) -> Bracket:
         """Return bounds on delta(e), e >= 0."""
@@ -123,14 +127,30 @@ class Inversion:
     def epsilon(self, delta: float) -> Bracket:
         """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, proved at both ends."""
         log_delta = math.log(delta)
-        e, slope = self._estimate(log_delta), 0.0
-        for _ in range(5):
-            line = self._spectrum(e)
-            e, slope = line.root(e, log_delta)
-            e = max(e, 0.0)
-            if self._spectrum(e) is line:
+        e, slope, low, high = self._estimate(log_delta), 0.0, 0.0, math.inf
+        for _ in range(40):
+            try:
+                line = self._line(self._key(e))
+            except _Unseen:  # about the largest loss, or beyond it
+                if high - low <= 1e-6 * e:
+                    raise
+                high, e = e, (low + e) / 2
+                continue
+            found = line.log_delta(e)
+            if found > log_delta:
+                low = e
+            else:
+                high = e
+            there, slope = line.root(e, log_delta) if found > -math.inf else (math.nan, 0.0)
+            if low < there < high and self._key(there) == self._key(e):
+                e = there
                 break
-        if e == 0.0 and self.delta(0.0).upper <= delta:
+            if not low < there < high:
+                there = (low + high) / 2 if high < math.inf else 2 * e + self._scale
+            e = there
+            if high - low <= 1e-12 * high:
+                break
+        if e <= 1e-9 * self._scale and self.delta(0.0).upper <= delta:
             return Bracket(0.0, 0.0, self.delta(0.0).method)
         return settle(self.delta, e, delta, slope)
 
@@ -147,31 +167,69 @@ class Inversion:
             self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * np.arange(-36, 25)))
         return self._fine[at]
 
-    def _estimate(self, log_delta: float) -> float:
-        """Return about the epsilon, by the saddle point."""
-        c, log_m, mean, bend, _ = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
+    def _saddle(self, near: _Grid) -> tuple[Reals, Reals]:
+        """Return epsilons and about log delta there, by the saddle point; both monotone."""
+        c, log_m, mean, bend, _ = near
         e = mean - 1 / c - 1 / (c + 1)
-        logs = (
-            log_m - c * e - np.log(c * (c + 1)) - 0.5 * np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2))
-        )
-        return max(0.0, float(np.interp(-log_delta, np.maximum.accumulate(-logs), e)))
+        width = np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2)) / 2
+        return np.maximum.accumulate(e), np.minimum.accumulate(log_m - c * e - np.log(c * (c + 1)) - width)
 
-    def _spectrum(self, e: float) -> _Spectrum:
-        """Return the line for the c that is best for e by Chernoff's bound."""
+    def _estimate(self, log_delta: float) -> float:
+        """Return about the epsilon of a delta."""
+        near = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
+        e, logs = self._saddle(near)
+        return max(0.0, float(np.interp(-log_delta, -logs, e)))
+
+    def _key(self, e: float) -> tuple[int, int, int]:
+        """Return what epsilons that share a line have in common: the best c by Chernoff's bound, and 3 %."""
         coarse = int(np.argmin(self._coarse.hat - self._coarse.c * e))
         near = self._near(coarse)
-        best = int(np.argmin(near.hat - near.c * e))
-        if (coarse, best) not in self._spectra:
-            if len(self._spectra) >= _KEPT:
-                self._spectra.pop(next(iter(self._spectra)))
-            self._spectra[coarse, best] = _evaluate(self._mix, self._plan(near, best))
-        return self._spectra[coarse, best]
+        return coarse, int(np.argmin(near.hat - near.c * e)), round(math.log1p(e / self._scale) / _NEAR)
 
-    def _plan(self, near: _Grid, best: int) -> _Plan:
+    def _middle(self, key: tuple[int, int, int]) -> float:
+        """Return a stand-in for the epsilons of a key, where its c is about the best."""
+        coarse, best, place = key
+        near = self._near(coarse)
+        ends = [max(0, best - 1), min(len(near.c) - 1, best + 1)]
+        low, high = near.mean[ends] + np.log(near.c[ends] / (1 + near.c[ends]))
+        return max(0.0, min(max(self._scale * math.expm1(place * _NEAR), float(low)), float(high)))
+
+    def _line(self, key: tuple[int, int, int]) -> _Spectrum:
+        """Return a line for a key, planned by what delta seems to be: good enough to search with."""
+        if key in self._spectra:
+            return self._spectra[key]
+        if key not in self._rough:
+            near, e = self._near(key[0]), self._middle(key)
+            bound = float(np.min(near.hat - near.c * e)) - 1.0
+            plan = self._plan(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
+            self._keep(self._rough, key, _evaluate(self._mix, plan))
+        return self._rough[key]
+
+    def _spectrum(self, e: float) -> _Spectrum:
+        """Return the line for an epsilon, planned once more where delta turned out far smaller than it seemed."""
+        key = self._key(e)
+        if key not in self._spectra:
+            line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
+            for _ in range(2):
+                value, error, _ = line.sums(middle)
+                found = line.log_norm - line.plan.c * middle + math.log(max(value, error, 1e-300))
+                if found > line.plan.log_delta - 6:
+                    break
+                line = _evaluate(self._mix, self._plan(near, middle, found - 2))
+            self._keep(self._spectra, key, line)
+        return self._spectra[key]
+
+    @staticmethod
+    def _keep(
+        store: dict[tuple[int, int, int], _Spectrum], key: tuple[int, int, int], line: _Spectrum
+    ) -> None:
+        if len(store) >= _KEPT:
+            store.pop(next(iter(store)))
+        store[key] = line
+
+    def _plan(self, near: _Grid, e: float, log_delta: float) -> _Plan:
         """Choose the line with short periods that keeps delta visible among the terms of the sum."""
-        c, log_m, mean, bend, hat = near
-        e = float(mean[best] + math.log(c[best] / (1 + c[best])))  # where this c is best
-        log_delta = min(-1e-3, float(hat[best] - c[best] * e) - 1.5)
+        c, log_m, _, bend, hat = near
         need = -log_delta - _SMALL
         left = need / c
         gaps = c[None, :] - c[:, None]
@@ -181,14 +239,13 @@ class Inversion:
         right = right[np.arange(len(c)), partner]
         ratio = np.minimum(log_delta + c * e - log_m, 0.0)
         price = np.maximum(left, right) * np.sqrt(20 - ratio)
-        price[ratio < max(-14.0, float(ratio.max()) - 3)] = np.inf
+        price[ratio < min(-14.0, float(ratio.max()) - 3)] = np.inf
         at = int(np.argmin(price))
         if not math.isfinite(price[at]):
-            raise NotConverged
+            raise _Unseen
         width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
-        return _Plan(
-            float(c[at]), float(c[partner[at]]), float(max(left[at], right[at])), float(ratio[at]), width
-        )
+        period = float(max(left[at], right[at]))
+        return _Plan(float(c[at]), float(c[partner[at]]), period, float(ratio[at]), width, log_delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +283,7 @@ class _Spectrum:
 
     def aliases(self, e: float) -> float:
         """Return an upper value of the sum of all aliases, as delta."""
-        c, c2, period, _, _ = self.plan
+        c, c2, period = self.plan[:3]
         left = 1 / math.expm1(min(700.0, c * period))
         gap = (c2 - c) * period
         right = math.exp(min(700.0, self.log_norm2 + peak(c2) - c2 * e - gap)) / -math.expm1(-gap)
@@ -242,6 +299,11 @@ class _Spectrum:
         lower = math.exp(log) * (value - error) * (1 - 2 * slip) - self.aliases(e)
         method = "spectral" if self.lattice is None else "lattice"
         return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
+
+    def log_delta(self, e: float) -> float:
+        """Return log delta(e), about; minus infinity where this line does not see it."""
+        value, error, _ = self.sums(e)
+        return self.log_norm - self.plan.c * e + math.log(value) if value > error else -math.inf
 
     def root(self, e: float, log_delta: float) -> tuple[float, float]:
         """Return about where delta(e) = delta and -d log delta / d e there, by Newton's rule."""
@@ -297,7 +359,7 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
             else -math.inf
         )
 
-    most = min(half, _MOST_NODES if lattice is None else _MOST_NODES // 2)
+    most = min(half, _MOST_NODES if lattice is None else _MOST_NODES // 4)
     wanted = plan.log_ratio + _SMALL
     low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (plan.width * h))))
     while left_out(nodes) > wanted:

@@ -55,11 +55,11 @@ def calibrate(cost_of: Callable[[float], Cost], target: Budget) -> float:
         if high is None:
             if noise > _MOST:
                 raise _never()
-            noise *= min(max(wanted / at[1], 1.02), 16.0) if at[1] else 16.0
+            noise *= min(max(wanted / at[1], 1.02**2 ** min(turn, 9)), 16.0) if at[1] else 16.0
         elif low is None:
             if noise < 1 / _MOST:
                 return noise
-            noise *= max(min(wanted / at[1], 0.98), 1 / 16)
+            noise *= max(min(wanted / at[1], 0.98**2 ** min(turn, 9)), 1 / 16)
         elif high[0] - low[0] <= _FINE * high[0]:
             break
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 from tacit.accounting import laws
 from tacit.accounting._adjacency import ADD_REMOVE, REPLACE, Adjacency, check, the_same
 from tacit.accounting._algebra import charge, grouped
+from tacit.accounting._certified import round_up
 from tacit.accounting._codec import decode, encode
 from tacit.accounting.budget import Budget, read_delta
 from tacit.accounting.laws import Parts, canonical
@@ -288,7 +289,8 @@ class Cost(Readings):
         """Cost when each unit takes part with probability q (Poisson), one draw for the whole cost.
 
         Add/remove adjacency, exact in both directions; batches of fixed size or shuffled ones are not
-        Poisson samples. Costs known by rho or a Renyi curve alone are refused: they do not say which
+        Poisson samples. Who is drawn is the unit that the cost speaks of: ``cost.group(2).sampled(q)`` draws
+        couples together. Costs known by rho or a Renyi curve alone are refused: they do not say which
         distributions are mixed.
 
         Examples
@@ -354,7 +356,8 @@ class Cost(Readings):
         >>> run.stated(delta=1e-6).spend.delta
         Fraction(1, 1000000)
         """
-        return Cost.approximate(self.epsilon(delta=delta), delta, adjacency=self.adjacency)
+        epsilon = round_up(Fraction(self.epsilon(delta=delta)), digits=12)
+        return Cost.approximate(epsilon, delta, adjacency=self.adjacency)
 
     def fits(self, budget: Budget) -> bool:
         """Say whether this cost, declared up front as a whole, keeps the budget's promise (tight reading).

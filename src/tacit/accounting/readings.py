@@ -79,8 +79,9 @@ class Readings(Meaning):
             return _reading.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True))
         mass = read_delta(delta)  # type: ignore[arg-type] # one of the two is given
         if mass == 0:
-            exact = float_up(self._pure("epsilon at delta 0"))
-            return Bracket(exact, exact, "closed form")
+            exact = self._pure("epsilon at delta 0")
+            known = not _reading.has_group(self.parts)  # of a group only a bound is known
+            return Bracket(_reading.float_down(exact) if known else 0.0, float_up(exact), "closed form")
         return _reading.epsilon_bounds(self.parts, mass)
 
     @property

@@ -12,7 +12,9 @@ from tacit.cli.output import JsonFlag, PlotFile, say, show_json, write_file
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit.explain import Explanation
+    from tacit.accounting import Cost
+    from tacit.core import Certificate
+    from tacit.explain import Explanation, Tradeoff
 
 __all__ = ["explain"]
 
@@ -25,6 +27,9 @@ def explain(
         typer.Option("--delta", help="With epsilon: its delta. With rho: where to read epsilon."),
     ] = None,
     rho: Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="The cost that this release's certificate states.")
+    ] = None,
     prior: Annotated[
         list[float] | None, typer.Option("--prior", help="An attacker's belief before; may be repeated.")
     ] = None,
@@ -53,15 +58,23 @@ def explain(
     as_json: JsonFlag = False,
 ) -> None:
     """Say what a cost means (--epsilon, --rho), or which epsilon a wanted error needs (--error)."""
-    from tacit.explain import Tradeoff, tradeoff
+    import tacit.explain as room
+    from tacit.accounting import Budget
 
     result: Explanation | Tradeoff
     if error is not None:
-        if epsilon is not None or rho is not None or delta is not None or html is not None:
+        if any(given is not None for given in (epsilon, rho, delta, certificate, html)):
             raise _two_questions()
-        result = tradeoff(statistic or "count", error=error, n=n, bounds=bounds, confidence=confidence)
+        result = room.tradeoff(statistic or "count", error=error, n=n, bounds=bounds, confidence=confidence)
     else:
-        result = _meaning(epsilon, delta, rho, prior, family, budget, (statistic, n, bounds))
+        result = room.explain(
+            _subject(epsilon, delta, rho, certificate),
+            priors=prior or (0.01, 0.1, 0.5, 0.9),
+            families=family or (1, 2, 5, 10),
+            delta=1e-6 if delta is None else delta,
+            question=None if statistic is None else room.Question(statistic, n, bounds),
+            budget=None if budget is None else Budget(epsilon=budget),
+        )
         if html is not None:
             write_file(html, result.save_html, "the page")
     if plot is not None:
@@ -70,49 +83,35 @@ def explain(
         show_json(result)
         return
     say(result)
-    if isinstance(result, Tradeoff):
+    if isinstance(result, room.Tradeoff):
         say("", result.chart())
     for path in (html, plot):
         if path is not None:
             say(f"\nwritten: {path}")
 
 
-def _meaning(
-    epsilon: float | None,
-    delta: float | None,
-    rho: float | None,
-    prior: list[float] | None,
-    family: list[int] | None,
-    budget: float | None,
-    asked: tuple[str | None, int | None, tuple[float, float] | None],
-) -> Explanation:
-    import tacit.explain as room
-    from tacit.accounting import Budget, Cost
+def _subject(
+    epsilon: float | None, delta: float | None, rho: float | None, certificate: Path | None
+) -> Cost | Certificate:
+    from tacit.accounting import Cost
+    from tacit.core import Certificate
 
-    if (epsilon is None) == (rho is None):
+    if sum(given is not None for given in (epsilon, rho, certificate)) != 1:
         raise _two_questions()
+    if certificate is not None:
+        return Certificate.load(certificate)
     if rho is not None:
-        cost = Cost.zcdp(rho)
-    elif epsilon is not None and delta is not None:
-        cost = Cost.approximate(epsilon, delta)
-    else:
-        cost = Cost.pure(epsilon or 0)
-    statistic, n, bounds = asked
-    return room.explain(
-        cost,
-        priors=prior or (0.01, 0.1, 0.5, 0.9),
-        families=family or (1, 2, 5, 10),
-        delta=1e-6 if delta is None else delta,
-        question=None if statistic is None else room.Question(statistic, n, bounds),
-        budget=None if budget is None else Budget(epsilon=budget),
-    )
+        return Cost.zcdp(rho)
+    if epsilon is not None and delta is not None:
+        return Cost.approximate(epsilon, delta)
+    return Cost.pure(epsilon or 0)
 
 
 def _two_questions() -> TacitError:
     return TacitError(
         "bad-parameter",
-        "explain needs one question: a cost (--epsilon, --epsilon and --delta, or --rho), or a wanted "
-        "error (--error)",
+        "explain needs one question: a cost (--epsilon, --epsilon and --delta, --rho, or --certificate), "
+        "or a wanted error (--error)",
         why="the one asks what a cost means, the other which cost an answer needs",
         fix="tacit explain --epsilon 0.5, or tacit explain --statistic count --error 5",
     )

@@ -21,7 +21,7 @@ _FLOATS = {"FLOAT", "DOUBLE"}
 #: and NaN: NULL.
 GRID_MACRO = """
 CREATE OR REPLACE TEMP MACRO tacit_grid(x, low, high, step, lo, hi) AS
-CASE WHEN NOT isnan(x) THEN least(greatest(CAST(
+CASE WHEN NOT isnan(x) THEN least(greatest(TRY_CAST(
   floor(least(greatest(x, low), high) / step)
   + CASE WHEN least(greatest(x, low), high) / step - floor(least(greatest(x, low), high) / step) >= 0.5e0
     THEN 1e0 ELSE 0e0 END

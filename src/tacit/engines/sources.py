@@ -98,4 +98,17 @@ def _header(path: Path) -> tuple[str, ...] | None:
         return None
     text = line.decode("utf-8-sig", errors="replace")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    return tuple(next(csv.reader([text], delimiter=delimiter), []))
+    return _distinct(next(csv.reader([text], delimiter=delimiter), []))
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Tell columns of one name apart, whatever their case, by a number."""
+    seen: set[str] = set()
+    made = []
+    for i, name in enumerate(names):
+        free, n = name or f"column{i}", 1
+        while free.lower() in seen:
+            free, n = f"{name}_{n}", n + 1
+        seen.add(free.lower())
+        made.append(free)
+    return tuple(made)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tacit.accounting import Cost
+    from tacit.core import Forecast
     from tacit.explain.pictures import Picture
     from tacit.explain.question import Question
 
@@ -71,6 +72,10 @@ class Explanation(Readable):
     errors
         For each epsilon around the pure cost, within what a count (or the question) stays with 95 %
         probability.
+    forecasts
+        For a plan: what it expects of each column.
+    confidence
+        How often answers stay within the stated errors.
     fits
         How many such costs the given budget can pay.
     """
@@ -85,6 +90,8 @@ class Explanation(Readable):
     tests: tuple[tuple[float, float], ...]
     families: tuple[Family, ...]
     errors: tuple[tuple[float, float], ...]
+    forecasts: tuple[Forecast, ...]
+    confidence: float
     question: Question
     fits: int | None
 
@@ -116,6 +123,13 @@ class Explanation(Readable):
             grids.append(
                 Grid(f"what it buys: {self.question}", ("epsilon", "95 % of answers within"), bought)
             )
+        if self.forecasts:
+            expected = tuple(
+                (one.column, one.meaning, one.note if one.error is None else f"+/- {number_up(one.error)}")
+                for one in self.forecasts
+            )
+            within = f"{100 * self.confidence:g} % of answers within"
+            grids.append(Grid("what it buys", ("column", "what", within), expected))
         rows = tuple((one.name, one.parameters, one.unit, one.where) for one in DEPLOYMENTS)
         grids.append(Grid("published elsewhere", ("who", "figure", "protects", "model"), rows))
         note = "Figures published elsewhere protect different units; compare only where the unit is the same."

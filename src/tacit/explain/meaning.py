@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.core import Certificate, Plan, Release
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.explain.explanation import Explanation, Family, Limit
@@ -28,7 +29,7 @@ class Priced(Protocol):
 
 
 def explain(
-    subject: Cost | Budget | Priced,
+    subject: Cost | Budget | Priced | Release | Certificate,
     *,
     priors: Iterable[Number] = (0.01, 0.1, 0.5, 0.9),
     families: Iterable[int] = (1, 2, 5, 10),
@@ -43,7 +44,7 @@ def explain(
     Parameters
     ----------
     subject
-        A `Cost`, a `Budget`, or whatever has a ``cost``: a mechanism, a plan, a release.
+        A `Cost`, a `Budget`, whatever has a ``cost`` (a mechanism, a plan), a release or its certificate.
     priors
         What attackers may have believed before.
     families
@@ -66,6 +67,7 @@ def explain(
     read_at = 0.0 if epsilon is not None else read_share("delta", delta)
     before = tuple(read_share("priors", prior) for prior in priors)
     asked = Question("count") if question is None else question
+    forecasts = subject.columns if isinstance(subject, Plan) else ()
     power = best_test(cost)
     sizes = tuple(count("families", size, zero=False) for size in families)
     return Explanation(
@@ -78,15 +80,21 @@ def explain(
         limits=_limits(cost, epsilon, read_share("delta", delta)),
         tests=tuple((rate, power(rate)) for rate in (0.01, 0.05, 0.1, 0.2)),
         families=tuple(_family(cost, size, read_at) for size in sizes),
-        errors=_errors(epsilon, asked) if epsilon else (),
+        errors=_errors(epsilon, asked) if epsilon and not forecasts else (),
+        forecasts=forecasts,
+        confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
         question=asked,
         fits=None if budget is None else _fits(cost, budget),
     )
 
 
-def _cost_of(subject: Cost | Budget | Priced) -> Cost:
+def _cost_of(subject: Cost | Budget | Priced | Release | Certificate) -> Cost:
     if isinstance(subject, Cost):
         return subject
+    if isinstance(subject, Release):
+        subject = subject.certificate
+    if isinstance(subject, Certificate):
+        return Cost.from_json(subject.fields["cost"])
     if isinstance(subject, Budget):
         return _whole(subject)
     cost = getattr(subject, "cost", None)

@@ -89,6 +89,19 @@ def axes(
     return ax
 
 
+def legend_below(ax: Axes, columns: int = 3, title: str | None = None) -> None:
+    """Put the legend under the axes, where it hides nothing."""
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.16),
+        ncol=columns,
+        fontsize=8,
+        frameon=False,
+        title=title,
+        title_fontsize=8,
+    )
+
+
 def logarithmic(*sides: Axis) -> None:
     """Label logarithmic axes with plain numbers, more densely where they span little."""
     for side in sides:
@@ -113,7 +126,7 @@ def success_curve(curve: Sequence[Measured], title: str, *, exposed: float, expo
     ax.set_xticks(epsilon, [f"{value:g}" for value in epsilon])
     ax.minorticks_off()
     ax.set_ylim(-0.08, 1.08)
-    ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93), fontsize=9, framealpha=0.95)
+    legend_below(ax)
     return picture
 
 
@@ -135,7 +148,7 @@ def repeated_questions(
     ax.set_xticks(list(repeats), [str(again) for again in repeats])
     ax.minorticks_off()
     ax.set_ylim(-0.08, 1.08)
-    ax.legend(loc="center left", fontsize=9, framealpha=0.95)
+    legend_below(ax, columns=2)
     return picture
 
 
@@ -157,12 +170,12 @@ def explanation(meant: Explanation) -> Picture:
     for sign, color, text in ((1, RED, "at most"), (-1, BLUE, "at least")):
         odds = before / (1 - before) * np.exp(sign * loss)
         left.plot(before, odds / (1 + odds), color=color, label=text)
-    left.legend(fontsize=8, loc="upper left", title=label, title_fontsize=8)
+    legend_below(left, title=label)
     middle = axes(picture, "The best test", "false alarms", "true alarms", (1, 3, 2))
     rates, power = np.linspace(0, 1, 201), best_test(meant.cost)
     middle.plot(share, share, "--", color=GREY, label="blind guessing")
     middle.plot(rates, [power(float(rate)) for rate in rates], color=RED, label="best possible")
-    middle.legend(fontsize=8, loc="lower right")
+    legend_below(middle)
     right = axes(picture, "Groups and families", "people together", "advantage, at most", (1, 3, 3))
     sizes = [str(family.size) for family in meant.families]
     right.bar(sizes, [family.advantage for family in meant.families], color=BLUE, width=0.6)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tacit.core.plan import Forecast, Plan
-    from tacit.tables.query import Answer
+    from tacit.tables.aggregates import Asked
+    from tacit.tables.fluent import Expr
+    from tacit.tables.query import Answer, Grouped, KeysGiven, Rows
 
 __all__ = ["Consortium", "ConsortiumAnswer", "ConsortiumPlan", "consortium"]
 
@@ -50,7 +52,7 @@ def consortium(members: Sequence[Dataset], *, disjoint: bool = False) -> Consort
     ...     for n in ("north", "south")
     ... )
     >>> both = consortium([north, south], disjoint=True)
-    >>> both.ask(lambda d: d.agg(n=tc.count())).plan(epsilon=0.5).cost
+    >>> both.agg(n=tc.count()).plan(epsilon=0.5).cost
     Cost.pure(0.5)
     """
     if len(members) < 2 or not all(isinstance(m, Dataset) for m in members):
@@ -89,6 +91,63 @@ class Consortium:
     def sql(self, query: str) -> ConsortiumAnswer:
         """Ask every member the same question in SQL; tables are named as in each member."""
         return self.ask(lambda member: member.sql(query))
+
+    def where(self, condition: Expr | str) -> ConsortiumRows:
+        """Keep rows by a condition, in every member."""
+        return self._rows().where(condition)
+
+    def with_columns(self, **columns: Expr | str | float) -> ConsortiumRows:
+        """Add or redefine columns, in every member."""
+        return self._rows().with_columns(**columns)
+
+    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> ConsortiumGroups:
+        """Group by columns; the keys are public and the same in every member."""
+        return self._rows().group_by(*by, keys=keys, **named)
+
+    def agg(self, **aggregates: Asked) -> ConsortiumAnswer:
+        """Aggregate all rows of all members into one line."""
+        return self._rows().agg(**aggregates)
+
+    def _rows(self) -> ConsortiumRows:
+        return ConsortiumRows(self, lambda member: member[member.main])
+
+
+@dataclass(frozen=True, slots=True)
+class ConsortiumRows:
+    """Rows of every member, on their way to a question."""
+
+    consortium: Consortium
+    of: Callable[[Dataset], Rows]
+
+    def where(self, condition: Expr | str) -> ConsortiumRows:
+        """Keep rows by a condition, in every member."""
+        return ConsortiumRows(self.consortium, lambda member: self.of(member).where(condition))
+
+    def with_columns(self, **columns: Expr | str | float) -> ConsortiumRows:
+        """Add or redefine columns, in every member."""
+        return ConsortiumRows(self.consortium, lambda member: self.of(member).with_columns(**columns))
+
+    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> ConsortiumGroups:
+        """Group by columns; the keys are public and the same in every member."""
+        return ConsortiumGroups(
+            self.consortium, lambda member: self.of(member).group_by(*by, keys=keys, **named)
+        )
+
+    def agg(self, **aggregates: Asked) -> ConsortiumAnswer:
+        """Aggregate all rows of all members into one line."""
+        return self.consortium.ask(lambda member: self.of(member).agg(**aggregates))
+
+
+@dataclass(frozen=True, slots=True)
+class ConsortiumGroups:
+    """Rows of every member in groups."""
+
+    consortium: Consortium
+    of: Callable[[Dataset], Grouped]
+
+    def agg(self, **aggregates: Asked) -> ConsortiumAnswer:
+        """Name the aggregates of each group."""
+        return self.consortium.ask(lambda member: self.of(member).agg(**aggregates))
 
 
 @dataclass(frozen=True, slots=True)

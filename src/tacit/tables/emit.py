@@ -111,9 +111,10 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
         f", b.{quote(c)}" for c in sorted(b_needs)
     )
     join = "LEFT JOIN" if how == "left" else "JOIN"
+    owners = "CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"  # types may differ; no cast may fail
     joined = (
         f"SELECT a.tacit_u AS tacit_u{outs} FROM ({relation_sql(left, a_needs)}) a "
-        f"{join} ({relation_sql(right, b_needs)}) b ON a.tacit_u = b.tacit_u"
+        f"{join} ({relation_sql(right, b_needs)}) b ON {owners}"
     )
     if rows is None:
         return joined
@@ -348,7 +349,7 @@ def _cell(value: str, statistic: Statistic) -> str:
             last = first + step * (size - 1)
             inside = f"least(greatest({value}, {number(first)}), {number(last)})"
             y = f"({inside} - {number(first)}) / {number(step)}"
-            at = f"CAST(floor({y} + 0.5e0) AS INTEGER)"
+            at = f"TRY_CAST(floor({y} + 0.5e0) AS INTEGER)"
             return f"(CASE WHEN NOT isnan({value}) THEN least(greatest({at}, 0), {int(size) - 1}) END)"
         case _:
             whens = " ".join(

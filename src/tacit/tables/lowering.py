@@ -51,10 +51,10 @@ def lower(question: Question, *, unit: str) -> tuple[tuple[Step, ...], tuple[Rea
     steps: list[Step] = []
     readings: list[Reading] = []
     if question.by and question.keys is None:
-        steps.append(Step(Statistic("units"), "threshold"))
-    never_null = _never_null(question)
+        steps.append(Step(Statistic("units" if unit else "rows"), "threshold"))
+    never_null, own = _columns_that(question, "never_null"), _columns_that(question, "unit")
     for aggregate in question.aggregates:
-        for step, reading in _read(aggregate, shared, never_null, unit):
+        for step, reading in _read(aggregate, shared, never_null, own, unit):
             at = _place(steps, step)
             name = reading.column or aggregate.name
             readings.append(Reading(name, reading.function, at, reading.at, reading.level, aggregate.name))
@@ -63,7 +63,12 @@ def lower(question: Question, *, unit: str) -> tuple[tuple[Step, ...], tuple[Rea
 
 def _place(steps: list[Step], step: Step) -> int:
     """Reuse a step that is there already; private keys give the numbers of units away with them."""
-    if step.statistic.kind == "units" and steps and steps[0].mechanism == "threshold":
+    if (
+        step.mechanism == "noise"
+        and steps
+        and steps[0].mechanism == "threshold"
+        and steps[0].statistic == step.statistic
+    ):
         return 0
     if step not in steps:
         steps.append(step)
@@ -100,14 +105,15 @@ def _bounds(aggregate: Aggregate) -> Bounds:
     return aggregate.bounds
 
 
-def _never_null(question: Question) -> frozenset[Node]:
+def _columns_that(question: Question, fact: str) -> frozenset[Node]:
+    """Return the arguments that are plain columns of which a fact still holds."""
     facts = scope(question.input)
     used = [a.argument for a in question.aggregates if a.argument is not None]
-    return frozenset(e for e in used if isinstance(e, Column) and facts[e.name].never_null)
+    return frozenset(e for e in used if isinstance(e, Column) and getattr(facts[e.name], fact))
 
 
 def _read(
-    aggregate: Aggregate, shared: _Shared, never_null: frozenset[Node], unit: str
+    aggregate: Aggregate, shared: _Shared, never_null: frozenset[Node], own: frozenset[Node], unit: str
 ) -> list[tuple[Step, Reading]]:
     argument = aggregate.argument
     rows = Step(Statistic("rows"), "noise")
@@ -126,7 +132,7 @@ def _read(
             return [(counted, Reading("", "count", 0))]
         case "count_units":
             return [(units, Reading("", "count", 0))]
-        case "count_distinct" if isinstance(argument, Column) and argument.name == unit:
+        case "count_distinct" if argument in own:
             return [(units, Reading("", "count", 0))]
         case "count_distinct":
             return [(Step(Statistic("distinct", argument), "noise"), Reading("", "count", 0))]

@@ -266,6 +266,9 @@ class Grouped:
             if not isinstance(asked, Asked):
                 raise bad_parameter(name, "an aggregate", asked, fix=f"{name}=tc.count()")
             made.append(_aggregate(name, asked, facts))
+        limits = self.rows.limits
+        if self.rows.home.identity.unit.is_row:
+            limits = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
         return Answer(
             self.rows.home,
             Question(
@@ -273,8 +276,8 @@ class Grouped:
                 self.by,
                 self.keys,
                 tuple(made),
-                self.rows.limits.groups,
-                self.rows.limits.per_group,
+                limits.groups,
+                limits.per_group,
             ),
         )
 

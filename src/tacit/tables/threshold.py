@@ -39,6 +39,7 @@ def threshold(epsilon: Fraction, delta: Fraction, groups: int, *, times: int = 1
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> threshold(Fraction(1), Fraction(1, 10**6), 1)
     15
     """

@@ -268,6 +268,16 @@ def test_a_consortium_adds_up_its_members():
     assert release["n"].value[0] == pytest.approx(len(frame), abs=1)
     assert release["m"].value[0] == pytest.approx(frame["length_of_stay"].clip(0, 30).mean(), rel=1e-3)
     assert all(m.remaining != HUGE for m in members)
+    keys = EXAMPLE_HOSPITALS
+    grouped = (
+        both.where("age >= 65")
+        .group_by("hospital", keys=keys)
+        .agg(n=tc.count())
+        .plan(epsilon=10**7)
+        .release()
+    )
+    old = frame[frame["age"] >= 65].groupby("hospital").size()
+    np.testing.assert_allclose(grouped["n"].value, old[list(keys)], atol=1)
     with pytest.raises(TacitError):
         both.ask(lambda d: d.agg(q=tc.median("length_of_stay"))).plan(epsilon=1)
 

@@ -69,6 +69,17 @@ def test_the_analytic_gaussian_needs_less_noise_than_the_classic_formula():
     assert Cost.gaussian(sigma=above_one, sensitivity=1).epsilon(delta=1e-6) <= 4
 
 
+def test_a_target_may_be_given_by_its_numbers():
+    def one(sigma):
+        return Cost.gaussian(sigma=sigma, sensitivity=1)
+
+    assert calibrate(one, epsilon=1, delta=1e-6) == calibrate(one, Budget(epsilon=1, delta=1e-6))
+    assert calibrate(one, rho=0.5) == 1.0
+    for wrong in (lambda: calibrate(one), lambda: calibrate(one, Budget(rho=1), rho=1)):
+        with pytest.raises(TacitError):
+            wrong()
+
+
 def test_pure_and_rho_targets():
     assert scale_for(Budget(epsilon=0.5), sensitivity=3) == 6.0
     assert sigma_for(Budget(rho=0.5), sensitivity=1) == 1.0

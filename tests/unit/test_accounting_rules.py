@@ -1,8 +1,10 @@
 """Each rule of the algebra against the pair of distributions it speaks of, computed from first principles."""
 
 import math
+import re
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -289,7 +291,19 @@ def test_loss_exceeds_looks_at_every_branch_because_domination_does_not_order_it
     assert Cost.parallel(wild, tame).loss_exceeds(0.01) == wild.loss_exceeds(0.01)
 
 
-# -- what docs/proofs/filters.md says
+# -- what the proofs say
+
+
+@pytest.mark.parametrize("page", ["costs.md", "filters.md"])
+def test_a_proof_names_code_and_tests_that_exist(page):
+    root = Path(__file__).parents[2]
+    text = (root / "docs/proofs" / page).read_text()
+    code = re.findall(r"`(_?[a-z]+\.py)`", text)
+    assert code
+    assert all((root / "src/tacit/accounting" / name).exists() for name in code), code
+    tests = re.findall(r"`(tests/unit/\w+\.py)`", text)
+    assert tests
+    assert all((root / name).exists() for name in tests), tests
 
 
 def test_the_rho_branch_alone_is_not_epsilon_half_delta_dp():

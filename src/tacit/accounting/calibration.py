@@ -21,7 +21,14 @@ _FINE = 1e-6  # relative width of the noise at which the search ends
 _MOST = 1e30  # no noise beyond it
 
 
-def calibrate(cost_of: Callable[[float], Cost], target: Budget) -> float:
+def calibrate(
+    cost_of: Callable[[float], Cost],
+    target: Budget | None = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    rho: Number | None = None,
+) -> float:
     """Return the smallest noise whose cost keeps the target, to six digits; more noise must cost less.
 
     Guarantee
@@ -33,7 +40,7 @@ def calibrate(cost_of: Callable[[float], Cost], target: Budget) -> float:
     cost_of
         The whole cost at a given noise, declared up front: one plan, one training run.
     target
-        What the cost must keep.
+        What the cost must keep; or give its ``epsilon`` and ``delta``, or ``rho``.
 
     Examples
     --------
@@ -41,6 +48,12 @@ def calibrate(cost_of: Callable[[float], Cost], target: Budget) -> float:
     >>> round(sigma, 3)
     10.0
     """
+    if target is None:
+        target = Budget(epsilon, delta, rho=rho)
+    elif epsilon is not None or delta or rho is not None:
+        raise bad_parameter(
+            "target", "a Budget or its numbers, not both", target, fix="epsilon=1, delta=1e-6"
+        )
     if not isinstance(target, Budget):
         raise bad_parameter("target", "a Budget", target, fix="Budget(epsilon=1, delta=1e-6)")
 

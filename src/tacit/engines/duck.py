@@ -19,7 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines.layout import GRID_MACRO, limited_view, ranked_table, ranked_view, source_sql, view_sql
+from tacit.engines.layout import (
+    GRID_MACRO,
+    limited_view,
+    quote,
+    ranked_table,
+    ranked_view,
+    source_sql,
+    view_sql,
+)
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -114,6 +122,30 @@ class DuckDB:
         except duckdb.Error:
             return None
         return tuple((str(line[0]), str(line[1])) for line in described)
+
+    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
+        """Return the different values of an expression over a public table; None where it is not at hand.
+
+        Refuses a protected table: this is the one read that is not paid for, and nothing private is in it.
+        """
+        place = self._places[table]
+        if place.unit is not None:
+            raise TacitError(
+                "not-allowed",
+                f"the table {table!r} is protected",
+                why="only a public table can be read without a charge",
+                fix='tc.protect(..., public={"hospitals": ("hospitals.csv", "hospital")})',
+            )
+        public = DuckDB({table: place}, key=0, snapshot=None, memory=self._memory)
+        sql = f"SELECT DISTINCT {value} FROM {quote(table)} WHERE {value} IS NOT NULL LIMIT {most}"
+        import duckdb
+
+        try:
+            return [line[0] for line in public.integers(sql, {})]
+        except (OSError, duckdb.Error):
+            return None
+        finally:
+            public.close()
 
     def integers(
         self,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tacit.engines.sources import Source
 
 
-__all__ = ["GRID_MACRO", "limited_view", "ranked_table", "ranked_view", "source_sql", "view_sql"]
+__all__ = ["GRID_MACRO", "limited_view", "quote", "ranked_table", "ranked_view", "source_sql", "view_sql"]
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}

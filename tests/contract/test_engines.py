@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -83,7 +84,9 @@ def hostile() -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module", params=["arrow", "parquet", "csv", "pandas", "database"])
+@pytest.fixture(
+    scope="module", params=["arrow", "parquet", "csv", "pandas", "polars", "database", "connection"]
+)
 def engine(request, tmp_path_factory):
     """The engine under contract on each kind of source; a second engine joins this list."""
     table = hostile()
@@ -100,6 +103,13 @@ def engine(request, tmp_path_factory):
             flat.to_pandas().to_csv(source, index=False)
         case "pandas":
             source = table.to_pandas()
+        case "polars":
+            source = pl.from_arrow(table)
+        case "connection":
+            con = duckdb.connect()
+            con.register("v", table)
+            con.execute("CREATE TABLE t AS SELECT * FROM v")
+            source = (con, "t")
         case "database":
             source = (folder / "t.duckdb", "t")
             with duckdb.connect(str(folder / "t.duckdb")) as con:
@@ -325,3 +335,14 @@ def test_single_rows_are_counted_whatever_the_limits():
     for release in (public, private):
         assert release["n"].value == release["u"].value == (30, 20)
         assert release["d"].value == (1, 1)
+
+
+def test_polars_goes_in_and_comes_out():
+    source = pl.DataFrame({"u": [1, 2, 2, None], "h": ["A", "B", "B", "A"], "x": [1.0, 2.0, None, 9.0]})
+    data = tc.protect(source, unit="u", bounds={"x": (0, 4)}, budget=tc.Budget(epsilon=10**6))
+    grouped = data.group_by("h", keys=["A", "B"]).agg(n=tc.count(), s=tc.sum("x"))
+    frame = grouped.plan(epsilon=10**5).release().to_polars()
+    assert isinstance(frame, pl.DataFrame)
+    assert frame["h"].to_list() == ["A", "B"]
+    assert frame["n"].to_list() == [1, 2]
+    assert frame["s"].to_list() == pytest.approx([1, 2], abs=0.01)

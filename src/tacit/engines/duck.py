@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDB", "Place"]
 
+_HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
+WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
+ORDER BY table_catalog <> current_database(), table_schema <> current_schema() LIMIT 1"""
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -189,6 +192,9 @@ class DuckDB:
             source = place.source
             if source.kind in {"parquet", "csv"}:
                 files.append(str(source.place))
+            elif source.kind == "connection":  # a view of that name must not hide the table from itself
+                found = con.execute(_HOLDERS, {"table": source.table or name}).fetchone()
+                self._places[name] = replace(place, source=replace(source, within=found or ()))
             elif source.kind == "frame":
                 con.register(f"tacit raw {name}", source.place)
             elif source.kind == "database":

@@ -54,7 +54,7 @@ def source_sql(source: Source, name: str) -> str:
         case "database":
             return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(source.table or name)}"
         case "connection":
-            return f"SELECT * FROM {quote(source.table or name)}"
+            return f"SELECT * FROM {'.'.join(map(quote, (*source.within, source.table or name)))}"
         case _:
             return f"SELECT * FROM {quote('tacit raw ' + name)}"
 

@@ -245,6 +245,7 @@ class Rows:
         nodes = tuple(
             (name, _key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
         )
+        _check_kinds(nodes, public)
         return Grouped(self, nodes, public)
 
     def agg(self, **aggregates: Asked) -> Answer:
@@ -381,6 +382,19 @@ def _kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> l
         return [None] * width
     kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
     return [kinds.get(type(keys[0][i])) for i in range(width)]
+
+
+def _check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...], ...] | None) -> None:
+    """Refuse texts as keys of a number: no row could have them, and they cannot be compared."""
+    for i, (name, node) in enumerate(by if keys else ()):
+        kind = kind_of(node)
+        if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
+            raise bad_parameter(
+                f"keys of {name!r}",
+                f"of the kind {kind}, as the column is",
+                keys[0][i],
+                fix="keys=[1, 2]" if kind == "number" else "keys=[True, False]",
+            )
 
 
 _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None

@@ -15,11 +15,19 @@ import shutil
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines.layout import GRID_MACRO, limited_view, ranked_table, ranked_view, source_sql, view_sql
+from tacit.engines.layout import (
+    GRID_MACRO,
+    limited_view,
+    quote,
+    ranked_table,
+    ranked_view,
+    source_sql,
+    view_sql,
+)
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -31,6 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDB", "Place"]
 
+_HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
+WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
+ORDER BY table_catalog <> current_database(), table_schema <> current_schema() LIMIT 1"""
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -115,6 +126,30 @@ class DuckDB:
             return None
         return tuple((str(line[0]), str(line[1])) for line in described)
 
+    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
+        """Return the different values of an expression over a public table; None where it is not at hand.
+
+        Refuses a protected table: this is the one read that is not paid for, and nothing private is in it.
+        """
+        place = self._places[table]
+        if place.unit is not None:
+            raise TacitError(
+                "not-allowed",
+                f"the table {table!r} is protected",
+                why="only a public table can be read without a charge",
+                fix='tc.protect(..., public={"hospitals": ("hospitals.csv", "hospital")})',
+            )
+        public = DuckDB({table: place}, key=0, snapshot=None, memory=self._memory)
+        sql = f"SELECT DISTINCT {value} FROM {quote(table)} WHERE {value} IS NOT NULL LIMIT {most}"
+        import duckdb
+
+        try:
+            return [line[0] for line in public.integers(sql, {})]
+        except (OSError, duckdb.Error):
+            return None
+        finally:
+            public.close()
+
     def integers(
         self,
         sql: str,
@@ -157,6 +192,9 @@ class DuckDB:
             source = place.source
             if source.kind in {"parquet", "csv"}:
                 files.append(str(source.place))
+            elif source.kind == "connection":  # a view of that name must not hide the table from itself
+                found = con.execute(_HOLDERS, {"table": source.table or name}).fetchone()
+                self._places[name] = replace(place, source=replace(source, within=found or ()))
             elif source.kind == "frame":
                 con.register(f"tacit raw {name}", source.place)
             elif source.kind == "database":

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tacit.engines.sources import Source
 
 
-__all__ = ["GRID_MACRO", "limited_view", "ranked_table", "ranked_view", "source_sql", "view_sql"]
+__all__ = ["GRID_MACRO", "limited_view", "quote", "ranked_table", "ranked_view", "source_sql", "view_sql"]
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
@@ -54,7 +54,7 @@ def source_sql(source: Source, name: str) -> str:
         case "database":
             return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(source.table or name)}"
         case "connection":
-            return f"SELECT * FROM {quote(source.table or name)}"
+            return f"SELECT * FROM {'.'.join(map(quote, (*source.within, source.table or name)))}"
         case _:
             return f"SELECT * FROM {quote('tacit raw ' + name)}"
 

@@ -38,11 +38,14 @@ class Source:
         The path, the connection or the frame.
     table
         For databases and connections: the table's name there.
+    within
+        For connections: the catalog and schema that hold it, once the engine has looked.
     """
 
     kind: str
     place: object
     table: str = ""
+    within: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, or None where they are not at hand. Reads no row."""

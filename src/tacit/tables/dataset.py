@@ -109,7 +109,7 @@ class Dataset:
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
-    def sql(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
+    def sql(self, query: str, *, keys: Mapping[str, Sequence[object] | str] | None = None) -> Answer:
         """Ask in SQL.
 
         SELECT with aggregates, WHERE, GROUP BY, JOIN, WITH, CASE, dates; HAVING, ORDER BY, LIMIT and
@@ -120,7 +120,8 @@ class Dataset:
         query
             One SELECT statement.
         keys
-            Public keys by group column, where they are not declared with the dataset.
+            Public keys by group column, where they are not declared with the dataset: lists, or names of
+            public tables.
         """
         from tacit.tables.sql import parse_query
 

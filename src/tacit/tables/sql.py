@@ -66,7 +66,9 @@ def parse_expression(text: str) -> Node:
     return _guarded(lambda: read_expression(select.expressions[0], lambda _, name: name))
 
 
-def parse_query(text: str, dataset: Dataset, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
+def parse_query(
+    text: str, dataset: Dataset, keys: Mapping[str, Sequence[object] | str] | None = None
+) -> Answer:
     """Turn a SELECT into a question with its free post-processing."""
     select = _parse(text)
     return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
@@ -135,7 +137,7 @@ class _From:
         return find
 
 
-def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object]]) -> Answer:
+def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object] | str]) -> Answer:
     only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
     around = _with(select, around)
     source = _source(select, around)

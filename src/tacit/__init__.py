@@ -13,7 +13,30 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
+    from tacit.core import Certificate, Limits, Plan, Release, Unit
+    from tacit.explain import explain
     from tacit.ledger import Ledger
+    from tacit.tables import (
+        Dataset,
+        col,
+        consortium,
+        count,
+        count_distinct,
+        count_units,
+        histogram,
+        max,
+        mean,
+        median,
+        min,
+        most_common,
+        protect,
+        quantile,
+        quantiles,
+        std,
+        sum,
+        variance,
+        when,
+    )
 
 __version__ = "0.1.0.dev0"
 
@@ -25,10 +48,25 @@ __all__ = [
     "__version__",
     "accounting",
     "audit",
+    "explain",
     "ledger",
     "mechanisms",
     "noise",
 ]
+__all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
+__all__ += ["Dataset", "col", "consortium", "protect", "when"]
+__all__ += [
+    "count",
+    "count_distinct",
+    "count_units",
+    "histogram",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "most_common",
+]
+__all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
 _LAZY = {
@@ -37,10 +75,18 @@ _LAZY = {
     "Ledger": "tacit.ledger",
     "accounting": "tacit.accounting",
     "audit": "tacit.audit",
+    "explain": "tacit.explain",
     "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }
+_LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")
+_LAZY |= dict.fromkeys(("Dataset", "col", "consortium", "protect", "when"), "tacit.tables")
+_LAZY |= dict.fromkeys(
+    ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),
+    "tacit.tables",
+)
+_LAZY |= dict.fromkeys(("quantile", "quantiles", "std", "sum", "variance"), "tacit.tables")
 
 
 def __getattr__(name: str) -> object:

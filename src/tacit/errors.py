@@ -20,7 +20,6 @@ CODES: Final[dict[str, str]] = {
     "does-not-fit": "an exact integer result does not fit into 64 bits",
     # mechanisms
     "not-finite": "a value to be released is not a finite number of the kind needed",
-    "missing-bounds": "values have no public bounds",
     "unknown-category": "an answer is not one of the declared categories",
     "run-spent": "a sparse vector run has given all its answers above the threshold",
     # ledger
@@ -45,6 +44,19 @@ CODES: Final[dict[str, str]] = {
     "not-durable": "the store does not promise that a commit survives a crash",
     "disk-full": "there is no room to record the charge",
     "missing-extra": "an optional dependency is not installed",
+    # explain, lab
+    "cannot-write": "a file could not be written",
+    # tables
+    "missing-bounds": "values have no public bounds",
+    "missing-limit": "nothing bounds how much one unit can contribute",
+    "keys-missing": "groups are not public and the plan has no delta to select them privately",
+    "unknown-column": "a column is not known here",
+    "unknown-table": "a table is not declared",
+    "unknown-kind": "the kind of a column is not declared and does not follow from the context",
+    "bad-expression": "an expression is not allowed or not of the kind needed",
+    "bad-sql": "a text is not SQL that can be read",
+    "not-allowed": "a construct of SQL is not on the list of allowed ones",
+    "bad-certificate": "a file is not a certificate that this version reads",
 }
 
 

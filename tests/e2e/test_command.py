@@ -11,9 +11,11 @@ ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).with_name("tacit")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100"}
-    return subprocess.run([COMMAND, *words], capture_output=True, text=True, env=environment, timeout=120)
+def run(*words: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", **more}
+    return subprocess.run(
+        [COMMAND, *words], cwd=cwd, capture_output=True, text=True, env=environment, timeout=120
+    )
 
 
 def test_version():
@@ -21,11 +23,36 @@ def test_version():
     assert (done.returncode, done.stdout) == (0, f"tacit {tacit.__version__}\n")
 
 
-def test_demo_runs_without_a_terminal():
-    done = run("demo")
+def test_demo_runs_without_a_terminal_and_leaves_what_it_made(tmp_path):
+    done = run("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "epsilon = 0.5" in done.stdout
     assert "\x1b[" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for said in ("epsilon 0.5", "charges first", "verified: entry 2", "stored answer of entry 2: free"):
+        assert said in done.stdout
+    for said in ("Exact answers", "5-anonymous table", "Tacit, two counts"):
+        assert said in done.stdout
+    folder = tmp_path / "tacit-demo"
+    made = {file.name for file in folder.iterdir()}
+    assert {"visits.csv", "tacit.toml", "question.py", "stay.csv", "stay.json", "stay.png"} <= made
+    with tacit.Ledger.open(folder / "tacit.ledger", create=False) as ledger:
+        assert ledger.verify().ok
+        assert ledger.account("visits").spent.epsilon == 0.5
+    # each step can be repeated by hand, and gives the stored answer
+    before = (folder / "stay.csv").read_text()
+    again = subprocess.run([sys.executable, "question.py"], cwd=folder, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert (folder / "stay.csv").read_text() == before
+
+
+def test_demo_never_writes_into_a_folder_that_is_there(tmp_path):
+    (tmp_path / "tacit-demo").mkdir()
+    mine = tmp_path / "mine"  # nor does it use the user's own config, ledger or key
+    done = run("demo", cwd=tmp_path, TACIT_CONFIG=f"{mine}.toml", TACIT_LEDGER=f"{mine}.ledger")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "tacit-demo").iterdir()) == []
+    assert (tmp_path / "tacit-demo-2" / "stay.csv").exists()
+    assert {file.name for file in tmp_path.iterdir()} == {"tacit-demo", "tacit-demo-2"}
 
 
 def test_an_unknown_command_is_refused_with_status_2():

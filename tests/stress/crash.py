@@ -98,9 +98,20 @@ def check(where: str, key: str, folder: Path) -> dict[str, int]:
         return {"entries": report.entries, "charged": len(charged), "seen": len(answers), "drawn": len(drawn)}
 
 
+def pace(where: str, key: str) -> float:
+    """Measure how long a draw takes here and now, so that lives are long enough to die at work."""
+    with Ledger.open(where, key=key, wait=60) as ledger:
+        ledger.create_account("trial", unit="patient_id", budget=Budget(epsilon=1))
+        start = time.monotonic()
+        for i in range(10):
+            ledger.draw("trial", COST, plan=f"trial {i}", compute=lambda _: b"x")
+        return (time.monotonic() - start) / 10
+
+
 def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
     dice = random.Random(seed)
     died_at_work = 0
+    longest = 15 * pace(where, key)
     for life in range(kills):
         if life % PER_ACCOUNT == 0:
             with Ledger.open(where, key=key, wait=60) as ledger:
@@ -117,7 +128,7 @@ def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
                 os._exit(1)
         if dice.random() < 0.8:  # most die at work, some while they open the ledger
             select.select([ready], [], [], 10)
-        time.sleep(dice.uniform(0, 0.05))
+        time.sleep(dice.uniform(0, longest))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         died_at_work += os.WIFSIGNALED(status)

@@ -26,12 +26,13 @@ def shifted(mass: np.ndarray, by: int) -> np.ndarray:
 EPSILONS = [0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99]
 
 
-@pytest.mark.parametrize("scale", [0.5, 1, 3, 8])
-@pytest.mark.parametrize("parts", [(1, 1), (1, 3), (2, 2), (3, 5), (1, 1, 1), (2, 1, 3)], ids=str)
+PAIRS = itertools.product([0.5, 1, 3, 8], [(1, 1), (1, 3), (2, 2), (3, 5)])
+TRIPLES = itertools.product([0.5, 1, 3], [(1, 1, 1), (2, 1, 3)])
+
+
+@pytest.mark.parametrize(("scale", "parts"), [*PAIRS, *TRIPLES], ids=str)
 def test_lemma_1_a_vector_moved_in_l1_reveals_no_more_than_one_number(scale, parts):
     """delta of a product of laws moved by parts is at most that of one law moved by their sum."""
-    if len(parts) == 3 and scale > 3:
-        pytest.skip("too many cells to enumerate")
     reach = int(30 * scale) + 40 if len(parts) == 2 else int(16 * scale) + 16
     one = laplace(scale, reach)
     total = sum(parts)

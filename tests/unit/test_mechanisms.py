@@ -156,6 +156,37 @@ def test_numbers_of_every_kind_are_released():
     assert laplace.release([]).shape == (0,)
 
 
+@pytest.mark.parametrize("sensitivity", [1e-200, 1e-9, 0.3, 1, 1_000_003, 1e9, 1e200])
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e-3, 1, 50, 1e6])
+def test_sizes_from_tiny_to_huge_work(epsilon, sensitivity):
+    for made in (
+        m.Laplace(epsilon=epsilon, sensitivity=sensitivity),
+        m.Gaussian(sigma=sensitivity / epsilon, sensitivity=sensitivity),
+    ):
+        for value in (0.0, 1.5, 1e300, np.zeros(3), np.full(2, 1e18)):
+            low, high = made.interval(made.release(value), 1 - 1e-12)
+            assert np.all((low <= value) & (value <= high))
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(1e-30, 1), (1, 1e-300), (1e-9, 1e300)])
+def test_noise_that_does_not_fit_is_refused_when_it_is_built(epsilon, sensitivity):
+    with pytest.raises(TacitError) as refused:
+        m.Laplace(epsilon=epsilon, sensitivity=sensitivity)
+    assert refused.value.code == "bad-parameter"
+    with pytest.raises(TacitError, match="grid steps"):
+        m.Exponential(1e-30, sensitivity=1)
+
+
+def test_intervals_allow_for_the_rounding_of_large_floats():
+    laplace = m.Laplace(epsilon=1, sensitivity=1)
+    for value in (1e17, 2.0**60 + 2**10):
+        covered = [
+            low <= value <= high
+            for low, high in (laplace.interval(laplace.release(value), 0.9) for _ in range(200))
+        ]
+        assert sum(covered) >= 200 * 0.9 - 6 * math.sqrt(18)
+
+
 def test_counts_come_back_as_whole_numbers_and_refuse_fractions():
     count = EVERY["DiscreteLaplace"]
     assert isinstance(count.release(5), int)
@@ -266,16 +297,36 @@ def test_losses_of_choices_stay_within_epsilon():
         assert max(map(abs, losses)) > 0.6
 
 
-def test_accuracy_to_epsilon_is_the_smallest_that_meets_the_error():
-    for kind, parameters, step in (
-        (m.Laplace, {"sensitivity": 1}, 0.9999),
-        (m.DiscreteLaplace, {"sensitivity": 2}, 0.9999),
-        (m.Gaussian, {"sensitivity": 1, "delta": 1e-6}, 0.999),
-        (m.DiscreteGaussian, {"sensitivity": 1, "delta": 1e-6}, 0.999),
-    ):
-        epsilon = kind.accuracy_to_epsilon(12, 0.95, **parameters)
-        assert kind(epsilon=epsilon, **parameters).error(0.95) <= 12
-        assert kind(epsilon=step * epsilon, **parameters).error(0.95) > 12
+@pytest.mark.parametrize(
+    ("kind", "parameters", "of"),
+    [
+        (m.Laplace, {"sensitivity": 1}, {}),
+        (m.Laplace, {"sensitivity": 1}, {"size": 100, "together": True}),
+        (m.DiscreteLaplace, {"sensitivity": 2}, {}),
+        (m.Gaussian, {"sensitivity": 1, "delta": 1e-6}, {}),
+        (m.DiscreteGaussian, {"sensitivity": 1, "delta": 1e-6}, {}),
+        (m.Exponential, {"sensitivity": 1}, {"candidates": 50}),
+        (m.PermuteAndFlip, {"sensitivity": 1}, {"candidates": 50}),
+        (m.NoisyMax, {"sensitivity": 1}, {"candidates": 50}),
+        (m.SparseVector, {"sensitivity": 1, "threshold": 0}, {"queries": 20}),
+        (m.Count, {}, {}),
+        (m.Sum, {"bounds": (0, 3)}, {}),
+        (m.Mean, {"bounds": (0, 100)}, {"rows": 500}),
+        (m.Quantile, {"q": 0.5, "candidates": range(50)}, {}),
+    ],
+    ids=str,
+)
+def test_accuracy_to_epsilon_is_the_smallest_that_meets_the_error(kind, parameters, of):
+    epsilon = kind.accuracy_to_epsilon(12, 0.95, **parameters, **of)
+    assert kind(epsilon=epsilon, **parameters).error(0.95, **of) <= 12
+    assert kind(epsilon=0.9999 * epsilon, **parameters).error(0.95, **of) > 12
+
+
+def test_an_error_out_of_reach_is_refused():
+    with pytest.raises(TacitError, match="reachable"):
+        m.SparseVector.accuracy_to_epsilon(0.5, sensitivity=1, threshold=0, grid=1, queries=1)
+    with pytest.raises(TacitError, match="states its error"):
+        m.Subsampled.accuracy_to_epsilon(1)
 
 
 def test_the_sparse_vector_stops_and_cannot_be_copied():

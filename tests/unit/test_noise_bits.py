@@ -57,6 +57,17 @@ def test_eight_forks_and_their_parent_never_share_a_word(work):
     assert np.unique(words).size == words.size
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_the_fork_hook_alone_suffices(fresh_stream, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 42)  # as where process numbers repeat, in containers
+    _bits._forget()
+    some_words()
+    words = np.frombuffer(
+        in_a_fork(some_words) + in_a_fork(some_bulk) + some_words() + some_bulk(), np.uint64
+    )
+    assert np.unique(words).size == words.size == 4 * 64
+
+
 def test_a_child_forked_behind_pythons_back_notices(fresh_stream, monkeypatch):
     before = _bits.words(4)
     stock = list(_bits._stream.stock)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import noise
-from tacit.noise import _bits, _digits, _strips, coins, selection
+from tacit.noise import _bits, _digits, _strips, coins, gaussian, selection
 from tacit.noise._intervals import exp_minus, logistic
 from tacit.noise._parameters import read
 from tacit.noise._strips import strips
@@ -270,6 +270,14 @@ def test_one_scale_per_element_decides_each_digit_as_the_single_draw_does():
             assert noise.geometric(float(scale)) == drawn[e]
 
 
+def test_one_scale_per_element_makes_zero_once():
+    top = int(46 * 1.0).bit_length()
+    zeros = np.full((top, 2), 2**64 - 1, np.uint64).tobytes() + np.ones(2, np.uint64).tobytes()
+    edge = logistic(Fraction(1), 53)[0] << 11
+    with _bits.feed(zeros + fed((edge - 2**11, 8), (edge + 2**11, 8))):
+        assert _digits.laplace_many(read("scale", [1, 1])).tolist() == [-1, 0]
+
+
 def test_one_scale_per_element_settles_the_undecided_exactly():
     x = Fraction(1, 3)
     edge = logistic(x, 53)[0]
@@ -284,6 +292,41 @@ def test_one_scale_per_element_settles_the_undecided_exactly():
         parts += [(2**64 - 1, 8)] * 7 + [(1, 8)]
         with _bits.feed(fed(*parts)):
             assert _digits.geometric_many(read("scale", [3])).tolist() == [digit]
+
+
+# --- discrete Gaussian, one at a time ---
+
+
+@given(
+    st.fractions(min_value=Fraction(1, 100), max_value=10**6, max_denominator=1000),
+    st.integers(1, 10**6),
+    st.integers(-(10**7), 10**7),
+)
+def test_proposal_and_acceptance_multiply_to_the_gaussian(sigma, t, y):
+    """Proposal exponent and acceptance exponent add up to y^2 / (2 sigma^2), and a constant."""
+    exponent = Fraction(abs(y), t) + gaussian._energy(sigma, t, y)
+    assert exponent == y**2 / (2 * sigma**2) + sigma**2 / (2 * t**2)
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(1000)])
+@pytest.mark.parametrize("size", [0, 1, 3])
+@pytest.mark.parametrize("negative", [False, True])
+def test_a_gaussian_proposal_is_accepted_up_to_its_exact_chance(sigma, size, negative):
+    t = int(sigma) + 1
+    y = -1 - size if negative else size
+    limits = _digits.thresholds(t, 1)
+    digits = [(0 if size >> i & 1 else 2**64 - 1, 8) for i in range(len(limits))]
+    edge, rest = divmod(exp_minus(gaussian._energy(sigma, t, y), 400)[0] >> (400 - 128), 2**64)
+    for coin, more, accepted in [(edge - 1, 0, True), (edge + 1, 0, False), (edge, rest - 1, True)]:
+        if not 0 <= coin < 2**64:
+            continue
+        parts = [(coin, 8), (0 if negative else 2**64 - 1, 8), (1, 8), *digits]
+        with _bits.feed(fed(*parts) + (fed((more, 8)) if coin == edge else b"")):
+            if accepted:
+                assert noise.discrete_gaussian(sigma) == y
+            else:
+                with pytest.raises(_bits.ExhaustedError):  # it asks for another proposal
+                    noise.discrete_gaussian(sigma)
 
 
 # --- coins, uniform numbers, orders ---
@@ -446,6 +489,53 @@ def test_the_race_is_won_by_exact_arrival_times(scores, data):
         ]
     for early, late in itertools.pairwise(order):
         assert times[early] <= times[late]
+
+
+def test_arrival_times_lie_between_their_bounds():
+    import mpmath
+
+    rng = np.random.default_rng(22)
+    words = rng.integers(0, 2**64, 600, dtype=np.uint64)
+    words = np.concatenate([words, words >> np.uint64(40), ~(words >> np.uint64(40)), words >> np.uint64(60)])
+    scores = rng.integers(0, 2**20, words.size, dtype=np.uint64) * rng.integers(
+        0, 2, words.size, dtype=np.uint64
+    )
+    gaps = selection._Gaps(scores, Fraction(3, 7))
+    early, late = selection._arrival(words, gaps.near(0, words.size))
+    with mpmath.workprec(300):
+        for i, word in enumerate(words.tolist()):
+            for end in {max(word, 1), min(word + 1, 2**64 - 1)}:
+                wait = -mpmath.log(mpmath.ldexp(end, -64))
+                time = mpmath.log(wait) + mpmath.mpf(gaps.exact(i).numerator) / gaps.exact(i).denominator
+                assert early[i] <= time <= late[i]
+
+
+@pytest.mark.parametrize("scores", [(0, 1), (1, 0), (5, 5), (0, 40), (-3, 2)])
+def test_a_close_race_is_decided_exactly(scores):
+    """The second word is chosen so that both arrive together but for a part in 2^60."""
+    import mpmath
+
+    rng = np.random.default_rng(21)
+    with mpmath.workprec(400):
+        for _ in range(40):
+            first = int(rng.integers(2**60, 2**63))
+            wait = -mpmath.log(mpmath.ldexp(first, -64)) * mpmath.exp(mpmath.mpf(scores[1] - scores[0]) / 7)
+            together = int(mpmath.ldexp(mpmath.exp(-wait), 64))
+            for second in (together + sign * step for sign in (-1, 1) for step in (2, 300, 1500, 2500, 5000)):
+                if not 0 < second < 2**64:
+                    continue
+                ends = [
+                    [-mpmath.log(mpmath.ldexp(w + e, -64)) * mpmath.exp(-mpmath.mpf(s) / 7) for e in (0, 1)]
+                    for w, s in zip((first, second), scores, strict=True)
+                ]
+                if max(ends[0]) < min(ends[1]):
+                    order = [0, 1]
+                elif max(ends[1]) < min(ends[0]):
+                    order = [1, 0]
+                else:
+                    continue  # the words do not decide
+                with _bits.feed(fed((first, 8), (second, 8), *[(2**63, 8)] * 8)):
+                    assert noise.select_top(scores, 2, scale=7).tolist() == order
 
 
 # --- the quick decisions against the exact ones ---

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tacit.cli import audit, budget, demo
+from tacit.cli import audit, budget, demo, doctor, explain, init, lab, plan, query, verify
 from tacit.cli.app import app, main
 
-__all__ = ["app", "audit", "budget", "demo", "main"]
+__all__ = [
+    "app",
+    "audit",
+    "budget",
+    "demo",
+    "doctor",
+    "explain",
+    "init",
+    "lab",
+    "main",
+    "plan",
+    "query",
+    "verify",
+]

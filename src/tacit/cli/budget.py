@@ -67,17 +67,18 @@ def status(where: _Where, *, key: _Key = None, as_json: _Json = False) -> None:
         _print_json({"ledger": ledger.name, "sealed": sealed, "accounts": [_facts(one) for one in accounts]})
         return
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("account", "protects", "budget", "left", "", "expires"):
+    expiring = any(account.expires is not None for account in accounts)
+    for title in ("account", "protects", "budget", "left", "", *(["expires"] if expiring else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):
         share = _share_left(account.filter)
         table.add_row(
             Text("  " * (len(account.path) - 1) + account.name),
             Text(account.unit),
-            Text(_short(repr(account.budget))),
+            Text(_short(repr(account.budget)).removeprefix("Budget(").removesuffix(")")),
             Text(str(account.filter.remaining)),
             _bar(share, 16),
-            Text("" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"),
+            *([Text(_until(account))] if expiring else []),
         )
     console = Console()
     console.print(table if accounts else "no accounts yet")
@@ -177,6 +178,10 @@ def export(
         else:
             with to.open("w", encoding="utf-8") as file:
                 file.writelines(line + "\n" for line in ledger.export())
+
+
+def _until(account: Account) -> str:
+    return "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"
 
 
 def _facts(account: Account) -> dict[str, object]:

@@ -1,65 +1,171 @@
-"""``tacit demo``: the main job, end to end, on bundled data. It grows with the system."""
+"""``tacit demo``: the main job, end to end, on people who do not exist; each step can be repeated."""
 
 from __future__ import annotations
 
-import numpy as np
+import contextlib
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from tacit import noise
 from tacit.cli.app import app
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["demo"]
 
-_SCALE = 2
-_DRAWS = 1_000_000
-_WIDTH = 50
+_WIDTH = 78
+_EPSILON = 0.5
+_SQL = """SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay
+    FROM visits GROUP BY hospital ORDER BY stay DESC LIMIT 3"""
+
+#: Shown, left in the folder, and run as it stands.
+_QUESTION = """\
+import tacit as tc
+from tacit.tables import load_config
+
+visits = load_config("tacit.toml")["visits"]
+question = visits.group_by("hospital").agg(
+    n=tc.count(), stay=tc.mean("length_of_stay")
+)
+plan = question.plan(epsilon=0.5, size=1000)  # touches no data
+print(plan)
+
+release = plan.release(purpose="demo")  # charges first, then looks
+print(release)
+release.to_csv("stay.csv")
+release.certificate.save("stay.json")
+"""
+_PICTURE = 'release.plot("stay").figure.savefig("stay.png", dpi=150)\n'
 
 
 @app.command()
-def demo() -> None:
-    """Draw exact noise and show its shape; then what it does to a count."""
-    console = Console()
-    console.print(
-        f"[bold]Exact noise.[/] {_DRAWS:,} draws of [cyan]tc.noise.discrete_laplace(scale={_SCALE})[/]: "
-        "whole numbers,\neach step away from zero less likely by exp(-1/2), with exactly that probability.\n"
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--folder", help="Where to leave the results; a number is added if it exists.")
+    ] = Path("tacit-demo"),
+) -> None:
+    """Declare, plan, release, verify, attack: the main job on synthetic visits, in under a minute."""
+    from tacit.cli.demo_attacks import compare
+
+    place = _fresh(folder)
+    _apart()
+    show = Console(highlight=False, width=min(_WIDTH, Console().width))
+    _copy(place / "visits.csv")
+    _say(
+        show,
+        "Tacit, end to end",
+        "12,700 hospital visits of 6,000 patients. They do not exist, so nobody is at risk while you look. "
+        "Every line after $ can be typed by hand:",
     )
-    draws = noise.discrete_laplace(_SCALE, size=_DRAWS)
-    console.print(_histogram(draws, reach=8))
-    console.print(
-        "\n[bold]What it is for.[/] A ward has 38 positive tests. With one patient more it would be 39.\n"
-        "Whoever sees a noisy count can hardly tell which of the two it was:\n"
+    show.print(Text(f"$ cd {place}", style="cyan"))
+    with contextlib.chdir(place):
+        _say(show, "1  Declare", "The curator says who is protected and what is public. Nothing is read.")
+        _run(show, *_init())
+        script = _QUESTION + (_PICTURE if find_spec("matplotlib") else "")
+        Path("question.py").write_text(script, encoding="utf-8")
+        _say(show, "2  Plan and release", "In Python; a plan first, so that nobody pays for a surprise.")
+        _show_script(show, script)
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(compile(script, "question.py", "exec"), names)  # noqa: S102 - our own text, shown above
+        names["visits"].ledger.close()
+        _say(show, "3  The budget", "It is kept in a ledger; a new session does not reset it.")
+        _run(show, ["budget", "tacit.ledger"])
+        _say(show, "4  The certificate", "It names the unit, the noise, the cost and the entry that paid.")
+        _run(show, ["verify", "stay.json"])
+        _say(show, "5  The same question in SQL", "The same plan, so the stored answer; sorting is free too.")
+        _run(show, ["query", _SQL, "--epsilon", "0.5"])
+        _say(
+            show,
+            "6  What would an attacker have learned?",
+            "Now 5,000 other people who do not exist. The attacker knows their age, sex, postcode and "
+            f"schooling, and wants to know who has a certain condition. Tacit answers at epsilon {_EPSILON}.",
+        )
+        compare(show, _EPSILON)
+    show.print(Text("$ tacit lab     all six attacks", style="cyan"))
+    files = ", ".join(sorted(file.name for file in place.iterdir() if not file.name.startswith("tacit.")))
+    _say(
+        show,
+        "Yours to keep",
+        f"{place}: {files}, tacit.toml and the ledger. "
+        "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md",
     )
-    console.print(_two_worlds(38, 39))
-    console.print(
-        "\nNo output is more than exp(1/2) = 1.65 times likelier in one world than in the other:\n"
-        "that is epsilon = 0.5. "
-        "Next: the tutorial, docs/tutorial/index.md"
+
+
+def _fresh(folder: Path) -> Path:
+    """Make the folder; where it exists, one with a number, so that nobody's results are overwritten."""
+    for number in range(1, 1000):
+        place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+        try:
+            place.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as problem:
+            raise TacitError(
+                "cannot-write",
+                f"{place} could not be made: {problem.strerror}",
+                fix="--folder /tmp/tacit-demo",
+            ) from None
+        return place
+    raise TacitError("cannot-write", f"{folder} and 998 more exist already", fix="--folder another")
+
+
+def _apart() -> None:
+    """Keep the user's own config, ledger and key out of it, and fit what is printed into 80 columns."""
+    for name in ("TACIT_CONFIG", "TACIT_LEDGER", "TACIT_LEDGER_KEY_FILE"):
+        os.environ.pop(name, None)
+    if not sys.stdout.isatty() or Console().width > _WIDTH:
+        os.environ["COLUMNS"] = str(_WIDTH)
+
+
+def _copy(file: Path) -> None:
+    """Write the bundled visits as CSV, as most people have their data."""
+    import duckdb
+
+    from tacit.tables import example_visits
+
+    source, target = (str(path).replace("'", "''") for path in (example_visits(), file))
+    with duckdb.connect() as con:
+        con.execute(f"COPY (FROM read_parquet('{source}')) TO '{target}' (HEADER)")
+
+
+def _init() -> tuple[list[str], ...]:
+    from tacit.tables.examples import EXAMPLE_HOSPITALS
+
+    return (
+        ["init", "visits.csv", "--unit", "patient_id", "--epsilon", "3", "--delta", "1e-6"],
+        ["--bounds", "length_of_stay=0:30", "--limit", "rows=5"],
+        ["--keys", f"hospital={','.join(EXAMPLE_HOSPITALS)}"],
     )
 
 
-def _histogram(draws: np.ndarray, reach: int) -> Table:
-    values = np.arange(-reach, reach + 1)
-    shares = np.array([(draws == value).mean() for value in values])
-    table = Table(box=None, show_header=True, header_style="dim", pad_edge=False)
-    table.add_column("noise", justify="right")
-    table.add_column("share of draws")
-    table.add_column("", justify="right")
-    for value, share in zip(values, shares, strict=True):
-        bar = Text("█" * round(_WIDTH * share / shares.max()), style="cyan")
-        table.add_row(f"{value:+d}" if value else "0", bar, f"{share:.3%}")
-    return table
+def _say(show: Console, title: str, text: str) -> None:
+    show.print(Text(f"\n{title}", style="bold"))
+    show.print(Text(text))
 
 
-def _two_worlds(here: int, there: int) -> Table:
-    trials = 200_000
-    with_patient = there + noise.discrete_laplace(_SCALE, size=trials)
-    without = here + noise.discrete_laplace(_SCALE, size=trials)
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("noisy count", f"chance if the truth is {here}", f"chance if it is {there}", "ratio"):
-        table.add_column(title, justify="right")
-    for value in range(here - 3, there + 4):
-        p, q = (without == value).mean(), (with_patient == value).mean()
-        table.add_row(str(value), f"{p:.3f}", f"{q:.3f}", f"{max(p, q) / min(p, q):.2f}")
-    return table
+def _show_script(show: Console, script: str) -> None:
+    show.print(Text("$ python question.py", style="cyan"))
+    for line in script.splitlines():
+        show.print(Text(f"  | {line}", style="dim"))
+
+
+def _run(show: Console, *lines: Sequence[str]) -> None:
+    """Show a command as it would be typed, then run it in this process."""
+    typed = " \\\n    ".join(" ".join(_typed(word) for word in line) for line in lines)
+    show.print(Text(f"$ tacit {typed}", style="cyan"), soft_wrap=True)
+    words = [word for line in lines for word in line]
+    status = typer.main.get_command(app).main(args=words, prog_name="tacit", standalone_mode=False)
+    if status:
+        raise typer.Exit(int(status))
+
+
+def _typed(word: str) -> str:
+    return f'"{word}"' if " " in word else word

@@ -15,14 +15,14 @@ from tacit.mechanisms._grid import Array, add, from_steps, read_numbers, to_step
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
     from tacit.mechanisms._lattice import Law
 
-__all__ = ["Additive", "smallest_epsilon"]
+__all__ = ["Additive"]
+
+_SMALLEST, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
 
 
 class Additive(Mechanism):
@@ -85,6 +85,18 @@ class Additive(Mechanism):
         shape = (count, *steps.shape)
         return np.asarray(from_steps(add(np.broadcast_to(steps, shape), law.draws(shape)), grid))
 
+    def _check_size(self, scale: Fraction) -> None:
+        """Refuse noise that floats cannot show, or that does not fit into 64 bits."""
+        if not _SMALLEST <= scale <= _LARGEST:
+            about = scale.numerator.bit_length() - scale.denominator.bit_length()
+            raise bad_parameter(
+                "the noise scale",
+                "between 2^-900 and 2^900",
+                f"about 2^{about}",
+                fix="other units for the value",
+            )
+        self.lattice()
+
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.
 
@@ -127,7 +139,9 @@ class Additive(Mechanism):
         """Return the range that holds the true value with at least this confidence over the noise."""
         values = np.asarray(released, dtype=np.float64)
         half = self.error(confidence, size=max(1, values.size))
-        low, high = values - half, values + half
+        # floats round: the released number once, the end once; whole numbers below 2^53 never
+        rounded = 2 * np.spacing(np.abs(values) + half) * ((self._rounding != 0) | (np.abs(values) >= 2**52))
+        low, high = values - half - rounded, values + half + rounded
         if values.ndim == 0:
             return Interval(float(low), float(high), float(confidence))
         return Interval(low, high, float(confidence))
@@ -153,38 +167,3 @@ def _one(value: object) -> Fraction:
     if isinstance(number, np.ndarray):
         raise bad_parameter("output, a and b", "single numbers", "an array", fix="privacy_loss(38.2, 38, 39)")
     return Fraction(number)
-
-
-def smallest_epsilon(
-    make: Callable[[float], Any],
-    error: Number,
-    confidence: Number,
-    *,
-    precision: float = 1e-9,
-    of: Mapping[str, int] | None = None,
-) -> float:
-    """Return the smallest epsilon, up to a relative `precision`, whose mechanism has at most this error.
-
-    `make(epsilon)` builds the mechanism, `of` holds further arguments of its `error`. The answer is checked
-    forward: its error is at most the wanted one.
-    """
-    wanted = float(rational("error", error))
-    confidence_level(confidence)
-
-    def meets(epsilon: float) -> bool:
-        return bool(make(epsilon).error(confidence, **(of or {})) <= wanted)
-
-    high = 1.0
-    while not meets(high):
-        high *= 4
-        if high > 1e6:
-            raise bad_parameter(
-                "error", "reachable with some epsilon below a million", error, fix="error=1, or a finer grid"
-            )
-    low = high / 4
-    while low > 1e-12 and meets(low):
-        high, low = low, low / 4
-    while high / low > 1 + precision:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    return high

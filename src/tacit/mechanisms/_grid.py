@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import noise
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
 
 __all__ = [
     "FINE",
+    "LONGEST",
     "Array",
     "Numbers",
     "Steps",
@@ -32,6 +33,7 @@ __all__ = [
     "to_steps",
 ]
 
+LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
 FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible beside the noise
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
 
@@ -57,16 +59,29 @@ def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]
     """
     wanted = max(1, math.ceil(FINE * sensitivity / scale))
     top, bottom = sensitivity.numerator, sensitivity.denominator
-    if top <= FINE:
+    if top <= FINE and max(top, wanted) * scale <= LONGEST * sensitivity:
         doublings = max(0, math.ceil(wanted / top) - 1).bit_length()
         return Fraction(1, bottom << doublings), top << doublings
     steps = 1 << (wanted - 1).bit_length()
     return sensitivity / steps, steps
 
 
-def fine_grid(sensitivity: Fraction, size: int) -> Fraction:
-    """Return a power of two for `size` numbers: rounding them costs a millionth of the sensitivity."""
+def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None) -> Fraction:
+    """Return a power of two for `size` numbers: rounding them costs a millionth of the sensitivity.
+
+    Where the noise scale would then have too many steps for 64 bits, rounding may cost up to a quarter.
+    """
     wanted = sensitivity / (FINE * size)
+    if scale is not None and scale > LONGEST * wanted:
+        wanted = scale / LONGEST
+        if 4 * size * wanted > sensitivity:
+            raise bad_parameter(
+                "value",
+                "fewer numbers for so small an epsilon",
+                f"{size} of them",
+                why="noise and rounding do not fit into 64 bits together",
+                fix="whole numbers on a grid of 1: tc.mechanisms.DiscreteLaplace",
+            )
     down = wanted.denominator.bit_length() - wanted.numerator.bit_length() + 1  # 2^-down <= wanted
     return Fraction(1, 1 << down) if down >= 0 else Fraction(1 << -down)
 

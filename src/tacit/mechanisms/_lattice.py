@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import noise
+from tacit.errors import bad_parameter
+from tacit.mechanisms._grid import LONGEST
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -32,6 +34,9 @@ class LaplaceLaw:
     """P(k) proportional to exp(-|k| / scale) on the integers."""
 
     scale: Fraction
+
+    def __post_init__(self) -> None:
+        _check(self.scale)
 
     def draw(self) -> int:
         """Draw one number exactly."""
@@ -82,6 +87,9 @@ class GaussianLaw:
     """P(k) proportional to exp(-k^2 / (2 sigma^2)) on the integers."""
 
     sigma: Fraction
+
+    def __post_init__(self) -> None:
+        _check(self.sigma)
 
     def draw(self) -> int:
         """Draw one number exactly."""
@@ -138,6 +146,17 @@ class GaussianLaw:
     def loss(self, from_a: float, from_b: float) -> float:
         """Return ln P(output | a) / P(output | b), the output lying so many steps from each."""
         return (from_b**2 - from_a**2) / (2 * float(self.sigma) ** 2)
+
+
+def _check(steps: Fraction) -> None:
+    if steps > 16 * LONGEST:  # a draw beyond 64 bits has a chance below exp(-64)
+        raise bad_parameter(
+            "noise",
+            "at most 2^57 grid steps wide",
+            f"about 2^{math.log2(steps):.0f}",
+            why="draws would not fit into 64 bits",
+            fix="a larger epsilon, or a coarser grid",
+        )
 
 
 Law = LaplaceLaw | GaussianLaw

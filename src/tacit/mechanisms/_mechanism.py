@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
 
     from tacit.accounting import Cost
@@ -57,8 +59,60 @@ class Mechanism(ABC):
     def worst_pair(self) -> tuple[object, object]:
         """Neighbouring values on which the outputs differ as much as the cost allows (or close to it)."""
 
+    @classmethod
+    def accuracy_to_epsilon(cls, error: Number, confidence: Number = 0.95, **parameters: Any) -> float:
+        """Return the smallest epsilon, to a part in a million, whose error is at most `error`.
+
+        The answer is checked forward: a mechanism built with it has at most this error.
+
+        Parameters
+        ----------
+        error
+            The wanted half-width.
+        confidence
+            How often the error is to stay within it.
+        **parameters
+            All other parameters of the mechanism, and of its `error`.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> epsilon = tc.mechanisms.Laplace.accuracy_to_epsilon(5, 0.95, sensitivity=1)
+        >>> round(epsilon, 4), tc.mechanisms.Laplace(epsilon=epsilon, sensitivity=1).error(0.95) <= 5
+        (0.5991, True)
+        >>> round(tc.mechanisms.Exponential.accuracy_to_epsilon(10, sensitivity=1, candidates=100), 2)
+        1.51
+        """
+        error_of = getattr(cls, "error", None)
+        if error_of is None:
+            raise bad_parameter("mechanism", "one that states its error", cls.__name__, fix="Laplace(...)")
+        named = inspect.signature(error_of).parameters
+        of = {name: parameters.pop(name) for name in list(parameters) if name in named}
+
+        def error_at(epsilon: float) -> float:
+            made: Any = cls(epsilon=epsilon, **parameters)  # type: ignore[call-arg]
+            return float(made.error(confidence, **of))
+
+        return _smallest(error_at, float(rational("error", error)))
+
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
+
+
+def _smallest(error_at: Callable[[float], float], wanted: float) -> float:
+    """Return the smallest epsilon with ``error_at(epsilon) <= wanted``; more epsilon means less error."""
+    high = 1.0
+    while error_at(high) > wanted:
+        high *= 4
+        if high > 1e6:
+            raise bad_parameter("error", "reachable with an epsilon below a million", wanted, fix="error=1")
+    low = high / 4
+    while low > 1e-12 and error_at(low) <= wanted:
+        high, low = low, low / 4
+    while high / low > 1 + 1e-6:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if error_at(middle) <= wanted else (middle, high)
+    return high
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._grid import default_grid, read_numbers, to_steps
+from tacit.mechanisms._lattice import LaplaceLaw
 from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, read_adjacency, show
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Selection(Mechanism):
             ("sensitivity", moved),
             ("monotone", monotone),
             ("adjacency", near),
-            ("lattice", Scale(step, steps, factor * steps / spent)),
+            ("lattice", Scale(step, steps, LaplaceLaw(factor * steps / spent).scale)),
         ):
             object.__setattr__(self, name, value)
 

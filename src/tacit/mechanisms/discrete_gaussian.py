@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import smallest_epsilon
 from tacit.mechanisms._lattice import GaussianLaw
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._roots import square_root_up
@@ -102,6 +101,7 @@ class DiscreteGaussian(Whole):
             ("_cost", charge(spread)),
         ):
             object.__setattr__(self, name, value)
+        self._check_size(spread)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid, 1, and the law."""
@@ -119,22 +119,6 @@ class DiscreteGaussian(Whole):
     def worst_pair(self) -> tuple[int, int]:
         """Zero and the sensitivity, rounded down to a whole number."""
         return 0, max(1, int(self.sensitivity))
-
-    @classmethod
-    def accuracy_to_epsilon(
-        cls, error: Number, confidence: Number = 0.95, *, sensitivity: Number, delta: Number
-    ) -> float:
-        """Return the smallest epsilon (at `delta`) whose error at this confidence is at most `error`.
-
-        Examples
-        --------
-        >>> epsilon = DiscreteGaussian.accuracy_to_epsilon(10, 0.95, sensitivity=1, delta=1e-6)
-        >>> DiscreteGaussian(epsilon=epsilon, delta=1e-6, sensitivity=1).error(0.95)
-        10.0
-        """
-        return smallest_epsilon(
-            lambda e: cls(epsilon=e, delta=delta, sensitivity=sensitivity), error, confidence, precision=1e-6
-        )
 
     def __repr__(self) -> str:
         return (

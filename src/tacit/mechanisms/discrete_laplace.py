@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import smallest_epsilon
 from tacit.mechanisms._lattice import LaplaceLaw
 from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
 from tacit.mechanisms._whole import Whole
@@ -70,6 +68,7 @@ class DiscreteLaplace(Whole):
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)
         object.__setattr__(self, "_cost", laplace_cost(spent, int(moved), read_adjacency(adjacency)))
+        self._check_size(moved / spent)
 
     @property
     def scale(self) -> Fraction:
@@ -80,20 +79,6 @@ class DiscreteLaplace(Whole):
         """Return the grid, 1, and the law; they do not depend on `size`."""
         del size
         return Fraction(1), LaplaceLaw(self.scale)
-
-    @classmethod
-    def accuracy_to_epsilon(cls, error: Number, confidence: Number = 0.95, *, sensitivity: int) -> float:
-        """Return the smallest epsilon whose error at this confidence is at most `error`.
-
-        Examples
-        --------
-        >>> epsilon = DiscreteLaplace.accuracy_to_epsilon(5, 0.95, sensitivity=1)
-        >>> round(epsilon, 4), DiscreteLaplace(epsilon=epsilon, sensitivity=1).error(0.95)
-        (0.5382, 5.0)
-        """
-        return smallest_epsilon(
-            lambda e: cls(epsilon=e, sensitivity=sensitivity), math.floor(error), confidence
-        )
 
     def __repr__(self) -> str:
         return (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive, smallest_epsilon
+from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._lattice import GaussianLaw
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
@@ -154,31 +154,16 @@ class Gaussian(Additive):
             ("_cost", cost),
         ):
             object.__setattr__(self, name, value)
+        self._check_size(spread)
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
         if self._own_grid or size <= 1:
             grid, steps = self.grid, self._steps
         else:
-            grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1)
+            grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1, scale=self.sigma)
             steps = math.ceil(self.sensitivity / grid) + math.isqrt(size - 1) + 1
         return grid, GaussianLaw(steps * self.sigma / self.sensitivity * _PAD)
-
-    @classmethod
-    def accuracy_to_epsilon(
-        cls, error: Number, confidence: Number = 0.95, *, sensitivity: Number, delta: Number
-    ) -> float:
-        """Return the smallest epsilon (at `delta`) whose error at this confidence is at most `error`.
-
-        Examples
-        --------
-        >>> epsilon = Gaussian.accuracy_to_epsilon(10, 0.95, sensitivity=1, delta=1e-6)
-        >>> Gaussian(epsilon=epsilon, delta=1e-6, sensitivity=1).error(0.95) <= 10
-        True
-        """
-        return smallest_epsilon(
-            lambda e: cls(epsilon=e, delta=delta, sensitivity=sensitivity), error, confidence, precision=1e-6
-        )
 
     def __repr__(self) -> str:
         return (

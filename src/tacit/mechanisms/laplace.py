@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive, smallest_epsilon
+from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._lattice import LaplaceLaw
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
@@ -124,6 +124,7 @@ class Laplace(Additive):
             ("_cost", laplace_cost(spent, steps, read_adjacency(adjacency))),
         ):
             object.__setattr__(self, name, value)
+        self._check_size(moved / spent)
 
     @property
     def scale(self) -> Fraction:
@@ -135,29 +136,15 @@ class Laplace(Additive):
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
         if self._own_grid or size <= 1:
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
-        grid = fine_grid(self.sensitivity, max(size, _CHARGED))
         charged = coarsest(self._steps)
-        steps = charged * math.ceil(
-            (self.sensitivity / grid + size) / charged
-        )  # a refinement of what is charged
+        grid = fine_grid(self.sensitivity, max(size, charged), scale=self.sensitivity / self.epsilon)
+        steps = charged * math.ceil((self.sensitivity / grid + size) / charged)  # refines what is charged
         return grid, LaplaceLaw(steps / self.epsilon)
 
     @property
     def textbook(self) -> LaplaceTextbook:
         """Figures of the continuous law, for teaching; the release follows the lattice law."""
         return LaplaceTextbook(self.sensitivity, self.epsilon)
-
-    @classmethod
-    def accuracy_to_epsilon(cls, error: Number, confidence: Number = 0.95, *, sensitivity: Number) -> float:
-        """Return the smallest epsilon whose error at this confidence is at most `error`.
-
-        Examples
-        --------
-        >>> epsilon = Laplace.accuracy_to_epsilon(5, 0.95, sensitivity=1)
-        >>> round(epsilon, 4), Laplace(epsilon=epsilon, sensitivity=1).error(0.95) <= 5
-        (0.5991, True)
-        """
-        return smallest_epsilon(lambda e: cls(epsilon=e, sensitivity=sensitivity), error, confidence)
 
     def __repr__(self) -> str:
         return (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NoisyMax"]
 
-_EXACT_UP_TO = 2048  # scales, in steps, up to which probabilities are summed on the lattice itself
+_EXACT_UP_TO = 512  # scales, in steps, up to which probabilities are summed on the lattice itself
 
 
 class NoisyMax(Selection):
@@ -79,7 +79,8 @@ class NoisyMax(Selection):
         at_most = np.where(
             far >= 0, 1 - a ** (np.maximum(far, 0) + 1) / (1 + a), a ** -np.minimum(far, 0) / (1 + a)
         )
-        nodes, weights = np.polynomial.legendre.leggauss(min(len(steps) // 2 + 1, 50))
+        exact = len(steps) // 2 + 1  # nodes that integrate the polynomial of ties exactly; rare ties need few
+        nodes, weights = np.polynomial.legendre.leggauss(min(exact, 50 if scale < 64 else 4))
         chances = np.zeros(len(steps))
         for x, w in zip((nodes + 1) / 2, weights / 2, strict=True):  # x: how early in the order of ties
             beaten = at_most - mass * x

@@ -247,24 +247,6 @@ class RandomizedResponse(Mechanism):
         """Return the interval of `estimate` for an array of answers."""
         return self.estimate(released, confidence).interval
 
-    @classmethod
-    def accuracy_to_epsilon(
-        cls, error: Number, confidence: Number = 0.95, *, answers: int, categories: int | Sequence[Any] = 2
-    ) -> float:
-        """Return the smallest epsilon with which the proportion is known to within `error`.
-
-        Examples
-        --------
-        >>> epsilon = RandomizedResponse.accuracy_to_epsilon(0.05, 0.95, answers=10_000)
-        >>> RandomizedResponse(epsilon=epsilon).error(0.95, answers=10_000) <= 0.05
-        True
-        """
-        from tacit.mechanisms._additive import smallest_epsilon
-
-        return smallest_epsilon(
-            lambda e: cls(epsilon=e, categories=categories), error, confidence, of={"answers": answers}
-        )
-
     @property
     def worst_pair(self) -> tuple[Any, Any]:
         """Any two different truths."""

@@ -1,0 +1,117 @@
+"""What ``tacit plan`` and ``tacit query`` share: the config, the dataset, the question, the price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.errors import TacitError, bad_parameter
+
+if TYPE_CHECKING:
+    from tacit.core import Plan
+    from tacit.tables import Config, Dataset
+
+__all__ = [
+    "Confidence",
+    "ConfigFile",
+    "DatasetName",
+    "Delta",
+    "Epsilon",
+    "Price",
+    "Rho",
+    "Size",
+    "Sql",
+    "Within",
+    "durable",
+    "in_memory",
+    "pick",
+    "sources_there",
+]
+
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT with aggregates, in quotes.")]
+ConfigFile = Annotated[
+    Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The curator's declarations.")
+]
+DatasetName = Annotated[
+    str | None, typer.Option("--dataset", help="Which dataset, where the config declares several.")
+]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
+Delta = Annotated[float, typer.Option("--delta", help="Allows private selection of groups.")]
+Rho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in zCDP.")]
+Within = Annotated[
+    float | None, typer.Option("--within", help="Instead of epsilon: the error that is good enough.")
+]
+Confidence = Annotated[float, typer.Option("--confidence", help="How often the intervals hold.")]
+Size = Annotated[
+    int | None, typer.Option("--size", help="A public guess of the rows per group, for planning only.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the user is ready to pay, or the error that is wanted."""
+
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    within: float | None
+    confidence: float
+    size: int | None
+
+    def plan(self, dataset: Dataset, sql: str) -> Plan:
+        """Price a question."""
+        return dataset.sql(sql).plan(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            within=self.within,
+            confidence=self.confidence,
+            size=self.size,
+        )
+
+
+def pick(config: Config, name: str | None) -> str:
+    """Return the dataset's name: the one that was asked for, or the only one."""
+    known = list(config.datasets)
+    if name is None and len(known) == 1:
+        return known[0]
+    if name not in known:
+        raise bad_parameter(
+            "--dataset", f"one of {', '.join(known) or '(the config declares none)'}", name,
+            fix=f"--dataset {known[0]}" if known else "[datasets.visits]",
+        )  # fmt: skip
+    return name
+
+
+def sources_there(config: Config, name: str) -> None:
+    """Refuse before anything is charged if a declared file is missing."""
+    for file in config.files(name):
+        if not file.exists():
+            raise TacitError(
+                "bad-parameter",
+                f"{file} is not there",
+                why=f"the config declares it as the source of {name}; nothing was charged",
+                fix=f'source = "where/{file.name}"',
+            )
+
+
+def in_memory(config: Config, name: str) -> Dataset:
+    """Open a dataset for planning: no ledger is touched or made."""
+    from tacit.ledger import Ledger
+
+    return config.dataset(name, ledger=Ledger.memory())
+
+
+def durable(config: Config, name: str) -> Dataset:
+    """Open a dataset with the ledger that the config names."""
+    if config.ledger is None:
+        raise TacitError(
+            "bad-parameter",
+            "the config names no ledger",
+            why="without one the budget would start anew with every command",
+            fix='ledger = "tacit.ledger"',
+        )
+    return config.dataset(name)

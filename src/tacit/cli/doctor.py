@@ -1,0 +1,164 @@
+"""``tacit doctor``: what is installed, and whether the foundations hold on this machine."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import tacit
+from tacit.cli.app import app
+from tacit.cli.output import JsonFlag, say, show_json
+from tacit.errors import TacitError
+from tacit.sheet import Grid, Readable, Sheet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Check", "Health", "doctor", "examine"]
+
+_BASE = ("numpy", "scipy", "duckdb", "sqlglot", "rich", "typer", "cryptography")
+_EXTRAS = {"plot": ("matplotlib",), "pandas": ("pandas", "pyarrow"), "postgres": ("psycopg",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was tried, and how it went."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Health(Readable):
+    """Versions, extras and checks."""
+
+    tacit: str
+    python: str
+    system: str
+    packages: dict[str, str | None]
+    extras: dict[str, bool]
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that Tacit needs is there and works."""
+        return all(check.ok for check in self.checks) and None not in self.packages.values()
+
+    def sheet(self) -> Sheet:
+        """Return the facts to show."""
+        lead = (f"Tacit {self.tacit}, Python {self.python}, {self.system}.",)
+        packages = tuple((name, found or "missing") for name, found in self.packages.items())
+        extras = tuple(
+            (name, "installed" if there else f"not installed: pip install 'tacit[{name}]'")
+            for name, there in self.extras.items()
+        )
+        checks = tuple((check.name, "ok" if check.ok else "FAILED", check.detail) for check in self.checks)
+        verdict = "All is well." if self.ok else "Something is wrong: see above."
+        grids = (
+            Grid("needed", ("package", "version"), packages),
+            Grid("optional", ("extra", "state"), extras),
+            Grid("checks", ("what", "state", "detail"), checks),
+        )
+        return Sheet("Health of this installation", lead, grids, (verdict,))
+
+
+def examine(ledger: str | None = None) -> Health:
+    """Look at the installation, try its foundations and verify the named ledger; touches no data."""
+    checks = dict(_CHECKS)
+    if ledger is not None:
+        checks["ledger"] = lambda: _ledger(ledger)
+    return Health(
+        tacit=tacit.__version__,
+        python=platform.python_version(),
+        system=f"{platform.system()} {platform.machine()}",
+        packages={name: _version(name) for name in _BASE},
+        extras={extra: all(map(_version, names)) for extra, names in _EXTRAS.items()},
+        checks=tuple(_try(name, check) for name, check in checks.items()),
+    )
+
+
+@app.command()
+def doctor(
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", envvar="TACIT_LEDGER", help="Verify this ledger too: a path or address."),
+    ] = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show versions and what is installed, and try the foundations; exit status 1 if something is wrong."""
+    health = examine(ledger)
+    if as_json:
+        show_json({**health.to_dict(), "ok": health.ok})
+    else:
+        say(health)
+    if not health.ok:
+        raise typer.Exit(1)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _try(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, ok=True, detail=check())
+    except TacitError as refusal:
+        return Check(name, ok=False, detail=refusal.what)
+    except (ImportError, ArithmeticError, AssertionError) as problem:
+        return Check(name, ok=False, detail=f"{type(problem).__name__}: {problem}")
+
+
+def _randomness() -> str:
+    import numpy as np
+
+    from tacit import noise
+
+    heads = int(np.sum(noise.bernoulli(0.5, size=100_000)))
+    if abs(heads - 50_000) > 1100:  # seven standard deviations: one false alarm in 10^11 runs
+        raise ArithmeticError(f"{heads} heads in 100,000 tosses")
+    return "100,000 fair coins from the operating system's generator"
+
+
+def _accounting() -> str:
+    from tacit.accounting import Cost
+
+    epsilon = float((800 * Cost.gaussian(sigma=25, sensitivity=1)).epsilon(delta=1e-7))
+    if not 6.148798 <= epsilon < 6.52:  # the truth is 6.1488, the plain zCDP bound 6.514
+        raise ArithmeticError(f"800 Gaussian queries cost {epsilon}, expected 6.1488 or a little more")
+    return f"800 Gaussian queries cost epsilon {epsilon:.4f} at delta 1e-7"
+
+
+def _ledger(where: str) -> str:
+    from tacit.ledger import Ledger
+
+    with Ledger.open(where, create=False) as ledger:
+        found = ledger.verify()
+        sealed = ledger.sealed
+    if sealed is not None:
+        raise ArithmeticError(f"sealed: {sealed}")
+    if not found.ok:
+        raise ArithmeticError("; ".join(found.problems))
+    return str(found)
+
+
+def _integers() -> str:
+    if sys.maxsize < 2**63 - 1:
+        raise ArithmeticError("this Python is not a 64-bit one")
+    return "64-bit machine integers"
+
+
+_CHECKS: dict[str, Callable[[], str]] = {
+    "randomness": _randomness,
+    "accounting": _accounting,
+    "integers": _integers,
+}

@@ -1,0 +1,159 @@
+"""``tacit init``: write a ``tacit.toml`` to fill in, from the names of a file's columns alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.app import app
+from tacit.cli.declarations import Declaration, read_bound, read_column, read_key_list, read_limit
+from tacit.cli.output import say, write_file
+from tacit.errors import TacitError, bad_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["init"]
+
+
+@app.command()
+def init(
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")],
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="The column that says whom a row belongs to.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="The dataset's name; the file's name if left out.")
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The whole budget.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", help="The budget's delta.")] = None,
+    bounds: Annotated[
+        list[str] | None, typer.Option("--bounds", help="COLUMN=LOW:HIGH, a public range; may be repeated.")
+    ] = None,
+    keys: Annotated[
+        list[str] | None, typer.Option("--keys", help="COLUMN=A,B,C, public groups; may be repeated.")
+    ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--type", help="COLUMN=number, text, boolean or date; may be repeated."),
+    ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option("--limit", help="rows=8: how much of one unit counts; may be repeated."),
+    ] = None,
+    ledger: Annotated[str, typer.Option("--ledger", help="Where the budget is kept.")] = "tacit.ledger",
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file to write.")] = Path("tacit.toml"),
+    *,
+    rows: Annotated[bool, typer.Option("--row", help="Protect single rows, not people.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Write a commented tacit.toml: columns from the header or schema, the rest for you to decide.
+
+    No value of the data is read. What is public (bounds, groups, limits, budget) is yours to say: by the
+    options, or in the file.
+    """
+    if (unit is None) == (not rows):
+        raise TacitError(
+            "bad-parameter",
+            "say who is protected: --unit COLUMN, or --row for single rows",
+            why="a person with many rows is protected as a whole only if Tacit knows whose rows they are",
+            fix=f"tacit init {data} --unit patient_id",
+        )
+    if config.exists() and not force:
+        raise TacitError(
+            "cannot-write",
+            f"{config} is there already",
+            why="it may hold what a curator has decided",
+            fix="--config other.toml, or --force to overwrite it (the ledger keeps what was spent)",
+        )
+    called = name or re.sub(r"\W+", "_", data.stem).strip("_") or "data"
+    schema = _schema(data, called)
+    known = [column for column, _ in schema]
+    types = {column: kind for column, kind in schema if kind}
+    types |= dict(read_column("--type", text, known) for text in kinds or ())
+    draft = Declaration(
+        name=called,
+        source=_relative(data, config),
+        unit=unit or "",
+        ledger=ledger,
+        columns=tuple(known),
+        types=types,
+        bounds=dict(read_bound(text, known) for text in bounds or ()),
+        keys=dict(read_key_list(text, known, types) for text in keys or ()),
+        limits=dict(read_limit(text) for text in limits or ()),
+        budget=_budget(epsilon, delta),
+    )
+    draft.check(config.parent)
+    write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
+    say(f"written: {config} ({len(known)} columns of {data.name}; no value was read)", *_next(draft, config))
+
+
+def _schema(data: Path, name: str) -> list[tuple[str, str]]:
+    """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
+    from tacit.engines import DuckDB, read_source
+    from tacit.engines.duck import Place
+
+    source = read_source(data)
+    if not data.is_file():
+        raise TacitError(
+            "bad-parameter", f"{data} is not there", fix="tacit init visits.csv --unit patient_id"
+        )
+    engine = DuckDB({name: Place(source, None)}, key=0)
+    described = engine.schema(name)
+    if described is not None:
+        return [(column, _kind(kind)) for column, kind in described]
+    columns = engine.columns(name)
+    if not columns:
+        raise TacitError(
+            "bad-parameter",
+            f"{data} has no columns that can be read",
+            why="a CSV needs a header line, a database a table of the dataset's name",
+            fix="--name THE_TABLE",
+        )
+    return [(column, "") for column in columns]
+
+
+def _kind(sql_type: str) -> str:
+    word = sql_type.upper().split("(", maxsplit=1)[0]
+    if word == "BOOLEAN":
+        return "boolean"
+    if word in {"VARCHAR", "CHAR", "TEXT", "UUID"} or word.startswith("ENUM"):
+        return "text"
+    if word.startswith(("DATE", "TIMESTAMP")):
+        return "date"
+    numbers = ("INT", "TINYINT", "SMALLINT", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL", "REAL")
+    return "number" if word.startswith(numbers) and not word.endswith("]") else ""
+
+
+def _relative(data: Path, config: Path) -> str:
+    if data.is_absolute():
+        return str(data)
+    return Path(os.path.relpath(data, config.parent)).as_posix()
+
+
+def _budget(epsilon: float | None, delta: float | None) -> dict[str, float]:
+    if epsilon is None and delta is not None:
+        raise bad_parameter("--delta", "given with --epsilon", delta, fix="--epsilon 3 --delta 1e-6")
+    return {} if epsilon is None else {"epsilon": epsilon} if delta is None else {
+        "epsilon": epsilon, "delta": delta,
+    }  # fmt: skip
+
+
+def _next(draft: Declaration, config: Path) -> Sequence[str]:
+    """Say what is left to decide and the first command to try."""
+    todo = []
+    if not draft.budget:
+        todo.append("the budget: what may be learned in total (tacit explain --epsilon 3 says what it means)")
+    if not draft.bounds:
+        todo.append(
+            "bounds of the columns to be averaged or summed, from public knowledge, not from the data"
+        )
+    if not draft.keys:
+        todo.append("keys of the columns to group by, where they are public")
+    place = "" if config == Path("tacit.toml") else f" --config {config}"
+    question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
+    return [*([f"decide in {config}:"] if todo else []), *(f"  - {one}" for one in todo), f"next: {question}"]

@@ -1,0 +1,114 @@
+"""``tacit lab``: attack exact answers, k-anonymous tables and Tacit, on people who do not exist."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.app import app
+from tacit.cli.output import JsonFlag, PlotFile, say, show_json, write_file
+from tacit.errors import bad_parameter
+from tacit.sheet import Grid, Sheet
+
+if TYPE_CHECKING:
+    from tacit.audit import lab as room
+
+    Result = (
+        room.AveragingAttack
+        | room.DifferencingAttack
+        | room.HomogeneityAttack
+        | room.LinkingAttack
+        | room.MembershipAttack
+        | room.ReconstructionAttack
+    )
+
+__all__ = ["Attack", "lab"]
+
+
+class Attack(StrEnum):
+    """The attacks of the lab."""
+
+    homogeneity = "homogeneity"
+    linking = "linking"
+    differencing = "differencing"
+    reconstruction = "reconstruction"
+    averaging = "averaging"
+    membership = "membership"
+
+
+_TABLES = {Attack.homogeneity, Attack.linking}
+
+
+@app.command()
+def lab(
+    attack: Annotated[
+        Attack | None, typer.Argument(help="One attack in full; all in short if left out.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option("--epsilon", "-e", help="Attack Tacit at this cost; may be repeated."),
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Class size of the k-anonymous tables.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", help="How often each world is played.")] = None,
+    plot: PlotFile = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Attack exact answers and k-anonymous tables, then Tacit, and see who learns what."""
+    if attack is None:
+        if plot is not None:
+            raise bad_parameter(
+                "--plot", "used with one attack", str(plot), fix="tacit lab membership --plot lab.png"
+            )
+        results = {one: _run(one, epsilon or [1.0], k, trials) for one in Attack}
+        if as_json:
+            show_json({one.value: result.to_dict() for one, result in results.items()})
+        else:
+            say(_summary(results), "\nOne of them in full: tacit lab reconstruction")
+        return
+    if k is not None and attack not in _TABLES:
+        raise bad_parameter("--k", "used with homogeneity or linking", k, fix=f"tacit lab {attack.value}")
+    result = _run(attack, epsilon, k, trials)
+    if plot is not None:
+        write_file(plot, result.plot().savefig, "the picture")
+    if as_json:
+        show_json(result)
+    else:
+        say(result)
+
+
+def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: int | None) -> Result:
+    from tacit.audit import lab as room
+
+    options: dict[str, object] = {} if trials is None else {"trials": trials}
+    if k is not None and attack in _TABLES:
+        options["k"] = k
+    if attack is Attack.averaging:
+        if epsilons:
+            options["epsilon"] = epsilons[0]
+    elif epsilons:
+        options["epsilons"] = epsilons
+    run = getattr(room, f"{attack.value}_attack")
+    found: Result = run(**options)
+    return found
+
+
+def _summary(results: dict[Attack, Result]) -> Sheet:
+    """Give each attack one line: without Tacit, and against it."""
+    rows = []
+    for attack, result in results.items():
+        point = result.points[-1]
+        rows.append(
+            (
+                attack.value,
+                result.unprotected,
+                f"{point.epsilon:g}",
+                f"{point.advantage:.3f}",
+                f"{point.bound:.3f}",
+            )
+        )
+    header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound")
+    lead = ("Six attacks on people who do not exist. Advantage: 0 is blind guessing, 1 is certainty.",)
+    return Sheet("The attack lab", lead, (Grid("", header, tuple(rows)),))

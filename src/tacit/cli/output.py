@@ -1,0 +1,48 @@
+"""How commands speak: rich tables for people, JSON for programs, files where asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tacit.errors import TacitError
+from tacit.sheet import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["JsonFlag", "PlotFile", "say", "show_json", "write_file"]
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", help="Write a picture to this file (.png, .svg, .pdf).")
+]
+
+
+def show_json(value: object) -> None:
+    """Print one JSON value on one line."""
+    typer.echo(json.dumps(plain(value), allow_nan=False))
+
+
+def say(*parts: object) -> None:
+    """Print to the terminal; without one, or with NO_COLOR set, plain text."""
+    console = Console(highlight=False)
+    for part in parts:
+        console.print(part, markup=False)
+
+
+def write_file(path: Path, write: Callable[[Path], object], what: str, option: str = "--plot") -> None:
+    """Write a file that the user asked for; a failure is a refusal with the path, not a traceback."""
+    try:
+        write(path)
+    except (OSError, ValueError) as problem:
+        raise TacitError(
+            "cannot-write",
+            f"{what} could not be written to {path}",
+            why=str(problem),
+            fix=f"{option} ./{path.name}",
+        ) from problem

@@ -1,0 +1,54 @@
+"""``tacit plan``: what a question will cost and how far off the answer may be; touches no data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.cli import asking
+from tacit.cli.app import app
+from tacit.cli.output import JsonFlag, say, show_json
+
+if TYPE_CHECKING:
+    from tacit.core import Plan
+
+__all__ = ["plan"]
+
+
+@app.command()
+def plan(
+    sql: asking.Sql,
+    epsilon: asking.Epsilon = None,
+    delta: asking.Delta = 0,
+    rho: asking.Rho = None,
+    within: asking.Within = None,
+    confidence: asking.Confidence = 0.95,
+    size: asking.Size = None,
+    config: asking.ConfigFile = Path("tacit.toml"),
+    dataset: asking.DatasetName = None,
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what a question will cost and how far off its answer may be. Touches neither data nor ledger."""
+    from tacit.tables import open_config
+
+    declared = open_config(config)
+    opened = asking.in_memory(declared, asking.pick(declared, dataset))
+    made = asking.Price(epsilon, delta, rho, within, confidence, size).plan(opened, sql)
+    if as_json:
+        show_json(_facts(made))
+    else:
+        say(repr(made))
+
+
+def _facts(made: Plan) -> dict[str, object]:
+    return {
+        "dataset": dict(made.identity.document()),
+        "promised": {name: float(value) for name, value in made.promised.items()},
+        "columns": list(made.columns),
+        "facts": dict(made.facts),
+        "mechanisms": [dict(one) for one in made.mechanisms],
+        "confidence": made.confidence,
+        "sql": list(made.sql),
+        "hash": made.hash,
+    }

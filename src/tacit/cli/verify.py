@@ -1,0 +1,82 @@
+"""``tacit verify``: hold a certificate against the ledger that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from tacit.cli.app import app
+from tacit.cli.output import JsonFlag, say, show_json
+from tacit.errors import TacitError
+
+__all__ = ["verify"]
+
+#: What a damaged or changed ledger is refused with: then the certificate is not verified.
+_BROKEN = frozenset({"ledger-damaged", "ledger-tampered", "ledger-rolled-back"})
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="The certificate's file.")],
+    ledger: Annotated[
+        str | None,
+        typer.Option("--ledger", envvar="TACIT_LEDGER", help="A ledger's path or postgresql:// address."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="The ledger's key file, where it is not beside it.")
+    ] = None,
+    config: Annotated[
+        Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="Where --ledger is not given.")
+    ] = Path("tacit.toml"),
+    *,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check a certificate against the ledger, and the ledger itself; exit with 3 if either fails."""
+    from tacit.core import Certificate
+    from tacit.ledger import Ledger
+
+    if not certificate.is_file():
+        raise TacitError("bad-certificate", f"{certificate} is not there", fix="tacit verify stay.json")
+    promise = Certificate.load(certificate)
+    where = _named(config) if ledger is None else ledger
+    state = ""
+    try:
+        with Ledger.open(where, key=key, create=False) as book:
+            report = book.verify()
+            state = str(report)
+            problems = list(report.problems) or promise.problems(book)
+    except TacitError as refusal:
+        if refusal.code not in _BROKEN:
+            raise
+        problems = [refusal.what]
+    entry = dict(promise.fields["ledger"]) if isinstance(promise.fields["ledger"], dict) else {}
+    if as_json:
+        show_json(
+            {
+                "ok": not problems,
+                "problems": problems,
+                "certificate": promise.plan,
+                "entry": entry.get("entry"),
+            }
+        )
+    elif problems:
+        say(Text(f"NOT verified: {certificate}", style="red"), *(f"  - {one}" for one in problems))
+    else:
+        say(
+            Text(f"verified: entry {entry.get('entry')} of {where} paid for it", style="green"),
+            f"ledger: {state}",
+        )
+    if problems:
+        raise typer.Exit(3)
+
+
+def _named(config: Path) -> str:
+    from tacit.tables import open_config
+
+    where = open_config(config).ledger
+    if where is None:
+        raise TacitError("bad-parameter", f"{config} names no ledger", fix="--ledger hospital.ledger")
+    return where

@@ -1,0 +1,21 @@
+"""The words every field shares: units, public facts, plans, releases, certificates."""
+
+from tacit.core.certificate import Certificate
+from tacit.core.facts import Fact, Limits, Table
+from tacit.core.plan import Forecast, Plan
+from tacit.core.release import Cells, Release
+from tacit.core.unit import Adjacency, Identity, Unit
+
+__all__ = [
+    "Adjacency",
+    "Cells",
+    "Certificate",
+    "Fact",
+    "Forecast",
+    "Identity",
+    "Limits",
+    "Plan",
+    "Release",
+    "Table",
+    "Unit",
+]

@@ -1,0 +1,159 @@
+"""Plans and releases for people: terminal, notebook, picture."""
+
+from __future__ import annotations
+
+import io
+import math
+import shutil
+from html import escape
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+
+    from tacit.core.plan import Plan
+    from tacit.core.release import Release, Value
+
+__all__ = ["plan_html", "plan_text", "plot_release", "release_html", "release_text"]
+
+_LINES = 40
+
+
+def _rendered(*parts: RenderableType) -> str:
+    """Lay out for the terminal at hand; without one for COLUMNS, or 80 columns."""
+    from rich.console import Console
+
+    width = min(max(shutil.get_terminal_size().columns, 40), 160)
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False
+    )
+    for part in parts:
+        console.print(part)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return "" if value is None else str(value)
+    if abs(value) >= 1e15 or not math.isfinite(value):
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def _cost(plan: Plan) -> str:
+    return ", ".join(f"{name} {float(value):g}" for name, value in plan.promised.items())
+
+
+def _meaning(plan: Plan) -> str:
+    """Say what the total means in odds; with delta only what holds except with that probability."""
+    epsilon = plan.promised.get("epsilon")
+    if epsilon is None:
+        return "odds: no fixed factor; rho bounds the expected loss (see plan.cost)"
+    text = f"nobody's odds (of being in the data, of any fact) move by more than a factor {_factor(epsilon)}"
+    return text if "delta" not in plan.promised else f"{text}, up to delta {float(plan.promised['delta']):g}"
+
+
+def _factor(epsilon: object) -> str:
+    value = float(epsilon)  # type: ignore[arg-type]
+    return f"{math.exp(value):.4g}" if value < 50 else f"exp({value:g})"
+
+
+def plan_text(plan: Plan) -> str:
+    """Write a plan for the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(f"plan for {plan.identity.name}: {_cost(plan)}"), title_justify="left")
+    for name in ("column", "what", "noise", f"+/- at {plan.confidence:.0%}"):
+        table.add_column(Text(name))
+    for column in plan.columns:
+        error = _shown(column.error) if column.error is not None else column.note
+        table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
+    lines = [f"{name}: {text}" for name, text in plan.facts]
+    lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.identity.unit}; hash {plan.hash[:16]}"]
+    return _rendered(table, "\n".join(lines))
+
+
+def plan_html(plan: Plan) -> str:
+    """Write a plan for a notebook."""
+    rows = "".join(
+        f"<tr><td>{escape(c.column)}</td><td>{escape(c.meaning)}</td><td>{escape(c.mechanism)}</td>"
+        f"<td>{escape(_shown(c.error) if c.error is not None else c.note)}</td></tr>"
+        for c in plan.columns
+    )
+    facts = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in plan.facts)
+    return (
+        f"<b>Plan for {escape(plan.identity.name)}: {escape(_cost(plan))}</b>"
+        "<table><tr><th>column</th><th>what</th><th>noise</th>"
+        f"<th>&plusmn; at {plan.confidence:.0%}</th></tr>{rows}</table>"
+        f"<ul>{facts}<li>{escape(_meaning(plan))}</li></ul>"
+    )
+
+
+def _table(release: Release) -> tuple[list[str], list[list[str]]]:
+    head = [*release.keys, *release.columns]
+    lines = []
+    for i in range(min(len(release), _LINES)):
+        line = [_shown(values[i]) for values in release.keys.values()]
+        for cells in release.columns.values():
+            low, high = cells.low[i], cells.high[i]
+            interval = "" if low is None or high is None else f"  [{_shown(low)}, {_shown(high)}]"
+            line.append(_shown(cells.value[i]) + interval)
+        lines.append(line)
+    return head, lines
+
+
+def _caption(release: Release) -> str:
+    text = f"value [low, high]; intervals cover the noise with {release.confidence:.0%}"
+    more = len(release) - _LINES
+    return "; ".join([text, *release.marks, *([f"{more} more lines"] if more > 0 else [])])
+
+
+def release_text(release: Release) -> str:
+    """Write a release for the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    head, lines = _table(release)
+    table = Table(caption=Text(_caption(release)), caption_justify="left")
+    for i, name in enumerate(head):
+        table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
+    for line in lines:
+        table.add_row(*(Text(t) for t in line))
+    return _rendered(table)
+
+
+def release_html(release: Release) -> str:
+    """Write a release for a notebook."""
+    head, lines = _table(release)
+    top = "".join(f"<th>{escape(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in line) + "</tr>" for line in lines)
+    return f"<table><tr>{top}</tr>{body}</table><i>{escape(_caption(release))}</i>"
+
+
+def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
+    """Draw one column with error bars over its groups."""
+    from matplotlib.figure import Figure
+
+    name = column or next(iter(release.columns))
+    cells = release[name]
+    values = [v for v in cells.value if isinstance(v, int | float)]
+    if len(values) != len(cells.value):
+        raise TacitError("bad-parameter", f"{name} holds no numbers to plot", fix="a column of numbers")
+    labels = [" / ".join(_shown(k[i]) for k in release.keys.values()) or name for i in range(len(values))]
+    below = [v - low if low is not None else 0.0 for v, low in zip(values, cells.low, strict=True)]
+    above = [high - v if high is not None else 0.0 for v, high in zip(values, cells.high, strict=True)]
+    axes = (
+        ax
+        if ax is not None
+        else Figure(figsize=(max(4.0, 0.6 * len(values)), 3.5), layout="constrained").subplots()
+    )
+    axes.errorbar(range(len(values)), values, yerr=[below, above], fmt="o", capsize=4)
+    axes.set_xticks(range(len(values)), labels, rotation=45 if len(values) > 4 else 0)
+    axes.set_ylabel(name)
+    axes.set_title(f"noise interval, {release.confidence:.0%}", fontsize=9)
+    return axes

@@ -1,0 +1,156 @@
+"""The plan: what will be computed, what it costs and how far off it may be. Touches no data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from tacit.core.certificate import SCHEMA, Certificate
+from tacit.core.release import Release
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tacit.accounting import Cost
+    from tacit.core.protocols import JSON, Ledger, Task
+    from tacit.core.unit import Identity
+
+__all__ = ["Forecast", "Plan"]
+
+Post = Callable[[Release], Release]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect of one column.
+
+    The mechanism, and the half-width of its interval where it follows from public facts.
+    """
+
+    column: str
+    meaning: str
+    mechanism: str
+    error: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Plan:
+    """What will be computed, its sensitivity, mechanism, cost and expected error.
+
+    A plan is a function of the question and of public facts. `release` charges the ledger and only then
+    touches the data; the same plan on the same declared version gives the stored release again.
+
+    Parameters
+    ----------
+    identity
+        The dataset's declared identity.
+    question
+        What is asked, as JSON; with the identity and the cost it makes the plan's hash.
+    cost
+        The total cost of the plan.
+    promised
+        The total that was asked for: epsilon, delta, rho.
+    columns
+        What to expect of each column.
+    facts
+        Limits, keys, grids, split: label and text.
+    mechanisms
+        The mechanisms as they go into the certificate.
+    sql
+        The statements that will run.
+    """
+
+    identity: Identity
+    question: JSON
+    cost: Cost
+    promised: Mapping[str, Fraction]
+    columns: tuple[Forecast, ...]
+    facts: tuple[tuple[str, str], ...]
+    mechanisms: tuple[Mapping[str, JSON], ...]
+    sql: tuple[str, ...]
+    confidence: float
+    task: Task
+    ledger: Ledger
+    post: Post | None = None
+
+    @property
+    def hash(self) -> str:
+        """The plan's hash: equal for equal questions of the same declared data at the same cost."""
+        body = {
+            "dataset": self.identity.document(),
+            "question": self.question,
+            "cost": self.cost.to_json(),
+        }
+        return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def release(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Release:
+        """Charge the ledger, compute, add noise, store, return.
+
+        If anything goes wrong after the charge there is one opaque error and the charge stays. Asking again
+        for the same plan returns the stored release at no further cost to the dataset.
+
+        Parameters
+        ----------
+        who, purpose
+            Recorded in the ledger.
+        account
+            An account below the dataset's that pays as well.
+        """
+        drawn = self.draw(who=who, purpose=purpose, account=account)
+        payload = self.task.read(json.loads(drawn.payload), self.confidence)
+        release = Release.from_payload(payload, self.confidence, self.certificate(drawn))
+        return release if self.post is None else self.post(release)
+
+    def draw(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Any:
+        """Charge, compute and store as `release` does; return what the ledger hands out."""
+        return self.ledger.draw(
+            account or self.identity.account,
+            self.cost,
+            plan=self.hash,
+            compute=lambda _: json.dumps(self.task.run()).encode(),
+            who=who,
+            purpose=purpose,
+        )
+
+    def certificate(self, drawn: Any) -> Certificate:
+        """Write the certificate of a drawn release."""
+        from importlib.metadata import version
+
+        head = drawn.receipt.head
+        return Certificate(
+            {
+                "schema": SCHEMA,
+                "dataset": self.identity.document(),
+                "mechanisms": self.mechanisms,
+                "cost": cast("JSON", self.cost.to_json()),
+                "promised": {name: str(value) for name, value in self.promised.items()},
+                "filter": drawn.receipt.charged and list(drawn.receipt.charged),
+                "plan": self.hash,
+                "software": f"tacit {version('tacit')}",
+                "ledger": {"entry": head.count, "hash": _hex(head.hash)},
+            }
+        )
+
+    def __repr__(self) -> str:
+        from tacit.core.display import plan_text
+
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        from tacit.core.display import plan_html
+
+        return plan_html(self)
+
+
+def _hex(digest: bytes | str) -> str:
+    return digest.hex() if isinstance(digest, bytes) else digest

@@ -1,0 +1,81 @@
+"""Who is protected, and which two datasets count as neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.errors import bad_parameter
+
+__all__ = ["ADJACENCIES", "Adjacency", "Identity", "Unit"]
+
+#: ``add/remove``: one unit with all its rows comes or goes. ``replace``: one unit's rows change, the number
+#: of
+#: units is public.
+Adjacency = Literal["add/remove", "replace"]
+ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who is protected: everything that one unit owns counts as one.
+
+    Parameters
+    ----------
+    column
+        The column that says whom a row belongs to.
+
+    Examples
+    --------
+    >>> Unit("patient_id")
+    Unit('patient_id')
+    >>> Unit.row()          # event level: each row stands for itself
+    Unit.row()
+    """
+
+    column: str
+
+    def __post_init__(self) -> None:
+        column: object = self.column
+        if not isinstance(column, str) or "\x00" in column:
+            raise bad_parameter("unit", "the name of a column", self.column, fix='unit="patient_id"')
+
+    @classmethod
+    def row(cls) -> Unit:
+        """Protect single rows (event level). A person with many rows is protected once per row, no more."""
+        return cls("")
+
+    @property
+    def is_row(self) -> bool:
+        """Whether each row stands for itself."""
+        return not self.column
+
+    def __repr__(self) -> str:
+        return "Unit.row()" if self.is_row else f"Unit({self.column!r})"
+
+    def __str__(self) -> str:
+        return "row" if self.is_row else self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a budget is bound to: declared facts only, nothing that depends on the data."""
+
+    name: str
+    version: int
+    unit: Unit
+    adjacency: Adjacency
+
+    @property
+    def account(self) -> str:
+        """The name of the ledger account that pays for this dataset; a new session does not reset it."""
+        return self.name
+
+    def document(self) -> dict[str, str | int]:
+        """Return the identity as JSON."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "unit": str(self.unit),
+            "adjacency": self.adjacency,
+        }

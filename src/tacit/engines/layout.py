@@ -1,0 +1,176 @@
+"""The views that DuckDB lays over a source: owners, values, and the keyed order of each owner's rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.engines.sources import Source
+
+
+__all__ = ["GRID_MACRO", "limited_view", "ranked_table", "ranked_view", "source_sql", "view_sql"]
+
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
+_FLOATS = {"FLOAT", "DOUBLE"}
+
+
+#: floor(x/step + 1/2) between lo and hi, x clipped first; step is a power of two, so that y is exact. NULL
+#: and NaN: NULL.
+GRID_MACRO = """
+CREATE OR REPLACE TEMP MACRO tacit_grid(x, low, high, step, lo, hi) AS
+CASE WHEN NOT isnan(x) THEN least(greatest(TRY_CAST(
+  floor(least(greatest(x, low), high) / step)
+  + CASE WHEN least(greatest(x, low), high) / step - floor(least(greatest(x, low), high) / step) >= 0.5e0
+    THEN 1e0 ELSE 0e0 END
+AS BIGINT), lo), hi) END
+"""
+
+
+def quote(name: str) -> str:
+    """Quote an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def source_sql(source: Source, name: str) -> str:
+    """Write the source as a relation.
+
+    CSV cells are read as text; lines that cannot be read are left out, none aborts.
+    """
+    path = "'" + str(source.place).replace("'", "''") + "'"
+    match source.kind:
+        case "parquet":
+            return f"SELECT * FROM read_parquet({path})"
+        case "csv":
+            delimiter = "\\t" if str(source.place).lower().endswith(".tsv") else ","
+            return (
+                f"SELECT * FROM read_csv({path}, header = true, all_varchar = true, delim = '{delimiter}', "
+                "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
+                "ignore_errors = true, parallel = false, "
+                f"max_line_size = 67108864, auto_detect = false, columns = {_text_columns(source)})"
+            )
+        case "database":
+            return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(source.table or name)}"
+        case "connection":
+            return f"SELECT * FROM {quote(source.table or name)}"
+        case _:
+            return f"SELECT * FROM {quote('tacit raw ' + name)}"
+
+
+def _text_columns(source: Source) -> str:
+    columns = source.columns() or ("column0",)
+    listed = ", ".join(f"{_text(c)}: 'VARCHAR'" for c in columns)
+    return "{" + listed + "}"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def view_sql(
+    name: str,
+    source: Source,
+    unit: str | None,
+    types: list[tuple[str, str]],
+    grids: Mapping[str, str] | None = None,
+) -> str:
+    """Write the view of a table: its owner in ``tacit_u`` (rows without one are dropped) and its columns."""
+    columns = ", ".join(f"{_value(c, t)} AS {quote(c)}" for c, t in types)
+    raw = source_sql(source, name)
+    if grids:
+        on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
+        inner = view_sql(name, source, unit, types).split(" AS ", 1)[1]
+        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT *, {on_grid} FROM ({inner})"
+    if not unit:
+        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT 0 AS tacit_u, {columns} FROM ({raw})"
+    owner = _owner(unit, next(t for c, t in types if c.lower() == unit.lower()))
+    return (
+        f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {owner} AS tacit_u, {columns} "
+        f"FROM ({raw}) WHERE {owner} IS NOT NULL"
+    )
+
+
+def _owner(column: str, kind: str) -> str:
+    """Write the owner.
+
+    Whole numbers as they are; a whole float as that whole number, so that both name one unit alike.
+    """
+    c = quote(column)
+    if kind in _WHOLE:
+        return f"CAST({c} AS BIGINT)"
+    if kind in _FLOATS:
+        whole = f"CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR)"
+        is_whole = f"{c} = floor({c}) AND abs({c}) < 9e15"
+        return f"CASE WHEN isnan({c}) THEN NULL WHEN {is_whole} THEN {whole} ELSE CAST({c} AS VARCHAR) END"
+    return f"TRY_CAST({c} AS VARCHAR)"
+
+
+def _value(column: str, kind: str) -> str:
+    """Write a value in one of few types.
+
+    Floats with one zero and one NaN, moments without zone, the rest as text.
+    """
+    c = quote(column)
+    if kind in _FLOATS:
+        return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"make_timestamp(epoch_us({c}))"
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return f"TRY_CAST({c} AS TIMESTAMP)"
+    if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
+        return c
+    return f"TRY_CAST({c} AS VARCHAR)"
+
+
+def _numeric(kind: str) -> bool:
+    return kind in _WHOLE or kind in _HUGE or kind in _FLOATS or kind.startswith("DECIMAL")
+
+
+def _rank(types: list[tuple[str, str]], key: int) -> str:
+    """Write the rank of a row among the rows of its owner.
+
+    Ordered by a keyed hash of the owner and all values, then by the values themselves. Rows that are equal in
+    every value are interchangeable: whichever of them is numbered first, the same multiset is kept.
+    """
+    natives = ", ".join(quote(c) for c, _ in types)
+    hashed = ", ".join(f"CAST({quote(c)} AS {'DOUBLE' if _numeric(t) else 'VARCHAR'})" for c, t in types)
+    order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
+    return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
+
+
+def _columns(types: list[tuple[str, str]], grids: Sequence[str]) -> str:
+    return ", ".join(["tacit_u", *(quote(c) for c, _ in types), *(quote(g) for g in grids)])
+
+
+def limited_view(
+    name: str, rows: int, types: list[tuple[str, str]], key: int, grids: Sequence[str] = ()
+) -> str:
+    """Write the view of each unit's first rows. Only units with more rows than that are ranked."""
+    table, columns = quote(name), _columns(types, grids)
+    return (
+        f"CREATE OR REPLACE TEMP VIEW {quote(f'{name} first {rows}')} AS "
+        f"WITH heavy AS MATERIALIZED (SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
+        f"SELECT {columns} FROM {table} WHERE tacit_u NOT IN (SELECT tacit_u FROM heavy) "
+        f"UNION ALL SELECT {columns} FROM (SELECT {columns}, {_rank(types, key)} AS tacit_r "
+        f"FROM {table} WHERE tacit_u IN (SELECT tacit_u FROM heavy)) WHERE tacit_r <= {rows}"
+    )
+
+
+def ranked_table(
+    name: str, types: list[tuple[str, str]], key: int, grids: Sequence[str] = (), *, temporary: bool = False
+) -> str:
+    """Write the snapshot: every row with its rank, sorted by it, so that a limit is a short scan."""
+    kind = "TEMP TABLE" if temporary else "TABLE"
+    return (
+        f"CREATE OR REPLACE {kind} {quote('tacit snapshot ' + name)} AS SELECT {_columns(types, grids)}, "
+        f"CAST({_rank(types, key)} AS UINTEGER) AS tacit_r FROM {quote(name)} ORDER BY tacit_r"
+    )
+
+
+def ranked_view(name: str, rows: int) -> str:
+    """Write the view of each unit's first rows over the snapshot."""
+    stored = quote("tacit snapshot " + name)
+    view = quote(f"{name} first {rows}")
+    return f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {stored} WHERE tacit_r <= {rows}"

@@ -1,0 +1,114 @@
+"""Sources.
+
+Where the rows are. Before a charge only names of columns are read, and only where they are at hand.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.errors import TacitError, bad_parameter
+
+__all__ = ["Source", "read_source"]
+
+_FILES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".duckdb": "database",
+    ".db": "database",
+}
+_MOST_HEADER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A place that holds one table.
+
+    Parameters
+    ----------
+    kind
+        ``parquet``, ``csv``, ``database`` (a DuckDB file), ``connection`` (an open DuckDB connection) or
+        ``frame`` (pandas, Polars, Arrow: whatever DuckDB scans in place).
+    place
+        The path, the connection or the frame.
+    table
+        For databases and connections: the table's name there.
+    """
+
+    kind: str
+    place: object
+    table: str = ""
+
+    def columns(self) -> tuple[str, ...] | None:
+        """Return the names of the columns, or None where they are not at hand. Reads no row."""
+        match self.kind:
+            case "csv":
+                return _header(Path(str(self.place)))
+            case "frame":
+                return _names(self.place)
+            case _:
+                return None
+
+
+def read_source(source: object, *, table: str = "") -> Source:
+    """Recognise a source: a path, a frame, a DuckDB connection, or a pair (database or connection, table)."""
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
+        return read_source(source[0], table=source[1])
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        kind = _FILES.get(path.suffix.lower())
+        if kind is None:
+            raise bad_parameter(
+                "source", f"a file that ends in {', '.join(_FILES)}", str(path), fix='"visits.parquet"'
+            )
+        return Source(kind, path.absolute(), table)
+    if type(source).__name__ == "DuckDBPyConnection":
+        return Source("connection", source, table)
+    if _names(source) is not None:
+        return Source("frame", source)
+    raise TacitError(
+        "bad-parameter",
+        f"a {type(source).__name__} is not a source",
+        why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
+        fix='tc.protect("visits.parquet", ...)',
+    )
+
+
+def _names(frame: object) -> tuple[str, ...] | None:
+    for attribute in ("column_names", "columns"):
+        found = getattr(frame, attribute, None)
+        if found is not None and not callable(found):
+            return tuple(str(c) for c in found)
+    return None
+
+
+def _header(path: Path) -> tuple[str, ...] | None:
+    """Read the header line of a CSV file and nothing after it."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(_MOST_HEADER)
+    except OSError:
+        return None
+    text = line.decode("utf-8-sig", errors="replace")
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    return _distinct(next(csv.reader([text], delimiter=delimiter), []))
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Tell columns of one name apart, whatever their case, by a number."""
+    seen: set[str] = set()
+    made = []
+    for i, name in enumerate(names):
+        free, n = name or f"column{i}", 1
+        while free.lower() in seen:
+            free, n = f"{name}_{n}", n + 1
+        seen.add(free.lower())
+        made.append(free)
+    return tuple(made)

@@ -1,0 +1,178 @@
+"""From a cost to odds: what an attacker can believe afterwards, in words that a newspaper could print."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.accounting import Cost
+
+__all__ = [
+    "Belief",
+    "at_least",
+    "at_most",
+    "believe",
+    "best_test",
+    "epsilon_at",
+    "exceeded_with",
+    "number_up",
+    "pure_epsilon",
+    "read_share",
+    "shown_factor",
+    "shown_odds",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What an attacker with a prior may believe afterwards, at most and at least."""
+
+    prior: float
+    at_most: float
+    at_least: float
+
+
+def believe(prior: float, loss: float) -> Belief:
+    """Return the posteriors that are reachable if the log-odds move by at most `loss` in either direction.
+
+    Bayes: posterior odds = prior odds x likelihood ratio, and the ratio lies in [exp(-loss), exp(loss)].
+
+    Examples
+    --------
+    >>> round(believe(0.5, 0.5).at_most, 4)
+    0.6225
+    """
+    return Belief(prior, *(_moved(prior, sign * loss) for sign in (1, -1)))
+
+
+def _moved(prior: float, shift: float) -> float:
+    if prior in {0.0, 1.0}:
+        return prior
+    return 1 / (1 + math.exp(min(700.0, -shift) + math.log1p(-prior) - math.log(prior)))
+
+
+def shown_odds(chance: float) -> str:
+    """Write a chance as odds of hundred, with as many digits as keep both sides above zero.
+
+    Examples
+    --------
+    >>> shown_odds(0.5), shown_odds(0.6225), shown_odds(0.99995)
+    ('50:50', '62:38', '99.995:0.005')
+    """
+    for digits in range(12):
+        yes, no = round(100 * chance, digits), round(100 * (1 - chance), digits)
+        if (yes and no) or chance in {0.0, 1.0}:
+            return f"{yes:.{digits}f}:{no:.{digits}f}"
+    return "100:0" if chance > 0.5 else "0:100"
+
+
+def shown_factor(loss: float) -> str:
+    """Write exp(loss) so that it never looks smaller than it is.
+
+    Examples
+    --------
+    >>> shown_factor(0.01), shown_factor(0.5), shown_factor(3)
+    ('1.0101', '1.6488', '20.09')
+    """
+    factor = math.exp(min(loss, 700.0))
+    digits = 4 if factor < 10 else 2 if factor < 1e4 else 0
+    return f"{math.ceil(factor * 10**digits) / 10**digits:,.{digits}f}" if factor < 1e12 else f"{factor:.3g}"
+
+
+def at_most(share: float, digits: int = 2) -> str:
+    """Write a share as a percentage, rounded up: a bound never looks smaller than it is.
+
+    Examples
+    --------
+    >>> at_most(0.24491866), at_least(0.37754067)
+    ('24.50%', '37.75%')
+    """
+    return f"{math.ceil(share * 10 ** (digits + 2) - 1e-9) / 10**digits:.{digits}f}%"
+
+
+def at_least(share: float, digits: int = 2) -> str:
+    """Write a share as a percentage, rounded down."""
+    return f"{math.floor(share * 10 ** (digits + 2) + 1e-9) / 10**digits:.{digits}f}%"
+
+
+def number_up(value: float, digits: int = 4) -> str:
+    """Write a number with so many significant digits, rounded up.
+
+    Examples
+    --------
+    >>> number_up(0.5), number_up(1.06069), number_up(123456.7)
+    ('0.5', '1.061', '1.235e+05')
+    """
+    if not math.isfinite(value) or value <= 0:
+        return f"{value:g}"
+    near = f"{value:.{digits}g}"
+    if float(near) >= value * (1 - 1e-12):
+        return near
+    step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return f"{float(near) + step:.{digits}g}"
+
+
+def pure_epsilon(cost: Cost) -> float | None:
+    """Return the epsilon of a pure cost; None where no finite epsilon holds without a delta."""
+    epsilon = epsilon_at(cost, 0)
+    return epsilon if math.isfinite(epsilon) else None
+
+
+def epsilon_at(cost: Cost, delta: Number) -> float:
+    """Return the epsilon at delta; infinity where the cost promises nothing there."""
+    try:
+        return cost.epsilon(delta=delta)
+    except TacitError as refusal:
+        if refusal.code != "no-guarantee":
+            raise
+        return math.inf
+
+
+def exceeded_with(cost: Cost, probability: float) -> float | None:
+    """Return the smallest t, rounded up, with P(loss > t) at most `probability`; None if there is none."""
+    low, high = 0.0, 1.0
+    while cost.loss_exceeds(high) > probability:
+        low, high = high, 2 * high
+        if high > 512:  # a factor of 10^222: no limit worth stating
+            return None
+    for _ in range(18):
+        middle = (low + high) / 2
+        if cost.loss_exceeds(middle) > probability:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def best_test(cost: Cost) -> Callable[[float], float]:
+    """Return the function from false alarms to the most true alarms that any test reaches.
+
+    The same bound as `Cost.tradeoff`, with the curve of delta read once for many rates: for every e,
+    true <= exp(e) false + delta(e) and 1 - false <= exp(e) (1 - true) + delta(e) (Wasserman and Zhou 2010).
+    """
+    top = epsilon_at(cost, 0)
+    if math.isinf(top):
+        top = epsilon_at(cost, 1e-9)
+    top = min(top, 50.0)
+    curve = [(top * step / 32, cost.delta(epsilon=top * step / 32)) for step in range(33)]
+
+    def most_true_alarms(rate: float) -> float:
+        limits = ((math.exp(e) * rate + delta, 1 - math.exp(-e) * (1 - rate - delta)) for e, delta in curve)
+        return min(1.0, max(rate, min(min(pair) for pair in limits)))
+
+    return most_true_alarms
+
+
+def read_share(name: str, value: Number) -> float:
+    """Read a probability strictly between 0 and 1."""
+    share = rational(name, value)
+    if share >= 1:
+        raise bad_parameter(name, "a number between 0 and 1", value, fix=f"{name}=0.5")
+    return float(share)

@@ -1,0 +1,236 @@
+"""Tacit's own plan nodes: relations whose every row is owned by one unit, and the questions asked of them.
+
+Invariant (proved for each node in docs/proofs/tables.md)
+---------------------------------------------------------
+The rows of a relation that unit u owns are a function of u's own rows in the declared tables, of public
+tables and of the secret ranking key; never of another unit's rows and never of positions. `rows_per_unit`
+bounds their number. So adding or removing a unit adds or removes at most that many rows and changes no
+other row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+from typing import Literal as OneOf
+
+from tacit.core.facts import Fact, Table
+from tacit.errors import TacitError
+from tacit.tables.expressions import Column, Node
+from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
+
+if TYPE_CHECKING:
+    from tacit.core.protocols import JSON
+
+__all__ = [
+    "Aggregate",
+    "JoinPublic",
+    "JoinUnits",
+    "Measure",
+    "PerUnit",
+    "Project",
+    "Question",
+    "Relation",
+    "Scan",
+    "Where",
+    "document",
+    "names_unit",
+    "rows_per_unit",
+    "scope",
+]
+
+How: TypeAlias = OneOf["inner", "left"]
+Bounds: TypeAlias = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of a declared table, at most ``rows`` of each unit. Rows without a unit are dropped first."""
+
+    table: Table
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The rows for which the predicate is true."""
+
+    input: Relation
+    predicate: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """New columns for old ones, row by row. Facts survive only where a column is passed on as it is."""
+
+    input: Relation
+    columns: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinUnits:
+    """Pairs of rows of one unit: the limits multiply, or ``rows`` limits the result."""
+
+    left: Relation
+    right: Relation
+    how: How
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPublic:
+    """Columns of a public table, looked up by a key that is unique there; one line per key is used."""
+
+    left: Relation
+    table: Table
+    on: Node
+    columns: tuple[tuple[str, str], ...]
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One exact number per unit.
+
+    ``count``, ``sum``, ``mean``, ``min``, ``max`` or ``count_distinct`` of its rows.
+    """
+
+    name: str
+    function: str
+    argument: Node | None
+    bounds: Bounds | None
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row for each unit (and each value of ``by`` among its rows), still owned by that unit."""
+
+    input: Relation
+    by: tuple[tuple[str, Node], ...]
+    measures: tuple[Measure, ...]
+
+
+Relation: TypeAlias = Scan | Where | Project | JoinUnits | JoinPublic | PerUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One column of the answer.
+
+    ``function`` is a key of `tacit.tables.aggregates.FUNCTIONS`; ``argument`` its expression (None for
+    counts), ``bounds`` the public range that values are clipped to, ``options`` edges or candidates,
+    ``levels`` those of quantiles or the number of values to pick.
+    """
+
+    name: str
+    function: str
+    argument: Node | None = None
+    bounds: Bounds | None = None
+    options: tuple[float | str | bool, ...] = ()
+    levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately."""
+
+    input: Relation
+    by: tuple[tuple[str, Node], ...]
+    keys: tuple[tuple[object, ...], ...] | None
+    aggregates: tuple[Aggregate, ...]
+    groups: int | None
+    per_group: int | None
+
+
+def rows_per_unit(node: Relation) -> int | None:
+    """Return the most rows one unit can own in a relation; None where nothing bounds it."""
+    match node:
+        case Scan(_, rows):
+            return rows
+        case Where(inner, _) | Project(inner, _):
+            return rows_per_unit(inner)
+        case JoinPublic(left, _, _, _, _):
+            return rows_per_unit(left)
+        case JoinUnits(left, right, how, rows):
+            if rows is not None:
+                return rows
+            a, b = rows_per_unit(left), rows_per_unit(right)
+            if a is None or b is None:
+                return None
+            return a * (max(b, 1) if how == "left" else b)
+        case PerUnit(inner, by, _):
+            return 1 if names_unit(inner, by) else rows_per_unit(inner)
+
+
+def names_unit(inner: Relation, by: tuple[tuple[str, Node], ...]) -> bool:
+    """Whether all these columns are the unit's own name, so that a unit has one value of them."""
+    facts = scope(inner)
+    return all(isinstance(e, Column) and facts[e.name].unit for _, e in by)
+
+
+def scope(node: Relation) -> Scope:
+    """Return the columns of a relation with the facts that still hold."""
+    match node:
+        case Scan(table, _):
+            if table.columns is None:
+                return Scope(table.facts, open=True)
+            return Scope({c: table.facts.get(c, Fact()) for c in table.columns})
+        case Where(inner, _):
+            return scope(inner)
+        case Project(inner, columns):
+            below = scope(inner)
+            return Scope({name: _carried(expression, below) for name, expression in columns})
+        case JoinPublic(left, table, _, columns, how):
+            own = scope(left)
+            joined = {name: _nullable(table.facts.get(source, Fact()), how) for name, source in columns}
+            return Scope({**{c: own[c] for c in own}, **joined}, open=own.open)
+        case JoinUnits(left, right, how, _):
+            a, b = scope(left), scope(right)
+            return Scope(
+                {**{c: a[c] for c in a}, **{c: _nullable(b[c], how) for c in b}}, open=a.open and b.open
+            )
+        case PerUnit(inner, by, measures):
+            below = scope(inner)
+            own_facts = {name: _carried(expression, below) for name, expression in by}
+            return Scope({**own_facts, **{m.name: Fact("number", m.bounds) for m in measures}})
+
+
+def _carried(expression: Node, below: Scope) -> Fact:
+    """Facts live on only for a column that is passed on untouched; for a formula, what its form shows."""
+    if isinstance(expression, Column):
+        fact = below[expression.name]
+        return replace(fact, kind=fact.kind or expression.kind)
+    solved = resolve(expression, below)
+    return Fact(kind_of(solved), bounds_of(solved, below))
+
+
+def _nullable(fact: Fact, how: How) -> Fact:
+    return replace(fact, never_null=fact.never_null and how == "inner", unit=fact.unit and how == "inner")
+
+
+def document(thing: object) -> JSON:
+    """Write a node as JSON for the plan hash: equal documents mean equal plans."""
+    match thing:
+        case None | bool() | int() | str():
+            return thing
+        case float():
+            return {"number": thing.hex()}
+        case Fraction():
+            return {"fraction": f"{thing.numerator}/{thing.denominator}"}
+        case Table():
+            return {"table": thing.name}
+        case tuple() | list():
+            return [document(t) for t in thing]
+        case Mapping():
+            return {str(k): document(v) for k, v in thing.items()}
+        case _ if is_dataclass(thing):
+            inner = {f.name: document(getattr(thing, f.name)) for f in fields(thing)}
+            return {"node": type(thing).__name__, **inner}
+        case _ if hasattr(thing, "isoformat"):
+            return {"date": str(thing.isoformat())}
+        case _:
+            raise TacitError(
+                "bad-expression", f"{type(thing).__name__} cannot be part of a plan", fix="a plain value"
+            )

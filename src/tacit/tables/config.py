@@ -1,0 +1,160 @@
+"""Declared facts in a small TOML file, shared by Python, the command and the service."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting import Budget
+from tacit.core.unit import Unit
+from tacit.errors import TacitError, bad_parameter
+from tacit.tables.dataset import Dataset, protect
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from tacit.ledger import Ledger
+
+__all__ = ["Config", "load_config", "open_config", "read_config"]
+
+_KNOWN = {
+    "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
+    "adjacency", "budget",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a ``tacit.toml`` says, read but not opened: no ledger and no data is touched.
+
+    Parameters
+    ----------
+    folder
+        What its paths are relative to.
+    ledger
+        Where the ledger is: a path or an address; None keeps it in memory.
+    datasets
+        The declared facts by name.
+    """
+
+    folder: Path
+    ledger: str | None
+    datasets: Mapping[str, Any]
+
+    def files(self, name: str) -> list[Path]:
+        """Return the files that hold a dataset, there or not."""
+        facts = self.datasets[name]
+        source = facts["source"]
+        own = list(source.values()) if isinstance(source, dict) else [source]
+        shared = [p["source"] for p in facts.get("public", {}).values()]
+        return [self.folder / str(place) for place in (*own, *shared)]
+
+    def dataset(self, name: str, *, ledger: Ledger | None = None) -> Dataset:
+        """Open one dataset; with the given ledger instead of the declared one, if any."""
+        return _dataset(name, self.datasets[name], self.folder, self.ledger if ledger is None else ledger)
+
+
+def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = "tacit.toml") -> Config:
+    r"""Read the text of a ``tacit.toml`` without opening anything.
+
+    Examples
+    --------
+    >>> config = read_config('[datasets.visits]\nsource = "v.csv"\nunit = "pid"\nbudget = {epsilon = 1}')
+    >>> config.files("visits")[0].name
+    'v.csv'
+    """
+    try:
+        declared = tomllib.loads(text)
+    except ValueError as error:
+        raise TacitError(
+            "bad-parameter",
+            f"{name} cannot be read as TOML: {error}",
+            fix='[datasets.visits]  source = "visits.parquet"',
+        ) from None
+    unknown = set(declared) - {"ledger", "datasets"}
+    if unknown or not isinstance(declared.get("datasets"), dict):
+        raise bad_parameter(
+            name, "made of ledger and [datasets.NAME]", sorted(declared), fix="[datasets.visits]"
+        )
+    place = declared.get("ledger")
+    base = Path(folder)
+    ledger = None if place is None else str(place) if "://" in str(place) else str(base / str(place))
+    for each, facts in declared["datasets"].items():
+        _check(each, facts)
+    return Config(base, ledger, declared["datasets"])
+
+
+def open_config(path: str | os.PathLike[str] = "tacit.toml") -> Config:
+    """Read a ``tacit.toml`` from a file without opening what it declares."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise TacitError(
+            "bad-parameter",
+            f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}",
+            why="it declares who is protected, what is public and the budget",
+            fix="tacit init visits.csv --unit patient_id",
+        ) from None
+    return read_config(text, file.parent, name=file.name)
+
+
+def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, Dataset]:
+    r"""Open the datasets that a ``tacit.toml`` declares; paths in it are relative to the file.
+
+    The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
+    arguments of `protect`: ``source``, ``unit`` (a column, or an empty text for single rows), ``budget =
+    {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> text = '[datasets.visits]\nsource = "v.csv"\nunit = "pid"\nbudget = {epsilon = 1}'
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "tacit.toml"
+    >>> _ = file.write_text(text)
+    >>> load_config(file)["visits"]
+    Dataset('visits', unit=Unit('pid'), tables: visits)
+    """
+    config = open_config(path)
+    return {name: config.dataset(name) for name in config.datasets}
+
+
+def _check(name: str, facts: Any) -> None:
+    if not isinstance(facts, dict) or set(facts) - _KNOWN or not {"source", "unit"} <= set(facts):
+        found = sorted(facts) if isinstance(facts, dict) else facts
+        raise bad_parameter(
+            f"datasets.{name}", f"a table of {', '.join(sorted(_KNOWN))}", found, fix="source, unit, budget"
+        )
+    budget = facts.get("budget", {})
+    if not budget:
+        raise TacitError(
+            "bad-parameter",
+            f"datasets.{name} has no budget",
+            why="nothing has a default epsilon: the curator decides what may be learned in total",
+            fix="budget = {epsilon = 3, delta = 1e-6}",
+        )
+    if not isinstance(budget, dict) or set(budget) - {"epsilon", "delta", "rho"}:
+        raise bad_parameter(f"datasets.{name}.budget", "a table", budget, fix="budget = {epsilon = 1}")
+    public = facts.get("public", {})
+    if not isinstance(public, dict) or any(
+        not isinstance(p, dict) or set(p) != {"source", "key"} for p in public.values()
+    ):
+        raise bad_parameter(
+            f"datasets.{name}.public", "tables of source and key", public, fix='{source = "x.csv", key = "k"}'
+        )
+
+
+def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> Dataset:
+    rest = {k: v for k, v in facts.items() if k not in {"source", "unit", "budget", "public"}}
+    source = facts["source"]
+    places: Any = (
+        {t: folder / s for t, s in source.items()} if isinstance(source, dict) else folder / str(source)
+    )
+    public = {t: (folder / p["source"], p["key"]) for t, p in facts.get("public", {}).items()}
+    unit = Unit.row() if facts["unit"] == "" else Unit(facts["unit"])
+    return protect(
+        places, unit=unit, name=name, budget=Budget(**facts["budget"]), ledger=ledger, public=public, **rest
+    )

@@ -1,0 +1,481 @@
+"""Write a question as SQL that returns bounded exact integers, and nothing else.
+
+The text is a function of the question and of public facts. It reads views that the engine lays over its
+sources (``"visits"`` with the owner of each row in ``tacit_u``, and ``"visits first 10"``, in the keyed
+order a unit's first ten rows), small public tables (``tacit_keys``) and the function ``tacit_key()``, the
+secret that orders a unit's groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.tables.algebra import (
+    Bounds,
+    JoinPublic,
+    JoinUnits,
+    Measure,
+    PerUnit,
+    Project,
+    Question,
+    Relation,
+    Scan,
+    Where,
+    names_unit,
+    scope,
+)
+from tacit.tables.emit_expressions import expression_sql, number, quote
+from tacit.tables.expressions import Column, Node, lit, names
+from tacit.tables.kinds import kind_of
+from tacit.tables.statistics import Grid, Statistic, grid_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Statement", "grid_columns", "quantised", "relation_sql", "statements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL text and the statistics whose integers its columns hold, after the group's key columns.
+
+    ``limited`` names the tables that it reads under a row limit.
+    """
+
+    sql: str
+    statistics: tuple[Statistic, ...]
+    limited: frozenset[tuple[str, int]] = frozenset()
+
+
+def relation_sql(node: Relation, needed: frozenset[str]) -> str:
+    """Write a relation as a SELECT of the owner ``tacit_u`` and the needed columns."""
+    columns = "".join(f", {quote(c)}" for c in sorted(needed))
+    match node:
+        case Scan(table, rows):
+            source = quote(table.name if rows is None else f"{table.name} first {rows}")
+            return f"SELECT tacit_u{columns} FROM {source}"
+        case Where(inner, predicate):
+            below = relation_sql(inner, needed | names(predicate))
+            return f"SELECT tacit_u{columns} FROM ({below}) WHERE {expression_sql(predicate)}"
+        case Project(inner, made):
+            wanted = [(name, e) for name, e in made if name in needed]
+            below = relation_sql(inner, frozenset().union(*(names(e) for _, e in wanted)))
+            listed = "".join(f", {_made(e)} AS {quote(n)}" for n, e in wanted)
+            return f"SELECT tacit_u{listed} FROM ({below})"
+        case JoinPublic(left, table, on, brought, how):
+            return _lookup(left, (table.name, table.key or ""), on, brought, how, needed)
+        case JoinUnits(left, right, how, rows):
+            return _pairs(left, right, how, rows, needed)
+        case PerUnit(inner, by, measures):
+            return _per_unit(inner, by, measures, needed)
+
+
+def _made(node: Node) -> str:
+    return quote(node.name) if isinstance(node, Column) and node.kind is None else expression_sql(node)
+
+
+def _lookup(
+    left: Relation,
+    table: tuple[str, str],
+    on: Node,
+    brought: tuple[tuple[str, str], ...],
+    how: str,
+    needed: frozenset[str],
+) -> str:
+    """Join a public table of which one line per key is kept, whatever the table holds."""
+    wanted = [(name, source) for name, source in brought if name in needed]
+    own = needed - {name for name, _ in brought}
+    below = relation_sql(left, own | names(on))
+    picked = "".join(f", {quote(s)} AS {quote('tacit_p' + str(i))}" for i, (_, s) in enumerate(wanted))
+    key = expression_sql(Column(table[1], kind_of(on)))
+    order = ", ".join(quote(s) for _, s in wanted) or "1"
+    numbered = (
+        f"SELECT {key} AS tacit_k{picked}, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS tacit_r"
+    )
+    lines = f"SELECT * FROM ({numbered} FROM {quote(table[0])}) WHERE tacit_r = 1"
+    outs = "".join(f", a.{quote(c)}" for c in sorted(own)) + "".join(
+        f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(wanted)
+    )
+    join = "LEFT JOIN" if how == "left" else "JOIN"
+    looked = f"SELECT *, {expression_sql(on)} AS tacit_k FROM ({below})"
+    return f"SELECT tacit_u{outs} FROM ({looked}) a {join} ({lines}) b USING (tacit_k)"
+
+
+def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: frozenset[str]) -> str:
+    a_has, b_has = set(scope(left)), set(scope(right))
+    keep = needed if rows is None else needed | a_has | b_has
+    a_needs, b_needs = frozenset(keep & a_has), frozenset(keep & b_has)
+    outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(
+        f", b.{quote(c)}" for c in sorted(b_needs)
+    )
+    join = "LEFT JOIN" if how == "left" else "JOIN"
+    owners = "CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"  # types may differ; no cast may fail
+    joined = (
+        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({relation_sql(left, a_needs)}) a "
+        f"{join} ({relation_sql(right, b_needs)}) b ON {owners}"
+    )
+    if rows is None:
+        return joined
+    every = ", ".join(f"TRY_CAST({quote(c)} AS VARCHAR)" for c in sorted(keep))
+    twins = f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {every}) AS tacit_o FROM ({joined})"
+    columns = "".join(f", {quote(c)}" for c in sorted(needed))
+    return (
+        f"SELECT tacit_u{columns} FROM ({twins}) QUALIFY row_number() OVER "
+        f"(PARTITION BY tacit_u ORDER BY {_ranked(every + ', tacit_o')}, {every}, tacit_o) <= {rows}"
+    )
+
+
+def _ranked(columns: str) -> str:
+    """Write the keyed order among what one unit owns: the secret key, the unit, its own values."""
+    return f"hash(tacit_key(), CAST(tacit_u AS VARCHAR), {columns})"
+
+
+def _per_unit(
+    inner: Relation, by: tuple[tuple[str, Node], ...], measures: tuple[Measure, ...], needed: frozenset[str]
+) -> str:
+    wanted = [m for m in measures if m.name in needed]
+    arguments = [m.argument for m in wanted if m.argument is not None]
+    below = relation_sql(inner, frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in by)))))
+    own = [(n, e) for n, e in by if names_unit(inner, ((n, e),))]
+    others = [(n, e) for n, e in by if (n, e) not in own]
+    keys = "".join(f", {expression_sql(e)} AS {quote(n)}" for n, e in others)
+    keys += "".join(f", min({expression_sql(e)}) AS {quote(n)}" for n, e in own)
+    grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(others)))])
+    made = "".join(f", {_measure(m)} AS {quote(m.name)}" for m in wanted)
+    outs = "".join(f", {quote(c)}" for c in sorted(needed))
+    return f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{made} FROM ({below}) GROUP BY {grouping})"
+
+
+def _measure(measure: Measure) -> str:
+    """One exact number of a unit's own rows; sums are taken on integers, so their order does not matter."""
+    if measure.argument is None:
+        return "CAST(count(*) AS DOUBLE)"
+    value = expression_sql(measure.argument)
+    match measure.function:
+        case "count":
+            return f"CAST(count({value}) AS DOUBLE)"
+        case "count_distinct":
+            return f"CAST(count(DISTINCT {value}) AS DOUBLE)"
+        case "min" | "max" as function:
+            return f"{function}(CASE WHEN NOT isnan({value}) THEN {value} END)"
+        case "sum" | "mean":
+            if measure.bounds is None:
+                raise TacitError("missing-bounds", "a sum within a unit needs bounds", fix="bounds=(0, 30)")
+            grid = grid_for(measure.bounds, "sum")
+            q = quantised(value, grid)
+            total = f"CAST(sum({q}) AS DOUBLE) * {number(float(grid.step))}"
+            return total if measure.function == "sum" else f"{total} / NULLIF(count({q}), 0)"
+        case other:
+            raise TacitError(
+                "not-allowed", f"{other} is not known within a unit", fix="count, sum, mean, min or max"
+            )
+
+
+def quantised(value: str, grid: Grid) -> str:
+    """Write floor(x/step + 1/2), clipped before and after.
+
+    NULL and NaN are NULL. The engine defines ``tacit_grid``.
+
+    Exact: step is a power of two, so x/step loses nothing, and y - floor(y) >= 1/2 is decided without
+    rounding (docs/proofs/tables.md).
+    """
+    reals = ", ".join(number(float(x)) for x in (grid.low, grid.high, grid.step))
+    return f"tacit_grid({value}, {reals}, {grid.lo}, {grid.hi})"
+
+
+def statements(question: Question, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
+    """Write the SQL for all statistics of a question.
+
+    Bins and distinct values get statements of their own.
+    """
+    together = tuple(s for s in statistics if s.kind not in {"bins", "distinct"})
+    alone = [s for s in statistics if s.kind in {"bins", "distinct"}]
+    limited = _limited(question.input)
+    made = [Statement(_together(question, together), together, limited)] if together else []
+    return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
+
+
+def _limited(node: Relation) -> frozenset[tuple[str, int]]:
+    """Collect the declared tables and the row limits under which they are read."""
+    match node:
+        case Scan(table, rows):
+            return frozenset() if rows is None else frozenset({(table.name, rows)})
+        case JoinUnits(left, right, _, _):
+            return _limited(left) | _limited(right)
+        case JoinPublic(left, _, _, _, _):
+            return _limited(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            return _limited(inner)
+
+
+def grid_columns(column: str, bounds: Bounds) -> dict[str, str]:
+    """Name the columns that hold a declared column on its public grids, and write what they hold.
+
+    An engine lays them over its source; a snapshot stores them as integers.
+    """
+    value = expression_sql(Column(column, "number"))
+    kinds = ("moments", "squares")
+    return {_grid_name(column, kind): quantised(value, grid_for(bounds, kind)) for kind in kinds}
+
+
+def _grid_name(column: str, kind: str) -> str:
+    return f"tacit {'squares' if kind == 'squares' else 'values'} {column}"
+
+
+def _stored(question: Question, statistic: Statistic) -> str | None:
+    """Name the column that holds a statistic's values on their grid already, if there is one."""
+    node = question.input
+    while isinstance(node, Where):
+        node = node.input
+    argument = statistic.argument
+    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
+        return None
+    fact = node.table.facts.get(argument.name)
+    if fact is None or fact.bounds is None or grid_for(fact.bounds, statistic.kind) != statistic.grid:
+        return None
+    return _grid_name(argument.name, statistic.kind)
+
+
+def _rows(question: Question, arguments: tuple[Node, ...], stored: frozenset[str] = frozenset()) -> str:
+    """Write the rows of a question: owner, group key columns k0.., arguments v0.. ."""
+    keys = [e for _, e in question.by]
+    read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
+    below = relation_sql(question.input, read | stored)
+    made = "".join(f", {_key(e)} AS k{i}" for i, e in enumerate(keys))
+    made += "".join(f", {quote(c)}" for c in sorted(stored))
+    made += "".join(f", {expression_sql(e)} AS v{i}" for i, e in enumerate(arguments))
+    return f"SELECT tacit_u{made} FROM ({below})"
+
+
+def _key(node: Node) -> str:
+    """Write a group's key: 0 and -0 are one group, a date is written as text."""
+    value = expression_sql(node)
+    if kind_of(node) == "date":
+        return f"CAST({value} AS VARCHAR)"
+    return f"({value} + 0e0)" if kind_of(node) == "number" else value
+
+
+def _known(question: Question, rows: str) -> str:
+    """Drop rows whose group is not one of the answer's, so that they use up no limit."""
+    if not question.by:
+        return rows
+    ks = ", ".join(f"k{i}" for i in range(len(question.by)))
+    if question.keys is not None:
+        return f"SELECT * FROM ({rows}) SEMI JOIN tacit_keys USING ({ks})"
+    present = " AND ".join(
+        f"k{i} IS NOT NULL" + (f" AND NOT isnan(k{i})" if kind_of(e) == "number" else "")
+        for i, (_, e) in enumerate(question.by)
+    )
+    return f"SELECT * FROM ({rows}) WHERE {present}"
+
+
+def _within_groups(question: Question, rows: str) -> str:
+    """Keep each unit's first ``groups`` groups, in the keyed order.
+
+    Only units that exceed the limit are ranked.
+    """
+    if question.groups is None or not question.by:
+        return rows
+    ks = ", ".join(f"k{i}" for i in range(len(question.by)))
+    texts = ", ".join(f"CAST(k{i} AS VARCHAR)" for i in range(len(question.by)))
+    g = question.groups
+    pairs = f"SELECT DISTINCT tacit_u, {ks} FROM ({rows})"
+    heavy = f"SELECT tacit_u FROM ({pairs}) GROUP BY tacit_u HAVING count(*) > {g}"
+    beyond = (
+        f"SELECT tacit_u, {ks} FROM ({pairs}) SEMI JOIN ({heavy}) USING (tacit_u) "
+        f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {_ranked(texts)}, {ks}) > {g}"
+    )
+    return f"SELECT * FROM ({rows}) ANTI JOIN ({beyond}) USING (tacit_u, {ks})"
+
+
+def _alone(question: Question, statistic: Statistic) -> str:
+    """Count distinct values or cells.
+
+    A unit's rows beyond the limit per group are dropped, in the keyed order.
+    """
+    argument = statistic.argument
+    if argument is None:
+        raise TacitError("bad-expression", f"{statistic.kind} needs a column", fix='tc.count_distinct("icd")')
+    ks = [f"k{i}" for i in range(len(question.by))]
+    rows = _known(question, _rows(question, (argument,)))
+    value = (
+        f"CAST({_present('v0', argument)} AS VARCHAR)"
+        if statistic.kind == "distinct"
+        else _cell("v0", statistic)
+    )
+    rows = f"SELECT tacit_u{''.join(', ' + k for k in ks)}, {value} AS c FROM ({rows})"
+    rows = _within_groups(question, rows)
+    if statistic.kind == "distinct" and question.per_group is not None:
+        rows = f"SELECT DISTINCT * FROM ({rows})"
+    if question.per_group is not None:
+        groups = ", ".join(["tacit_u", *ks])
+        texts = "".join(f"CAST({k} AS VARCHAR), " for k in ks)
+        twins = (
+            f"SELECT *, row_number() OVER (PARTITION BY {groups}, c) AS o FROM ({rows}) WHERE c IS NOT NULL"
+        )
+        rows = (
+            f"SELECT * FROM ({twins}) QUALIFY row_number() OVER "
+            f"(PARTITION BY {groups} ORDER BY {_ranked(texts + 'c, o')}, c, o) <= {question.per_group}"
+        )
+    if statistic.kind == "distinct":
+        return f"SELECT {''.join(k + ', ' for k in ks)}count(DISTINCT c) FROM ({rows})" + _group_by(ks)
+    return f"SELECT {''.join(k + ', ' for k in ks)}c, count(*) FROM ({rows}) WHERE c IS NOT NULL" + _group_by(
+        [*ks, "c"]
+    )
+
+
+def _group_by(columns: list[str]) -> str:
+    return f" GROUP BY {', '.join(columns)}" if columns else ""
+
+
+def _cell(value: str, statistic: Statistic) -> str:
+    """Write the index of the cell a value falls into, NULL outside."""
+    match statistic.form:
+        case "edges":
+            edges = [number(float(e)) for e in statistic.cells]
+            whens = " ".join(f"WHEN {value} < {e} THEN {i}" for i, e in enumerate(edges[1:-1]))
+            whens += f" WHEN {value} <= {edges[-1]} THEN {len(edges) - 2}"
+            return (
+                f"(CASE WHEN {value} IS NULL OR isnan({value}) OR {value} < {edges[0]} THEN NULL {whens} END)"
+            )
+        case "candidates":
+            middles = statistic.cells[statistic.bins :]
+            whens = " ".join(f"WHEN {value} < {number(float(e))} THEN {i}" for i, e in enumerate(middles))
+            return f"(CASE WHEN {value} IS NULL OR isnan({value}) THEN NULL {whens} ELSE {len(middles)} END)"
+        case "nearest":
+            first, step, size = (float(c) for c in statistic.cells)
+            last = first + step * (size - 1)
+            inside = f"least(greatest({value}, {number(first)}), {number(last)})"
+            y = f"({inside} - {number(first)}) / {number(step)}"
+            at = f"TRY_CAST(floor({y} + 0.5e0) AS INTEGER)"
+            return f"(CASE WHEN NOT isnan({value}) THEN least(greatest({at}, 0), {int(size) - 1}) END)"
+        case _:
+            whens = " ".join(
+                f"WHEN {value} = {expression_sql(lit(c))} THEN {i}" for i, c in enumerate(statistic.cells)
+            )
+            return f"(CASE {whens} END)"
+
+
+def _present(value: str, node: Node) -> str:
+    """Write the value where there is one; NaN counts as missing."""
+    return f"CASE WHEN NOT isnan({value}) THEN {value} END" if kind_of(node) == "number" else value
+
+
+def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
+    """Sum counts, sums and moments.
+
+    Straight over rows where only the rows of a unit are limited, else per unit first.
+    """
+    held = [_stored(question, s) for s in statistics]
+    read = [s.argument for s, column in zip(statistics, held, strict=True) if column is None]
+    arguments = tuple(dict.fromkeys(e for e in read if e is not None))
+    value = {e: f"v{i}" for i, e in enumerate(arguments)}
+    ks = [f"k{i}" for i in range(len(question.by))]
+    rows = _rows(question, arguments, frozenset(c for c in held if c is not None))
+    straight = (question.groups is None or not ks) and question.per_group is None
+    if not straight or question.keys is None:
+        rows = _known(question, rows)
+    quantities = "".join(
+        f", {_quantity(s, column, value)} AS q{i}"
+        for i, (s, column) in enumerate(zip(statistics, held, strict=True))
+        if s.argument is not None
+    )
+    rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
+    if not straight:
+        return _over_units(question, statistics, rows, ks)
+    listed = ", ".join(
+        [*ks, *(column for i, s in enumerate(statistics) for column in _over_rows(s, f"q{i}"))]
+    )
+    answer = f"SELECT {listed} FROM ({rows})" + _group_by(ks)
+    if question.keys is None or not ks:
+        return answer
+    return f"SELECT * FROM ({answer}) SEMI JOIN tacit_keys USING ({', '.join(ks)})"
+
+
+def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:
+    if column is not None:
+        return quote(column)
+    argument = statistic.argument
+    if argument is None:
+        return "1"
+    own = value[argument]
+    return quantised(own, statistic.grid) if statistic.grid else _present(own, argument)
+
+
+def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
+    """Write what is summed beside the count.
+
+    The value, or all but the first of the non-negative parts of W or W^2.
+    """
+    grid = statistic.grid
+    if grid is None:
+        return ()
+    y = f"({q} - ({grid.lo}))"
+    match statistic.kind:
+        case "sum":
+            return (q,)
+        case "moments":
+            return (y,)
+        case _:
+            return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
+
+
+def _over_rows(statistic: Statistic, q: str) -> list[str]:
+    sums = [f"coalesce(sum({part}), 0)" for part in _parts(statistic, q)]
+    match statistic.kind:
+        case "rows":
+            return ["count(*)" if statistic.argument is None else f"count({q})"]
+        case "units":
+            return ["count(DISTINCT tacit_u)"]
+        case "sum":
+            return sums
+        case _:
+            return [f"count({q})", *sums]
+
+
+def _over_units(question: Question, statistics: tuple[Statistic, ...], rows: str, ks: list[str]) -> str:
+    """Aggregate per unit and group, limit the unit's groups, clip or scale, and sum over units."""
+    made = [_per_pair(s, f"q{i}", f"s{i}", question.per_group) for i, s in enumerate(statistics)]
+    groups = ", ".join(["tacit_u", *ks])
+    inner = "".join(f", {column}" for columns, _ in made for column in columns)
+    pairs = f"SELECT {groups}{inner} FROM ({rows}) GROUP BY {groups}"
+    if question.groups is not None and ks:
+        order = f"{_ranked(', '.join(f'CAST({k} AS VARCHAR)' for k in ks))}, {', '.join(ks)}"
+        g = question.groups
+        pairs = (
+            f"WITH p AS MATERIALIZED ({pairs}), "
+            f"heavy AS (SELECT tacit_u FROM p GROUP BY tacit_u HAVING count(*) > {g}) "
+            "SELECT * FROM p ANTI JOIN heavy USING (tacit_u) "
+            "UNION ALL SELECT * FROM p SEMI JOIN heavy USING (tacit_u) "
+            f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {order}) <= {g}"
+        )
+    outer = [column for _, columns in made for column in columns]
+    return f"SELECT {', '.join([*ks, *outer])} FROM ({pairs})" + _group_by(ks)
+
+
+def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tuple[list[str], list[str]]:
+    """Write what is summed for one unit in one group, and how it is bounded and summed over units."""
+    n, parts = f"{name}n", _parts(statistic, q)
+    inner = [f"coalesce(sum({part}), 0) AS {name}p{i}" for i, part in enumerate(parts)]
+    sums = [f"{name}p{i}" for i in range(len(parts))]
+    number_of = f"{n}" if limit is None else f"least({n}, {limit})"
+    match statistic.kind:
+        case "units":
+            return [], ["count(*)"]
+        case "rows":
+            counted = "count(*)" if statistic.argument is None else f"count({q})"
+            return [f"{counted} AS {n}"], [f"coalesce(sum({number_of}), 0)"]
+        case "sum" if limit is not None and statistic.grid is not None:
+            low, high = limit * min(statistic.grid.lo, 0), limit * max(statistic.grid.hi, 0)
+            return inner, [f"coalesce(sum(least(greatest({sums[0]}, {low}), {high})), 0)"]
+        case "sum":
+            return inner, [f"coalesce(sum({sums[0]}), 0)"]
+        case _:
+            if limit is not None:
+                sums = [
+                    f"CASE WHEN {n} > {limit} THEN ({x} * {limit}) // greatest({n}, 1) ELSE {x} END"
+                    for x in sums
+                ]
+            return [f"count({q}) AS {n}", *inner], [f"coalesce(sum({x}), 0)" for x in (number_of, *sums)]

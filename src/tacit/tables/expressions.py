@@ -1,0 +1,192 @@
+"""The closed language of row-wise expressions: frozen nodes, four kinds, operators that are total.
+
+Guarantee
+---------
+A value of a row is a function of that row alone, and no operator raises on any row: what cannot be computed
+(a failed cast, a division by zero, a date out of range) is NULL, and floats follow IEEE 754. So an
+expression moves nothing between units and no row can abort a query.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias, cast
+
+from tacit.core.facts import KINDS, Kind
+from tacit.errors import TacitError, bad_parameter
+
+__all__ = [
+    "KINDS",
+    "OPERATORS",
+    "Call",
+    "Column",
+    "Kind",
+    "Literal",
+    "Node",
+    "Operator",
+    "lit",
+    "names",
+    "text_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the input, read as ``kind``; the kind is None until the expression is resolved."""
+
+    name: str
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant. Numbers are doubles, dates are ISO text."""
+
+    value: float | str | bool | None
+    kind: Kind | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator of `OPERATORS` applied to arguments."""
+
+    op: str
+    args: tuple[Node, ...]
+
+
+Node: TypeAlias = Column | Literal | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The kinds an operator takes and gives.
+
+    ``takes`` lists the kinds of the arguments; a kind followed by ``*`` repeats; ``same`` stands for one
+    kind shared by all arguments so marked. ``constant`` names the positions that must be literals.
+    """
+
+    takes: tuple[str, ...]
+    gives: str
+    constant: tuple[int, ...] = ()
+
+
+_NUMBER = Operator(("number",), "number")
+_NUMBERS = Operator(("number", "number"), "number")
+_COMPARE = Operator(("same", "same"), "boolean")
+_PART = Operator(("date",), "number")
+
+#: Every operator there is. Adding one means: it is total on every engine, and the contract suite shows it.
+OPERATORS: dict[str, Operator] = {
+    "add": _NUMBERS, "sub": _NUMBERS, "mul": _NUMBERS, "div": _NUMBERS, "mod": _NUMBERS,
+    "neg": _NUMBER, "abs": _NUMBER, "floor": _NUMBER, "ceil": _NUMBER, "sqrt": _NUMBER, "ln": _NUMBER,
+    "exp": _NUMBER,
+    "sign": _NUMBER,
+    "round": Operator(("number", "number"), "number", constant=(1,)),
+    "least": Operator(("number", "number*"), "number"), "greatest": Operator(("number", "number*"), "number"),
+    "clip": Operator(("number", "number", "number"), "number", constant=(1, 2)),
+    "eq": _COMPARE, "ne": _COMPARE, "lt": _COMPARE, "le": _COMPARE, "gt": _COMPARE, "ge": _COMPARE,
+    "in": Operator(("same", "same*"), "boolean"),
+    "is_null": Operator(("any",), "boolean"),
+    "and": Operator(("boolean", "boolean*"), "boolean"), "or": Operator(("boolean", "boolean*"), "boolean"),
+    "not": Operator(("boolean",), "boolean"),
+    "case": Operator(("case*",), "same"),
+    "coalesce": Operator(("same", "same*"), "same"),
+    "lower": Operator(("text",), "text"), "upper": Operator(("text",), "text"),
+    "trim": Operator(("text",), "text"),
+    "length": Operator(("text",), "number"),
+    "concat": Operator(("text", "text*"), "text"),
+    "substring": Operator(("text", "number", "number"), "text", constant=(1, 2)),
+    "like": Operator(("text", "text"), "boolean", constant=(1,)),
+    "starts_with": Operator(("text", "text"), "boolean", constant=(1,)),
+    "year": _PART, "month": _PART, "day": _PART, "hour": _PART, "minute": _PART, "weekday": _PART,
+    "quarter": _PART,
+    "date_trunc": Operator(("text", "date"), "date", constant=(0,)),
+    "date_diff": Operator(("text", "date", "date"), "number", constant=(0,)),
+    "add_days": Operator(("date", "number"), "date"),
+    "to_number": Operator(("any",), "number"), "to_text": Operator(("any",), "text"),
+    "to_boolean": Operator(("any",), "boolean"), "to_date": Operator(("any",), "date"),
+}  # fmt: skip
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
+
+
+def lit(value: object) -> Literal:
+    """Read a Python value as a constant, or refuse it."""
+    match value:
+        case None:
+            return Literal(None, None)
+        case bool():
+            return Literal(value, "boolean")
+        case int() | float() | Fraction() | Decimal():
+            try:
+                number = float(value)
+            except OverflowError:
+                number = math.inf
+            if not math.isfinite(number):
+                raise bad_parameter("a constant", "a finite number", value, fix="a number such as 30")
+            return Literal(number, "number")
+        case str():
+            if "\x00" in value or len(value) > 10_000:
+                raise bad_parameter(
+                    "a text constant", "at most 10,000 characters without NUL", value, fix="a shorter text"
+                )
+            return Literal(value, "text")
+        case datetime():
+            if value.tzinfo is not None:
+                raise bad_parameter(
+                    "a date constant", "without time zone", value, fix="value.replace(tzinfo=None)"
+                )
+            return Literal(value.isoformat(sep=" "), "date")
+        case date():
+            return Literal(value.isoformat(), "date")
+        case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
+            return lit(cast("object", value.item()))
+        case _:
+            raise bad_parameter(
+                "a constant", "a number, a text, a boolean or a date", value, fix="a plain value such as 30"
+            )
+
+
+def as_date(text: str) -> Literal:
+    """Read ISO text as a date constant."""
+    if not _ISO.fullmatch(text):
+        raise TacitError(
+            "bad-expression",
+            f"{text[:40]!r} is not a date",
+            why="dates are written as ISO text",
+            fix="'2024-01-31'",
+        )
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise TacitError(
+            "bad-expression", f"{text!r} is not a date", why="there is no such day", fix="'2024-01-31'"
+        ) from None
+    return Literal(text, "date")
+
+
+def names(node: Node) -> frozenset[str]:
+    """Return the columns that an expression reads."""
+    match node:
+        case Column(name):
+            return frozenset({name})
+        case Call(_, args):
+            return frozenset().union(*(names(a) for a in args))
+        case _:
+            return frozenset()
+
+
+def text_of(node: Node) -> str:
+    """Write an expression for people and for plan hashes; equal text means equal expression."""
+    match node:
+        case Column(name, kind):
+            return f"{name}" if kind is None else f"{name}:{kind}"
+        case Literal(value, kind):
+            return f"{value!r}" if kind != "date" else f"date {value!r}"
+        case Call(op, args):
+            return f"{op}({', '.join(text_of(a) for a in args)})"

@@ -1,0 +1,484 @@
+"""SQL: parsed, checked against a closed list, turned into Tacit's own nodes. The text itself is never run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from tacit.errors import TacitError
+from tacit.tables.algebra import JoinUnits, PerUnit, Project, Relation, scope
+from tacit.tables.expressions import Column, Node
+from tacit.tables.fluent import Expr
+from tacit.tables.kinds import Scope, kind_of, resolve
+from tacit.tables.post import Post
+from tacit.tables.query import Answer, Rows
+from tacit.tables.sql_aggregates import Reader
+from tacit.tables.sql_expressions import Names, only, read_expression, refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tacit.core.facts import Kind
+    from tacit.tables.dataset import Dataset
+
+__all__ = ["parse_expression", "parse_query"]
+
+_MOST_TEXT = 100_000
+_T = TypeVar("_T")
+
+
+def _parse(text: str, wrap: str = "{}") -> exp.Expr:
+    given: object = text
+    if not isinstance(given, str) or len(text) > _MOST_TEXT or "\x00" in text:
+        raise TacitError(
+            "bad-sql", "SQL is text of at most 100,000 characters", fix="SELECT COUNT(*) FROM visits"
+        )
+    try:
+        parsed = sqlglot.parse(wrap.format(text), dialect="duckdb")
+    except (SqlglotError, RecursionError) as error:
+        detail = str(error).splitlines()[0][:120] if isinstance(error, SqlglotError) else "too deeply nested"
+        raise TacitError(
+            "bad-sql",
+            f"this SQL cannot be read: {detail}",
+            why="it is parsed before anything else",
+            fix="SELECT COUNT(*) FROM visits",
+        ) from None
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Select):
+        raise TacitError(
+            "not-allowed",
+            "one SELECT statement is allowed, nothing else",
+            why="nothing but questions reaches the data",
+            fix="SELECT COUNT(*) FROM visits",
+        )
+    return parsed[0]
+
+
+def parse_expression(text: str) -> Node:
+    """Read one expression written as SQL text, such as ``"age >= 65 AND ward = 'ICU'"``."""
+    select = _parse(text, "SELECT {}")
+    only(select, "expressions")
+    if len(select.expressions) != 1 or isinstance(select.expressions[0], exp.Alias):
+        raise refuse(select, "one expression is needed here")
+    return _guarded(lambda: read_expression(select.expressions[0], lambda _, name: name))
+
+
+def parse_query(text: str, dataset: Dataset, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
+    """Turn a SELECT into a question with its free post-processing."""
+    select = _parse(text)
+    return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
+
+
+def _guarded(work: Callable[[], _T]) -> _T:
+    try:
+        return work()
+    except RecursionError:
+        raise TacitError("bad-sql", "this SQL is too deeply nested", fix="a WITH clause") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a SELECT can see: the dataset and the WITH clauses before it."""
+
+    dataset: Dataset
+    named: dict[str, Rows] = field(default_factory=dict)
+
+    def table(self, name: str) -> Rows:
+        for known, rows in self.named.items():
+            if known.lower() == name.lower():
+                return rows
+        for known, table in self.dataset.tables.items():
+            if known.lower() == name.lower() and not table.public:
+                return self.dataset[known]
+        public = any(known.lower() == name.lower() for known in self.dataset.tables)
+        raise TacitError(
+            "unknown-table",
+            f"there is no protected table {name!r}" + (", only a public one" if public else ""),
+            why="a question is asked of a protected table; public ones can be joined to it",
+            fix=f"FROM {self.dataset.main}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _From:
+    """The relation that a FROM clause makes, and where its columns are found."""
+
+    rows: Rows
+    columns: dict[tuple[str, str], str]
+    aliases: frozenset[str]
+
+    def names(self) -> Names:
+        facts = scope(self.rows.relation)
+
+        def find(table: str, name: str) -> str:
+            if table and table.lower() not in self.aliases:
+                raise TacitError(
+                    "unknown-table",
+                    f"there is no table {table!r} here",
+                    fix=f"one of: {', '.join(sorted(self.aliases))}",
+                )
+            found = self.columns.get((table.lower(), name.lower()))
+            if found is not None:
+                return found
+            if table and len(self.aliases) > 1:
+                raise TacitError(
+                    "unknown-column", f"there is no column {table}.{name}", fix="a column of that table"
+                )
+            if name in facts and not facts.open:
+                return name
+            close = [c for c in facts if c.lower() == name.lower()]
+            return close[0] if len(close) == 1 else name
+
+        return find
+
+
+def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object]]) -> Answer:
+    only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
+    around = _with(select, around)
+    source = _source(select, around)
+    find = source.names()
+    rows = _filtered(select, source.rows, find)
+    by = _groups(select, find)
+    reader = Reader(find, by)
+    items = [(_alias(e), reader.read(_unaliased(e), _alias(e))) for e in select.expressions]
+    if not reader.asked:
+        raise TacitError(
+            "not-allowed",
+            "a question needs at least one aggregate",
+            why="rows never leave; only noisy aggregates do",
+            fix="SELECT COUNT(*) FROM visits",
+        )
+    having = _having(select, reader)
+    order = _order(select, reader, {name.lower(): node for name, node in items if name})
+    limit = _limit(select)
+    outputs = _outputs(items)
+    reader.insist([*(n for _, n in outputs), *(n for n, _ in order), *([having] if having else [])])
+    for name, node in outputs:
+        if isinstance(node, Column) and node.name in reader.keys:
+            reader.rename(node.name, name)
+    outputs = [(name, reader.renamed(node)) for name, node in outputs]
+    having, order = reader.renamed(having) if having else None, [(reader.renamed(n), d) for n, d in order]
+    asked = dict(reader.asked)
+    grouped = rows
+    plain = all(isinstance(n, Column) and n.name == name for name, n in outputs)
+    in_order = [name for name, _ in outputs] == [*reader.keys.values(), *asked]
+    post = (
+        None
+        if plain and in_order and having is None and not order and limit is None
+        else Post(tuple(outputs), having, tuple(order), limit)
+    )
+    if not by:
+        answer = grouped.agg(**asked)
+    else:
+        named = {reader.keys[old]: Expr(node) for old, node in by}
+        given = {n: keys[n] for n in named if n in keys} if all(n in keys for n in named) and keys else None
+        answer = grouped.group_by(keys=given, **named).agg(**asked)
+    return Answer(answer.home, answer.question, post.apply if post else None)
+
+
+def _with(select: exp.Expr, around: _Around) -> _Around:
+    clause = select.args.get("with_")
+    if clause is None:
+        return around
+    only(clause, "expressions")
+    named = dict(around.named)
+    for part in clause.expressions:
+        only(part, "this", "alias")
+        if part.args["alias"].args.get("columns"):
+            raise refuse(part, "name columns inside the WITH clause")
+        named[part.alias] = _rows(part.this, _Around(around.dataset, dict(named)))
+    return _Around(around.dataset, named)
+
+
+def _rows(select: exp.Expr, around: _Around) -> Rows:
+    """Read a subquery: rows, or rows aggregated per unit; never aggregated across units."""
+    if not isinstance(select, exp.Select):
+        raise refuse(select, "a subquery is one SELECT")
+    only(select, "expressions", "from_", "where", "group", "having", "joins", "with_", "distinct")
+    around = _with(select, around)
+    source = _source(select, around)
+    names = source.names()
+    rows = _filtered(select, source.rows, names)
+    by = _groups(select, names)
+    distinct = select.args.get("distinct")
+    if distinct is not None:
+        only(distinct)
+        if by:
+            raise refuse(select, "DISTINCT beside GROUP BY says nothing more")
+        by = [(_name(e, i), read_expression(_unaliased(e), names)) for i, e in enumerate(select.expressions)]
+    reader = Reader(names, by)
+    star = [e for e in select.expressions if isinstance(e, exp.Star)]
+    if star and not by and len(select.expressions) == 1:
+        only(star[0])
+        return rows
+    items = [(_name(e, i), reader.read(_unaliased(e), _alias(e))) for i, e in enumerate(select.expressions)]
+    if not by and not reader.asked:
+        if select.args.get("having"):
+            raise refuse(select, "HAVING without GROUP BY")
+        facts = scope(rows.relation)
+        made = tuple((name, resolve(node, facts)) for name, node in _distinct_names(items))
+        return Rows(rows.home, Project(rows.relation, made), rows.limits, rows.tables)
+    return _per_unit(select, rows, by, reader, items)
+
+
+def _per_unit(
+    select: exp.Expr, rows: Rows, by: list[tuple[str, Node]], reader: Reader, items: list[tuple[str, Node]]
+) -> Rows:
+    facts = scope(rows.relation)
+    if not any(isinstance(n, Column) and facts[n.name].unit for _, n in by):
+        unit = rows.home.identity.unit
+        raise TacitError(
+            "not-allowed",
+            "a subquery may aggregate only within a unit",
+            why="what is summed over people inside a query could not be protected outside it",
+            fix=f"GROUP BY {unit}" if not unit.is_row else 'unit="patient_id"',
+        )
+    home = rows.home
+    having = _having(select, reader)
+    measures = tuple(rows.measure(name, asked) for name, asked in reader.asked.items())
+    groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
+    inner = Rows(home, PerUnit(rows.relation, groups, measures), rows.limits, rows.tables)
+    if having is not None:
+        inner = inner.where(Expr(having))
+    made = tuple((name, resolve(node, scope(inner.relation))) for name, node in _distinct_names(items))
+    return Rows(home, Project(inner.relation, made), rows.limits, rows.tables)
+
+
+def _kind(node: Node, facts: Scope) -> Kind:
+    return kind_of(resolve(node, facts)) or "text"
+
+
+def _source(select: exp.Expr, around: _Around) -> _From:
+    clause = select.args.get("from_")
+    if clause is None:
+        raise refuse(select, "a question needs FROM")
+    only(clause, "this")
+    rows, alias = _item(clause.this, around)
+    facts = scope(rows.relation)
+    source = _From(rows, {(alias.lower(), c.lower()): c for c in facts}, frozenset({alias.lower()}))
+    for join in select.args.get("joins") or []:
+        source = _join(source, join, around)
+    return source
+
+
+def _item(node: exp.Expr, around: _Around) -> tuple[Rows, str]:
+    match node:
+        case exp.Table():
+            only(node, "this", "alias")
+            if not isinstance(node.this, exp.Identifier):
+                raise refuse(node, f"{node.sql(dialect='duckdb')[:60]!r} is not a declared table")
+            return around.table(node.name), node.alias or node.name
+        case exp.Subquery():
+            only(node, "this", "alias")
+            return _rows(node.this, around), node.alias or "subquery"
+        case _:
+            raise refuse(node)
+
+
+def _join(source: _From, join: exp.Expr, around: _Around) -> _From:
+    only(join, "this", "on", "using", "side", "kind")
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"} or (kind == "OUTER" and side != "LEFT"):
+        raise refuse(join, f"{side or kind} JOIN is not allowed; INNER and LEFT are")
+    how = "left" if side == "LEFT" else "inner"
+    target = join.this
+    declared = around.dataset.tables
+    if isinstance(target, exp.Table) and isinstance(target.this, exp.Identifier):
+        only(target, "this", "alias")
+        name = next((n for n, t in declared.items() if n.lower() == target.name.lower() and t.public), None)
+        if name is not None and not any(n.lower() == target.name.lower() for n in around.named):
+            return _join_public(source, join, name, target.alias or target.name, how)
+    rows, alias = _item(target, around)
+    return _join_units(source, join, rows, alias, how)
+
+
+def _ends(join: exp.Expr) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the two columns of a join condition: one equality, or USING one column."""
+    using, on = join.args.get("using"), join.args.get("on")
+    if using and len(using) == 1 and on is None:
+        return ("", using[0].name), ("", using[0].name)
+    if isinstance(on, exp.EQ) and isinstance(on.this, exp.Column) and isinstance(on.expression, exp.Column):
+        for column in (on.this, on.expression):
+            only(column, "this", "table")
+        return (on.this.table, on.this.name), (on.expression.table, on.expression.name)
+    raise refuse(join, "a join needs one equality of columns: the unit, or the key of a public table")
+
+
+def _join_public(source: _From, join: exp.Expr, name: str, alias: str, how: str) -> _From:
+    table = source.rows.tables[name]
+    if alias.lower() in source.aliases:
+        raise refuse(join, f"two tables are called {alias!r}")
+    first, second = _ends(join)
+    if not join.args.get("using"):
+        if first[0].lower() == alias.lower():
+            first, second = second, first
+        if second[0].lower() != alias.lower() or second[1].lower() != (table.key or "").lower():
+            raise refuse(join, f"a public table is joined on its key: {alias}.{table.key}")
+    elif first[1].lower() != (table.key or "").lower():
+        raise refuse(join, f"a public table is joined on its key: {table.key}")
+    key = source.names()(*first)
+    before = set(scope(source.rows.relation))
+    joined = source.rows.join(name, key, how=how)  # type: ignore[arg-type]
+    columns = dict(source.columns)
+    for c in scope(joined.relation):
+        if c not in before:
+            columns[alias.lower(), c.lower()] = c
+    columns[alias.lower(), (table.key or "").lower()] = key
+    return _From(joined, columns, source.aliases | {alias.lower()})
+
+
+def _join_units(source: _From, join: exp.Expr, rows: Rows, alias: str, how: str) -> _From:
+    if alias.lower() in source.aliases:
+        raise refuse(join, f"two tables are called {alias!r}; give one of them an alias")
+    ours, theirs = scope(source.rows.relation), scope(rows.relation)
+    if ours.open or theirs.open:
+        raise TacitError(
+            "unknown-column",
+            "a join needs the names of the tables' columns, and a source is not at hand",
+            why="names are public facts; they are read from the header or declared",
+            fix='tc.protect(..., types={"patient_id": "text", ...})',
+        )
+    other = _From(rows, {(alias.lower(), c.lower()): c for c in theirs}, frozenset({alias.lower()}))
+    first, second = _ends(join)
+    if not join.args.get("using") and first[0].lower() == alias.lower():
+        first, second = second, first
+    left, right = source.names()(*first), other.names()(*second)
+    if left not in ours or right not in theirs or not (ours[left].unit and theirs[right].unit):
+        raise TacitError(
+            "not-allowed",
+            "protected tables are joined on the unit only",
+            why="a joined row must still belong to one unit, or one person could change rows of many",
+            fix=f"JOIN {alias} ON {first[1]} = {alias}.{source.rows.home.identity.unit}",
+        )
+    taken = {c.lower() for c in ours}
+    renamed = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in theirs}
+    brought = Project(rows.relation, tuple((renamed[c], Column(c, theirs[c].kind)) for c in theirs))
+    limit = source.rows.limits.joined
+    joined: Relation = JoinUnits(source.rows.relation, brought, "left" if how == "left" else "inner", limit)
+    columns = dict(source.columns) | {(alias.lower(), c.lower()): renamed[c] for c in theirs}
+    made = Rows(source.rows.home, joined, source.rows.limits, source.rows.tables)
+    return _From(made, columns, source.aliases | {alias.lower()})
+
+
+def _filtered(select: exp.Expr, rows: Rows, names: Names) -> Rows:
+    clause = select.args.get("where")
+    if clause is None:
+        return rows
+    only(clause, "this")
+    return rows.where(Expr(read_expression(clause.this, names)))
+
+
+def _groups(select: exp.Expr, names: Names) -> list[tuple[str, Node]]:
+    clause = select.args.get("group")
+    if clause is None:
+        return []
+    only(clause, "expressions")
+    aliases = {_alias(e).lower(): e for e in select.expressions if _alias(e)}
+    made: list[tuple[str, Node]] = []
+    for i, e in enumerate(clause.expressions):
+        target = e
+        if isinstance(e, exp.Literal) and not e.is_string:
+            place = int(float(e.this))
+            if not 1 <= place <= len(select.expressions):
+                raise refuse(select, f"GROUP BY {place} names no column of the SELECT list")
+            target = select.expressions[place - 1]
+        elif isinstance(e, exp.Column) and not e.table and e.name.lower() in aliases:
+            target = aliases[e.name.lower()]
+        node = read_expression(_unaliased(target), names)
+        name = _alias(target) or (node.name if isinstance(node, Column) else f"group_{i + 1}")
+        made.append((name, node))
+    return made
+
+
+def _alias(node: exp.Expr) -> str:
+    return str(node.alias) if isinstance(node, exp.Alias) else ""
+
+
+def _unaliased(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Alias):
+        only(node, "this", "alias")
+        return node.this  # type: ignore[no-any-return]
+    return node
+
+
+def _name(node: exp.Expr, i: int) -> str:
+    inner = _unaliased(node)
+    return _alias(node) or (inner.name if isinstance(inner, exp.Column) else f"column_{i + 1}")
+
+
+def _distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
+    seen: set[str] = set()
+    for name, _ in items:
+        if name.lower() in seen:
+            raise TacitError("not-allowed", f"two columns are called {name!r}", fix=f"{name} AS {name}_2")
+        seen.add(name.lower())
+    return items
+
+
+def _outputs(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
+    named = [
+        (name or (node.name if isinstance(node, Column) else f"column_{i + 1}"), node)
+        for i, (name, node) in enumerate(items)
+    ]
+    return _distinct_names(named)
+
+
+def _having(select: exp.Expr, reader: Reader) -> Node | None:
+    clause = select.args.get("having")
+    if clause is None:
+        return None
+    only(clause, "this")
+    aliases = {_alias(e).lower(): _unaliased(e) for e in select.expressions if _alias(e)}
+    return reader.read(_expanded(clause.this, aliases))
+
+
+def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
+    """Put what a name in HAVING or ORDER BY stands for in its place."""
+
+    def put(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
+            return aliases[part.name.lower()].copy()
+        return part
+
+    return node.copy().transform(put)
+
+
+def _order(select: exp.Expr, reader: Reader, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
+    clause = select.args.get("order")
+    if clause is None:
+        return []
+    only(clause, "expressions")
+    aliases = {_alias(e).lower(): _unaliased(e) for e in select.expressions if _alias(e)}
+    made = []
+    for part in clause.expressions:
+        only(part, "this", "desc")
+        target = part.this
+        if isinstance(target, exp.Literal) and not target.is_string:
+            place = int(float(target.this))
+            if not 1 <= place <= len(select.expressions):
+                raise refuse(part, f"ORDER BY {place} names no column of the SELECT list")
+            target = _unaliased(select.expressions[place - 1])
+        node = (
+            outputs.get(target.name.lower()) if isinstance(target, exp.Column) and not target.table else None
+        )
+        made.append(
+            (
+                node if node is not None else reader.read(_expanded(target, aliases)),
+                bool(part.args.get("desc")),
+            )
+        )
+    return made
+
+
+def _limit(select: exp.Expr) -> int | None:
+    clause = select.args.get("limit")
+    if clause is None:
+        return None
+    only(clause, "expression")
+    number = clause.expression
+    if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
+        raise refuse(clause, "LIMIT takes a whole number")
+    return int(number.this)

@@ -1,0 +1,107 @@
+"""How much one unit can change: from the limits of a question to the sensitivities of its statistics.
+
+Let a unit own at most m rows of the relation (m may be unlimited), reach at most g groups and count at most
+c rows in each. With n_k rows in group k, what it adds to a statistic of per-row weight 1 is a vector (n_k)
+with 0 <= n_k <= c, sum n_k <= m and at most g of them above zero, hence
+
+* L1: at most T = min(m, g c);
+* L2: at most sqrt(q c^2 + r^2), (q, r) = divmod(T, c): a convex function is largest at an extreme point of
+  the polytope, and those have all entries but one at 0 or c;
+* the number of groups it appears in: at most G = min(g, m).
+
+A row's statistic of weight w (L1) multiplies both. Under `replace` one unit's vector goes and another
+comes: the sum of the two norms bounds the change, for non-negative statistics the L2 bound is sqrt(2)
+times, since (a-b)^2 <= a^2 + b^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.tables.algebra import Question, rows_per_unit
+
+if TYPE_CHECKING:
+    from tacit.core.unit import Adjacency
+
+__all__ = ["Contribution", "contribution"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """The most that one unit can contribute to a question.
+
+    Parameters
+    ----------
+    total
+        Rows over all groups (T).
+    per_group
+        Rows within one group (c).
+    groups
+        Groups it appears in (G).
+    adjacency
+        What a neighbour is.
+    grouped
+        Whether the answer has more than one group.
+    """
+
+    total: int
+    per_group: int
+    groups: int
+    adjacency: Adjacency
+    grouped: bool
+
+    @property
+    def times(self) -> int:
+        """How many units differ between neighbours: 2 under replace (one goes, one comes)."""
+        return 2 if self.adjacency == "replace" else 1
+
+    def l1(self, weight: int) -> int:
+        """Bound the L1 change of a statistic to which each row adds at most ``weight`` (L1)."""
+        return self.times * weight * self.total
+
+    def l2_squared(self, weight: int, *, signed: bool = False) -> int:
+        """Bound the square of the L2 change; ``signed`` where a row may add negative numbers."""
+        full, rest = divmod(self.total, self.per_group)
+        alone = weight * weight * (full * self.per_group**2 + rest**2)
+        return alone * (1 if self.times == 1 else 4 if signed else 2)
+
+    def scalar(self, low: int, high: int) -> int:
+        """Bound the change of one number, a sum of values in [low, high] over a unit's rows."""
+        if self.adjacency == "replace":
+            return self.total * (max(high, 0) - min(low, 0))
+        return self.total * max(abs(low), abs(high))
+
+    @property
+    def units_l1(self) -> int:
+        """Bound the L1 change of the numbers of units per group."""
+        return self.times * self.groups if self.grouped else 1
+
+    @property
+    def relative(self) -> Fraction:
+        """The contribution in rows, for splitting a budget in proportion."""
+        return Fraction(self.total)
+
+
+def contribution(question: Question, *, row_level: bool, adjacency: Adjacency) -> Contribution:
+    """Bound what one unit can contribute to a question, or refuse where nothing bounds it."""
+    grouped = bool(question.by)
+    rows = 1 if row_level else rows_per_unit(question.input)
+    groups = question.groups if grouped else 1
+    if question.keys is not None and grouped:
+        groups = min(x for x in (groups, len(question.keys)) if x is not None)
+    per_group = question.per_group
+    reach = min(x for x in (groups, rows) if x is not None) if (groups or rows) else None
+    most = min((x for x in (per_group, rows) if x is not None), default=None)
+    if reach is None or most is None:
+        missing = "per_group" if question.groups else "groups" if per_group and grouped else "rows"
+        raise TacitError(
+            "missing-limit",
+            f"nothing bounds how much one unit can add: there is no limit on {missing}",
+            why="noise hides one unit only if what a unit can change is bounded",
+            fix=f'limits={{"{missing}": 10}}',
+        )
+    total = reach * most if rows is None else min(rows, reach * most)
+    return Contribution(total, min(most, total), reach, adjacency, grouped)

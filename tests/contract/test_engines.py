@@ -1,0 +1,327 @@
+"""The contract of every engine: total operators, ranks that a unit's own rows decide, no other files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tacit as tc
+from tacit.core.facts import Fact
+from tacit.engines import DuckDB, read_source
+from tacit.engines.duck import Place
+from tacit.tables.emit_expressions import expression_sql
+from tacit.tables.expressions import OPERATORS, Call, Column, lit
+from tacit.tables.kinds import Scope, resolve
+
+KEY = 7
+
+NUMBERS = [
+    None,
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1e308,
+    -1e308,
+    5e-324,
+    2.0**53 + 2,
+    1e15,
+    -2.5,
+]
+TEXTS = [
+    None, "", " ", "a", "A%_\\", "nan", "inf", "1e400", "-9223372036854775809", "2024-02-30", "2024-02-29", "infinity", "0001-01-01",  # noqa: E501
+    "9999-12-31 23:59:59.999999", "290309-12-22 (BC) 00:00:00", "true", "😀é́", "x" * 1_000_000,
+]  # fmt: skip
+DATES = [
+    None,
+    dt.datetime(1, 1, 1),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    dt.datetime(2024, 2, 29, 12),
+    dt.datetime(1970, 1, 1),
+]
+BOOLEANS = [None, True, False]
+
+
+def hostile() -> pa.Table:
+    """Every pair of hostile numbers, and beside them every hostile text, date and boolean."""
+    pairs = [(a, b) for a in NUMBERS for b in NUMBERS]
+    n = len(pairs)
+
+    def around(values):
+        return [values[i % len(values)] for i in range(n)]
+
+    return pa.table(
+        {
+            "u": pa.array(range(n), pa.int64()),
+            "n1": pa.array([p[0] for p in pairs], pa.float64()),
+            "n2": pa.array([p[1] for p in pairs], pa.float64()),
+            "t1": pa.array(around(TEXTS), pa.string()),
+            "t2": pa.array(around(TEXTS[::-1]), pa.string()),
+            "d1": pa.array(around(DATES), pa.timestamp("us")),
+            "d2": pa.array(around([*DATES[1:], None]), pa.timestamp("us")),
+            "b1": pa.array(around(BOOLEANS), pa.bool_()),
+            "b2": pa.array(around(BOOLEANS[::-1]), pa.bool_()),
+            "big": pa.array(around([None, 2**63 - 1, -(2**63), 0, 1]), pa.int64()),
+            "zone": pa.array(around(DATES), pa.timestamp("us", tz="UTC")),
+            "day": pa.array([None if d is None else d.date() for d in around(DATES)], pa.date32()),
+            "raw": pa.array(around([None, b"\xff\x00", b""]), pa.binary()),
+            "nested": pa.array(around([None, [1, None], []]), pa.list_(pa.int64())),
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=["arrow", "parquet", "csv", "pandas", "database"])
+def engine(request, tmp_path_factory):
+    """The engine under contract on each kind of source; a second engine joins this list."""
+    table = hostile()
+    folder = tmp_path_factory.mktemp("source")
+    match request.param:
+        case "arrow":
+            source = table
+        case "parquet":
+            source = folder / "t.parquet"
+            pq.write_table(table, source)
+        case "csv":
+            source = folder / "t.csv"
+            flat = table.drop_columns(["raw", "nested"])
+            flat.to_pandas().to_csv(source, index=False)
+        case "pandas":
+            source = table.to_pandas()
+        case "database":
+            source = (folder / "t.duckdb", "t")
+            with duckdb.connect(str(folder / "t.duckdb")) as con:
+                con.register("v", table)
+                con.execute("CREATE TABLE t AS SELECT * FROM v")
+    made = DuckDB({"t": Place(read_source(source), "u")}, key=KEY, snapshot=None)
+    yield made
+    made.close()
+
+
+KIND = {"number": ["n1", "n2"], "text": ["t1", "t2"], "boolean": ["b1", "b2"], "date": ["d1", "d2"]}
+SCOPE = Scope({c: Fact() for c in hostile().column_names})
+CONSTANTS = {
+    "round": [(1, [0, 2, -3, 15])], "clip": [(1, [-1]), (2, [30])], "substring": [(1, [1, 0, 3]), (2, [2, 0])], "like": [(1, ["a%", "%\\", "_%"])],  # noqa: E501
+    "starts_with": [(1, ["a", ""])], "date_trunc": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute"])],  # noqa: E501
+    "date_diff": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute", "second"])],
+}  # fmt: skip
+
+
+def calls():
+    """Every operator on every kind it takes, with its constants."""
+    for op, rule in OPERATORS.items():
+        if op == "case":
+            yield Call(op, (Column("b1", "boolean"), Column("n1", "number"), Column("n2", "number")))
+            continue
+        takes = [k.rstrip("*") for k in rule.takes]
+        kinds = list(KIND) if {"same", "any"} & set(takes) else [None]
+        for kind in kinds:
+            base = [
+                Column(KIND[kind if k in {"same", "any"} else k][i % 2], kind if k in {"same", "any"} else k)
+                for i, k in enumerate(takes)
+            ]
+            if op == "date_diff":
+                base = [None, Column("d1", "date"), Column("d2", "date")]
+            options = CONSTANTS.get(op, [])
+            for choice in range(max([len(v) for _, v in options], default=1)):
+                args = list(base)
+                for place, values in options:
+                    args[place] = lit(values[min(choice, len(values) - 1)])
+                yield Call(op, tuple(args))
+
+
+def test_every_operator_is_total(engine):
+    made = [expression_sql(resolve(call, SCOPE)) for call in calls()]
+    [seen] = engine.integers(f"SELECT count(*), {', '.join(f'count({sql})' for sql in made)} FROM t", {})
+    assert seen[0] == len(NUMBERS) ** 2
+    assert all(0 <= n <= seen[0] for n in seen)
+
+
+@pytest.mark.parametrize("kind", ["number", "text", "boolean", "date"])
+def test_every_column_can_be_read_as_every_kind(engine, kind):
+    names = [
+        c
+        for c in hostile().column_names
+        if not (kind in {"number", "boolean"} and c in {"zone", "day", "d1", "d2", "nested", "raw"})
+    ]
+    for name in names:
+        if engine.columns("t") is not None and name not in engine.columns("t"):
+            continue
+        if kind in {"date", "boolean"} and name in {"n1", "n2", "big", "b1", "b2", "u"} and kind == "date":
+            continue
+        engine.integers(f"SELECT count({expression_sql(Column(name, kind))}) FROM t", {})
+
+
+def test_division_by_zero_and_the_logarithm_of_nothing_are_null(engine):
+    for text in ("n1 / 0", "n1 % 0", "LN(0 * n1)", "SQRT(-1 - ABS(n1))"):
+        from tacit.tables.sql import parse_expression
+
+        sql = expression_sql(resolve(parse_expression(text), SCOPE))
+        [(seen,)] = engine.integers(
+            f"SELECT count({sql}) FROM t WHERE NOT isnan(TRY_CAST(n1 AS DOUBLE)) AND abs(TRY_CAST(n1 AS DOUBLE)) < 1e300",  # noqa: E501
+            {},
+        )
+        assert seen == 0, text
+
+
+def _one(source, **options):
+    return DuckDB({"t": Place(read_source(source), "u")}, key=KEY, **options)
+
+
+def test_one_unit_with_a_million_rows_is_limited():
+    source = pa.table(
+        {"u": np.r_[np.zeros(1_000_000, np.int64), np.arange(1, 100)], "x": np.arange(1_000_099) % 7}
+    )
+    assert _one(source).integers('SELECT count(*) FROM "t first 5"', {}, [("t", 5)]) == [(5 + 99,)]
+
+
+def test_an_empty_table_counts_nothing():
+    source = pa.table({"u": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
+    assert _one(source).integers(
+        'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 1e0, 0, 1)), 0) FROM "t first 5"',
+        {},
+        [("t", 5)],
+    ) == [(0, 0)]
+
+
+def test_rows_without_a_unit_are_dropped_first():
+    for column in ([1.0, None, math.nan, 2.0], ["a", None, None, "b"]):
+        source = pa.table({"u": column, "x": [1, 2, 3, 4]})
+        assert _one(source).integers("SELECT count(*) FROM t", {}) == [(2,)]
+
+
+def test_a_missing_value_elsewhere_does_not_change_who_is_kept():
+    """pandas turns whole numbers into floats as soon as one is missing; ranks and owners must not notice."""
+    frame = pd.DataFrame({"u": np.repeat(np.arange(20), 10), "x": np.arange(200)})
+    more = pd.concat([frame, pd.DataFrame({"u": [np.nan], "x": [np.nan]})])
+    sql = 'SELECT TRY_CAST(x AS BIGINT) FROM "t first 3" WHERE x IS NOT NULL AND NOT isnan(TRY_CAST(x AS DOUBLE)) ORDER BY 1'  # noqa: E501
+    assert frame["x"].dtype != more["x"].dtype
+    assert _one(frame).integers(sql, {}, [("t", 3)]) == _one(more).integers(sql, {}, [("t", 3)])
+
+
+def test_an_order_of_rows_does_not_change_who_is_kept():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {"u": rng.integers(0, 30, 600), "x": rng.integers(0, 4, 600), "t": rng.choice(["a", "b"], 600)}
+    )
+    sql = 'SELECT u, x, t, count(*) FROM "t first 4" GROUP BY ALL ORDER BY ALL'
+    first = _one(frame).integers(sql, {}, [("t", 4)])
+    assert first == _one(frame.sample(frac=1, random_state=1)).integers(sql, {}, [("t", 4)])
+    assert first == _one(frame, snapshot=0).integers(sql, {}, [("t", 4)])
+
+
+def test_sums_do_not_depend_on_order_or_overflow():
+    n = 4000
+    values = np.r_[np.full(n, 1e18), np.full(n, -1e18), np.full(3, 2.0**53)]
+    for order in (values, values[::-1], np.random.default_rng(0).permutation(values)):
+        source = pa.table({"u": np.arange(len(order)), "x": order})
+        sql = f"SELECT sum(tacit_grid(x, {-1e18!r}, {1e18!r}, 1024e0, -976562500000000, 976562500000000)) FROM t"  # noqa: E501
+        assert _one(source).integers(sql, {}) == [(3 * 2**43,)]
+
+
+@pytest.mark.parametrize("name", ["a b", 'quo"te', "select", "A", "é", "x;--", "$key", "tacit"])
+def test_odd_column_names_work(name):
+    source = pa.table({"u": [1, 2, 2], name: [1.0, 2.0, 3.0]})
+    data = tc.protect(source, unit="u", bounds={name: (0, 5)}, budget=tc.Budget(epsilon=10**6))
+    assert data.agg(s=tc.sum(name)).plan(epsilon=10**5).release().value == pytest.approx(6, abs=0.01)
+
+
+def test_columns_that_differ_only_in_case_do_not_mix_up_units():
+    frame = pd.DataFrame([[1, 5.0], [2, 6.0]], columns=["u", "U"])
+    [(owners,)] = _one(frame).integers("SELECT count(DISTINCT tacit_u) FROM t", {})
+    assert owners == 2
+
+
+def test_the_engine_reads_nothing_but_its_source(tmp_path: Path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    pq.write_table(pa.table({"u": [1]}), tmp_path / "t.parquet")
+    made = _one(tmp_path / "t.parquet")
+    made.integers("SELECT count(*) FROM t", {})
+    for sql in (
+        f"SELECT count(*) FROM read_csv('{secret}')",
+        f"SELECT count(*) FROM '{secret}'",
+        f"COPY (SELECT 1) TO '{tmp_path / 'out.csv'}'",
+        f"ATTACH '{tmp_path / 'x.duckdb'}' AS x",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SET memory_limit = '1TB'",
+        "SELECT * FROM glob('/etc/*')",
+        "SELECT getenv('HOME')",
+    ):
+        with pytest.raises(duckdb.Error):
+            made.integers(sql, {})
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["secret.csv", "t.parquet"]
+
+
+def test_a_csv_is_read_as_text_and_bad_lines_do_not_abort(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(
+        b'u,x\n1,5\n2,abc\n3,"a\nb"\n4\n5,1,2,3\n6,\xff\xfe\n7,NaN\n8,1e999\n'
+        b"9," + b"9" * 3_000_000 + b"\n10,2\n"
+    )
+    [(rows, numbers)] = _one(path).integers("SELECT count(*), count(TRY_CAST(x AS DOUBLE)) FROM t", {})
+    assert rows >= 8
+    assert numbers >= 4
+
+
+def test_the_private_folder_is_private_and_vanishes():
+    made = _one(pa.table({"u": [1, 1], "x": [1, 2]}), snapshot=0)
+    made.integers('SELECT count(*) FROM "t first 1"', {}, [("t", 1)])
+    folder = Path(made._folder)
+    assert folder.stat().st_mode & 0o077 == 0
+    made.close()
+    del made
+    assert not folder.exists()
+
+
+def test_a_snapshot_is_dropped_when_the_source_changes(tmp_path: Path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"u": [1, 1, 1], "x": [1, 2, 3]}), path)
+    made = _one(path, snapshot=0)
+    assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(2,)]
+    pq.write_table(pa.table({"u": [1, 2, 3, 4], "x": [1, 2, 3, 4]}), path)
+    os.utime(path, ns=(1, 1))
+    assert made.integers('SELECT count(*) FROM "t first 2"', {}, [("t", 2)]) == [(4,)]
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    path.write_text("u,a,a,A\n1,2,3,4\n")
+    assert _one(path).integers('SELECT "a", "a_1", "A_2" FROM t', {}) == [("2", "3", "4")]
+    assert _one(path).columns("t") == ("u", "a", "a_1", "A_2")
+
+
+def test_units_of_different_types_join_without_failing():
+    left, right = pa.table({"u": [1, 2, 2]}), pa.table({"u": ["1", "two", "2"], "w": ["a", "b", "c"]})
+    data = tc.protect({"l": left, "r": right}, unit="u", limits={"rows": 2}, budget=tc.Budget(epsilon=10**6))
+    assert data["l"].join(data["r"]).agg(n=tc.count()).plan(epsilon=10**5).release().value == 3
+
+
+def test_single_rows_are_counted_whatever_the_limits():
+    source = pa.table({"u": [1] * 50, "h": ["A"] * 30 + ["B"] * 20, "x": [1.0] * 50})
+    data = tc.protect(
+        source,
+        unit=tc.Unit.row(),
+        bounds={"x": (0, 2)},
+        limits={"rows": 2, "groups": 1, "per_group": 1},
+        budget=tc.Budget(epsilon=10**6, delta=0.01),
+    )
+    ask = {"n": tc.count(), "u": tc.count_units(), "s": tc.sum("x"), "d": tc.count_distinct("x")}
+    public = data.group_by("h", keys=["A", "B"]).agg(**ask).plan(epsilon=10**5).release()
+    private = data.group_by("h").agg(**ask).plan(epsilon=1000, delta=1e-3).release()
+    for release in (public, private):
+        assert release["n"].value == release["u"].value == (30, 20)
+        assert release["d"].value == (1, 1)

@@ -1,0 +1,395 @@
+"""The installed command: init, plan, query and verify, with good and bad input."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tacit as tc
+from tacit.tables import load_config, open_config
+
+TACIT = Path(sys.executable).with_name("tacit")
+ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
+BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(stay) AS days FROM visits GROUP BY ward"
+SECRET = "Zebulon"  # a value of the data that no public fact mentions
+
+
+def tacit(*words, cwd, **environment):
+    return subprocess.run(
+        [TACIT, *words],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def refused(done, *said):
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for text in said:
+        assert text in done.stderr
+    assert done.stdout == ""
+
+
+def entries(folder):
+    """Return the kinds of the ledger's entries, after checking that it holds."""
+    with tc.Ledger.open(folder / "tacit.ledger", create=False) as ledger:
+        assert ledger.verify().ok
+        return [entry.kind for entry in ledger.history()]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A declared dataset and one release with its certificate, made once by the command and then copied."""
+    folder = tmp_path_factory.mktemp("made")
+    lines = [f"{i // 2},{'AB'[i % 2]},{i % 9},{SECRET}" for i in range(2000)]
+    (folder / "visits.csv").write_text("pid,ward,stay,note\n" + "\n".join(lines) + "\n")
+    done = tacit(
+        "init", "visits.csv", "--unit", "pid", "--epsilon", "3", "--delta", "1e-6", "--bounds", "stay=0:30",
+        "--keys", "ward=A,B", "--limit", "rows=2", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not (folder / "tacit.ledger").exists()
+    done = tacit("query", BY_WARD, "-e", "1", "--certificate", "a.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def data(made, tmp_path):
+    shutil.copy(made / "visits.csv", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def declared(made, data):
+    shutil.copy(made / "tacit.toml", data)
+    return data
+
+
+@pytest.fixture
+def released(made, declared):
+    """Epsilon 1 of 3 is spent on BY_WARD; its certificate is a.json."""
+    for file in made.iterdir():
+        shutil.copy(file, declared)
+    return declared
+
+
+# init
+
+
+def test_init_writes_a_commented_file_from_the_header_alone(data):
+    done = tacit("init", "visits.csv", "--unit", "pid", cwd=data)
+    assert done.returncode == 0, done.stderr
+    text = (data / "tacit.toml").read_text()
+    assert "# stay = [LOW, HIGH]" in text
+    assert '# ward = ["A", "B"]' in text
+    assert "# budget = " in text
+    assert SECRET not in text + done.stdout
+    assert "next: tacit plan" in done.stdout
+    assert not (data / "tacit.ledger").exists()
+    refused(tacit("plan", "SELECT COUNT(*) AS n FROM visits", "-e", "1", cwd=data), "no budget")
+
+
+def test_init_reads_only_the_first_line_of_a_csv(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"pid,stay\n\xff\xfe,not,a,table\n" * 3)
+    assert tacit("init", "x.csv", "--unit", "pid", cwd=tmp_path).returncode == 0
+    assert "xff" not in (tmp_path / "tacit.toml").read_text()
+
+
+def test_init_takes_types_from_a_schema(tmp_path):
+    from tacit.tables import example_visits
+
+    done = tacit(
+        "init", str(example_visits()), "--unit", "patient_id", "--epsilon", "1", "--keys", "age=30,40",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "tacit.toml").read_text()
+    assert 'admitted = "date"' in text
+    assert "age = [30, 40]" in text  # numbers, as the schema says
+    visits = load_config(tmp_path / "tacit.toml")["visits"]
+    assert visits.unit == tc.Unit("patient_id")
+
+
+def test_init_takes_a_table_of_a_database(tmp_path):
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "h.duckdb")) as con:
+        con.execute("CREATE TABLE visits AS SELECT 1 AS pid, TRUE AS old, 'x' AS ward")
+    words = ("init", "h.duckdb", "--unit", "pid", "--name", "visits", "--epsilon", "5")
+    done = tacit(*words, "--keys", "old=true,false", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "old = [true, false]" in (tmp_path / "tacit.toml").read_text()
+    done = tacit("query", "SELECT old, COUNT(*) AS n FROM visits GROUP BY old", "-e", "5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_init_writes_any_column_name_as_valid_toml(tmp_path):
+    import csv
+
+    names = ["pid", 'a "b"', "c=d", "Größe [cm]", "e\x7f", "#f"]
+    with (tmp_path / "my data-1.csv").open("w", newline="") as file:
+        csv.writer(file).writerow(names)
+    done = tacit(
+        "init", "my data-1.csv", "--unit", "pid", "-e", "1", "--bounds", "c=d=-1:1.5", "--type", "#f=date",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    facts = open_config(tmp_path / "tacit.toml").datasets["my_data_1"]
+    assert facts["bounds"] == {"c=d": [-1, 1.5]}
+    assert facts["types"] == {"#f": "date"}
+
+
+def test_init_never_overwrites_unless_forced(declared):
+    before = (declared / "tacit.toml").read_bytes()
+    refused(tacit("init", "visits.csv", "--unit", "pid", cwd=declared), "there already", "--force")
+    assert (declared / "tacit.toml").read_bytes() == before
+    assert tacit("init", "visits.csv", "--unit", "pid", "--force", cwd=declared).returncode == 0
+    assert (declared / "tacit.toml").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nosuch.csv", "--unit", "pid"), "nosuch.csv is not there"),
+        (("visits.csv",), "say who is protected"),
+        (("visits.csv", "--unit", "nosuch"), "nosuch"),
+        (("visits.csv", "--unit", "pid", "--bounds", "nosuch=0:1"), "no column 'nosuch'"),
+        (("visits.csv", "--unit", "pid", "--bounds", "stay=30:0"), "stay"),
+        (("visits.csv", "--unit", "pid", "--type", "stay=colour"), "colour"),
+        (("visits.csv", "--unit", "pid", "--limit", "cows=1"), "cows"),
+        (("visits.csv", "--unit", "pid", "--epsilon", "-1"), "epsilon"),
+        (("visits.csv", "--unit", "pid", "--delta", "1e-6"), "--epsilon"),
+        (("visits.txt", "--unit", "pid"), "visits.txt"),
+    ],
+)
+def test_what_init_refuses_leaves_nothing_behind(data, words, said):
+    refused(tacit("init", *words, cwd=data), said)
+    assert [file.name for file in data.iterdir()] == ["visits.csv"]
+
+
+# plan
+
+
+def test_a_plan_shows_cost_noise_error_and_odds_and_touches_nothing(declared):
+    (declared / "visits.csv").rename(declared / "elsewhere.csv")
+    done = tacit("plan", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "-e", "0.5", cwd=declared)
+    assert done.returncode == 0, done.stderr
+    for text in ("plan for visits: epsilon 0.5", "discrete Laplace, scale 4", "factor 1.649", "2 public"):
+        assert done.stdout.count(text) == 1
+    assert "\x1b[" not in done.stdout
+    assert not (declared / "tacit.ledger").exists()
+
+
+def test_a_plan_finds_the_epsilon_for_an_error(declared):
+    words = ("SELECT COUNT(*) AS n FROM visits", "--within", "10", "--confidence", "0.99", "--json")
+    plan = json.loads(tacit("plan", *words, cwd=declared).stdout)
+    assert plan["columns"][0]["error"] <= 10
+    assert plan["confidence"] == 0.99
+    assert 0.5 < plan["promised"]["epsilon"] < 1.5
+    assert len(plan["hash"]) == 64
+
+
+def test_a_plan_is_the_same_as_in_python(declared):
+    shown = json.loads(tacit("plan", BY_WARD, "-e", "0.1", "--json", cwd=declared).stdout)
+    visits = load_config(declared / "tacit.toml")["visits"]
+    asked = visits.group_by("ward").agg(n=tc.count(), days=tc.mean("stay"))
+    assert asked.plan(epsilon=0.1).hash == shown["hash"]
+
+
+# query
+
+
+def test_a_query_releases_once_and_keeps_what_was_asked_for(declared):
+    words = ("query", BY_WARD, "-e", "1", "--who", "ana", "--purpose", "report")
+    files = ("--out", "a.csv", "--plot", "a.png", "--certificate", "a.json")
+    done = tacit(*words, *files, cwd=declared)
+    assert done.returncode == 0, done.stderr
+    assert "charged as entry 2" in done.stdout
+    assert (declared / "a.csv").read_text().startswith("ward,n,n_low,n_high,days,days_low,days_high\nA,")
+    assert (declared / "a.png").read_bytes().startswith(b"\x89PNG")
+    for file in ("a.csv", "a.png", "a.json"):
+        assert done.stdout.count(f"written: {file}") == 1
+    again = tacit(*words, "--out", "a.parquet", "--json", cwd=declared)
+    value = json.loads(again.stdout)
+    assert value["fresh"] is False
+    assert [row["ward"] for row in value["rows"]] == ["A", "B"]
+    assert str(value["rows"][0]["n"]) in (declared / "a.csv").read_text()
+    import pyarrow.parquet
+
+    assert pyarrow.parquet.read_table(declared / "a.parquet").num_rows == 2
+    assert entries(declared) == ["open", "draw", "release"]
+    with tc.Ledger.open(declared / "tacit.ledger", create=False) as ledger:
+        assert (ledger.history()[1].who, ledger.history()[1].purpose) == ("ana", "report")
+        assert ledger.account("visits").spent.epsilon == 1
+    assert tacit("verify", "a.json", cwd=declared).returncode == 0
+
+
+def test_no_colour_and_no_secret_is_ever_printed(declared):
+    done = tacit("query", BY_WARD, "-e", "1", cwd=declared, NO_COLOR="1", FORCE_COLOR="1")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b[3" not in done.stdout
+    assert SECRET not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("SELECT AVG(nosuch) AS a FROM visits", "-e", "1"), "nosuch"),
+        (("SELECT COUNT(*) AS n FROM nosuch", "-e", "1"), "nosuch"),
+        (("SELECT AVG(pid) AS a FROM visits", "-e", "1"), "bounds"),
+        (("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", "-e", "1"), "keys-missing"),
+        (("DROP TABLE visits", "-e", "1"), "code:"),
+        (("SELECT COUNT(*) AS n FROM visits",), "nothing has a default epsilon"),
+        (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--rho", "1"), "epsilon and rho"),
+        (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--out", "a.xlsx"), "--out"),
+        (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--out", "no/a.csv"), "nothing was charged"),
+        (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--plot", "a.gif"), "--plot"),
+        (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--dataset", "nosuch"), "--dataset"),
+        (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--config", "nosuch.toml"), "tacit init"),
+    ],
+)
+def test_a_wrong_question_is_refused_before_anything_is_charged(declared, words, said):
+    before = sorted(declared.iterdir())
+    refused(tacit("query", *words, cwd=declared), said)
+    assert sorted(declared.iterdir()) == before  # not even a ledger
+
+
+def test_a_missing_file_costs_nothing(declared):
+    (declared / "visits.csv").unlink()
+    refused(
+        tacit("query", BY_WARD, "-e", "1", cwd=declared), "visits.csv is not there", "nothing was charged"
+    )
+    assert not (declared / "tacit.ledger").exists()
+
+
+def test_a_broken_config_is_refused(declared):
+    (declared / "tacit.toml").write_text("datasets = [")
+    refused(tacit("query", BY_WARD, "-e", "1", cwd=declared), "TOML")
+    (declared / "tacit.toml").unlink()
+    refused(tacit("query", BY_WARD, "-e", "1", cwd=declared), "tacit.toml cannot be read", "tacit init")
+
+
+def test_an_exhausted_budget_refuses_and_keeps_what_was_released(released):
+    refused(tacit("query", BY_WARD, "-e", "2.5", cwd=released), "budget-exceeded")
+    assert entries(released) == ["open", "draw", "release"]
+    assert "free" in tacit("query", BY_WARD, "-e", "1", cwd=released).stdout
+
+
+def test_a_changed_budget_in_the_config_resets_nothing(released):
+    config = released / "tacit.toml"
+    config.write_text(config.read_text().replace("epsilon = 3", "epsilon = 30"))
+    refused(tacit("query", BY_WARD, "-e", "2.5", cwd=released), "account-differs")
+    assert entries(released) == ["open", "draw", "release"]
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "removed"])
+def test_a_corrupted_ledger_answers_nothing_and_verifies_nothing(released, damage):
+    ledger = released / "tacit.ledger"
+    good = ledger.read_bytes()
+    if damage == "truncated":
+        ledger.write_bytes(good[: len(good) // 2])
+    elif damage == "changed":
+        bad = good.replace(b'"epsilon":"1/2"', b'"epsilon":"1/9"', 1)
+        assert bad != good
+        ledger.write_bytes(bad)
+    else:
+        ledger.unlink()
+    checked = tacit("verify", "a.json", cwd=released)
+    assert checked.returncode == 3, checked.stdout + checked.stderr
+    assert "NOT verified" in checked.stdout
+    if damage != "changed":  # a change deep in the log is found by verify, not by each opening
+        refused(tacit("query", BY_WARD, "-e", "0.25", cwd=released), "code: ledger-")
+    ledger.write_bytes(good)
+    assert entries(released) == ["open", "draw", "release"]  # nothing was lost
+
+
+def test_ctrl_c_in_the_middle_of_a_query_loses_nothing(tmp_path):
+    import duckdb
+
+    many = "SELECT hash(i) % 1500000 AS pid, i % 31 AS stay FROM range(6000000) t(i)"
+    duckdb.sql(f"COPY ({many}) TO '{tmp_path / 'visits.parquet'}'")
+    words = ("--unit", "pid", "--epsilon", "3", "--bounds", "stay=0:30")
+    assert tacit("init", "visits.parquet", *words, cwd=tmp_path).returncode == 0
+    process = subprocess.Popen(
+        [TACIT, "query", "SELECT AVG(stay) AS days FROM visits", "-e", "1", "--out", "a.csv"],
+        cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        if (tmp_path / "tacit.ledger.witness").exists() and entries(tmp_path) == ["open", "draw"]:
+            break  # charged, and the data is being read
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (process.returncode, out, err)
+    assert out == ""
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "a.csv").exists()
+    assert entries(tmp_path) == ["open", "draw"]  # the charge stays, nothing was released
+    with tc.Ledger.open(tmp_path / "tacit.ledger", create=False) as ledger:
+        assert ledger.account("visits").spent.epsilon == 1
+
+
+# verify
+
+
+def test_a_certificate_is_verified_against_the_ledger(released):
+    for words in ((), ("--ledger", "tacit.ledger")):
+        done = tacit("verify", "a.json", *words, cwd=released)
+        assert done.returncode == 0, done.stderr
+        assert "verified: entry 2" in done.stdout
+    assert json.loads(tacit("verify", "a.json", "--json", cwd=released).stdout)["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "said"),
+    [
+        (("plan",), "0" * 64, "another plan"),
+        (("ledger", "hash"), "0" * 64, "another hash"),
+        (("ledger", "entry"), 99, "no such entry"),
+        (("cost", "parts", 0, "epsilon"), "1/100", "another cost"),
+        (("mechanisms", 0, "cost", "parts", 0, "epsilon"), "1/100", "add up"),
+        (("dataset", "unit"), "visit_id", "unit"),
+        (("dataset", "version"), 2, "version"),
+        (("dataset", "adjacency"), "replace", "adjacency"),
+    ],
+)
+def test_a_forged_certificate_is_not_verified(released, where, value, said):
+    *path, last = where
+    certificate = place = json.loads((released / "a.json").read_text())
+    for step in path:
+        place = place[step]
+    place[last] = value
+    (released / "forged.json").write_text(json.dumps(certificate))
+    done = tacit("verify", "forged.json", cwd=released)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "NOT verified" in done.stdout
+    assert said in done.stdout
+
+
+def test_a_certificate_of_another_ledger_is_not_verified(released, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other") / "other.ledger"
+    with tc.Ledger.open(other) as ledger:
+        ledger.create_account("visits", unit="pid", budget=tc.Budget(epsilon=3))
+    done = tacit("verify", "a.json", "--ledger", str(other), "--json", cwd=released)
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["ok"] is False
+
+
+def test_what_verify_cannot_read_is_refused(released):
+    (released / "no.json").write_text("{}")
+    refused(tacit("verify", "no.json", cwd=released), "bad-certificate")
+    refused(tacit("verify", "missing.json", cwd=released), "missing.json is not there")
+    refused(tacit("verify", "a.json", "--ledger", "missing.ledger", cwd=released), "missing.ledger")
+    assert not (released / "missing.ledger").exists()

@@ -1,0 +1,89 @@
+"""Under Tacit no attack of the lab exceeds its bound. Each claim is wrong with probability at most 1e-9."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tacit.audit import lab
+from tacit.audit.lab import averaging, differencing, game, homogeneity, linking, membership, reconstruction
+
+EPSILONS = (0.1, 0.5, 1, 2, 4)
+STRICT = 1 - 1e-9
+ROOMS = (averaging, differencing, homogeneity, linking, membership, reconstruction)
+
+
+@pytest.fixture
+def strict(monkeypatch):
+    """Read every interval at confidence 1 - 1e-9."""
+    for room in ROOMS:
+        for name in ("from_trials", "from_means"):
+            if hasattr(room, name):
+                original = getattr(game, name)
+                monkeypatch.setattr(
+                    room, name, lambda *given, original=original: original(*given, confidence=STRICT)
+                )
+
+
+@pytest.fixture
+def half_the_noise(monkeypatch):
+    """The broken twin: a release that charges epsilon and protects with twice of it."""
+    for room in ROOMS:
+        original = game.noisy_counts
+        monkeypatch.setattr(
+            room, "noisy_counts", lambda counts, epsilon, original=original: original(counts, 2 * epsilon)
+        )
+
+
+ATTACKS = {
+    "homogeneity": lambda: lab.homogeneity_attack(epsilons=EPSILONS, trials=50_000).curve,
+    "linking": lambda: lab.linking_attack(epsilons=EPSILONS, trials=50_000).curve,
+    "differencing": lambda: lab.differencing_attack(epsilons=EPSILONS, trials=50_000).curve,
+    "reconstruction": lambda: lab.reconstruction_attack(200, epsilons=EPSILONS, trials=2000).curve,
+    "averaging, fresh": lambda: lab.averaging_attack(0.5, repeats=(1, 2, 4, 8), trials=50_000).redrawn,
+    "averaging, stored": lambda: lab.averaging_attack(0.5, repeats=(1, 100), trials=50_000).stored,
+    "membership": lambda: lab.membership_attack(epsilons=EPSILONS, trials=50_000).curve,
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_no_attack_exceeds_its_bound(attack, strict):
+    for point in attack():
+        assert point.within_bound, point
+        assert point.confidence == STRICT
+
+
+@pytest.mark.parametrize("name", ["homogeneity", "averaging, stored", "membership"])
+def test_half_the_noise_is_caught(name, strict, half_the_noise):
+    assert not all(point.within_bound for point in ATTACKS[name]())
+
+
+def test_the_bound_is_that_of_a_pure_cost():
+    for point in lab.membership_attack(epsilons=EPSILONS, trials=100).curve:
+        assert point.bound == pytest.approx(math.tanh(point.epsilon / 2), rel=1e-9)
+        assert point.bound >= math.tanh(point.epsilon / 2) * (1 - 1e-15)
+
+
+def test_the_best_membership_attack_meets_the_bound(strict):
+    for point in lab.membership_attack(epsilons=EPSILONS, trials=200_000).curve:
+        assert point.low <= point.bound <= point.high
+
+
+def test_the_interval_of_means_covers():
+    """Empirical Bernstein at 90 %: over 400 repetitions with a known mean, misses stay far below a tenth."""
+    misses = 0
+    shares = (lab.hashed_uniform(np.arange(400 * 200), stream=40) < 0.7).reshape(400, 200).astype(float)
+    for row in shares:
+        point = game.from_means(1, row, confidence=0.9)
+        misses += not point.low <= 2 * 0.7 - 1 <= point.high
+    assert misses <= 40
+
+
+def test_the_interval_of_trials_covers():
+    misses = 0
+    for trial in range(400):
+        yes = lab.hashed_uniform(np.arange(300) + 1000 * trial, stream=41) < 0.6
+        no = lab.hashed_uniform(np.arange(300) + 1000 * trial, stream=42) < 0.3
+        point = game.from_trials(1, yes, no, confidence=0.9)
+        misses += not point.low <= 0.3 <= point.high
+    assert misses <= 40

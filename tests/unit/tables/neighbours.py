@@ -1,0 +1,226 @@
+"""Neighbouring tables and random questions, and the change that one unit causes in every exact statistic."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import tacit as tc
+from tacit.engines import DuckDB
+from tacit.tables.answering import exact_integers
+from tacit.tables.budgeting import sensitivity
+from tacit.tables.emit import statements
+from tacit.tables.lowering import lower
+from tacit.tables.stability import contribution
+
+KEY = 987654321
+HOSPITALS = ["A", "B", "C"]
+
+numbers = st.one_of(
+    st.none(),
+    st.sampled_from(
+        [0.0, -0.0, 1.0, 2.5, 29.5, 30.0, 31.0, -5.0, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan]
+    ),
+    st.floats(-3, 40),
+)
+rows = st.tuples(
+    st.sampled_from(["A", "B", "C", "D", "", None, "É", "a"]),
+    numbers,
+    st.one_of(st.none(), st.integers(-3, 5)),
+    st.one_of(
+        st.none(),
+        st.sampled_from([dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59), dt.datetime(2024, 2, 29)]),
+        st.datetimes(dt.datetime(2023, 1, 1), dt.datetime(2025, 1, 1)),
+    ),
+)
+owned = st.lists(rows, max_size=7)
+SCHEMA = pa.schema(
+    [
+        ("pid", pa.int64()),
+        ("h", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.int64()),
+        ("d", pa.timestamp("us")),
+    ]
+)
+PEOPLE = pa.schema([("pid", pa.int64()), ("age", pa.float64()), ("w", pa.string())])
+CODES = pa.table({"code": ["A", "B", "B", "C", None], "chapter": ["x", "y", "z", "y", "q"]})
+
+
+@st.composite
+def neighbouring(draw):
+    """Two datasets (visits, people) that differ in one unit; its rows stand anywhere among the others'."""
+    others = draw(st.lists(owned, max_size=4))
+    one = draw(st.lists(rows, min_size=1, max_size=9))
+    lines = [(pid, *row) for pid, rs in enumerate(others) for row in rs]
+    lines += [(None, *row) for row in draw(st.lists(rows, max_size=2))]
+    lines = draw(st.permutations(lines))
+    more = list(lines)
+    for row in one:
+        more.insert(draw(st.integers(0, len(more))), (77, *row))
+    people = [(pid, draw(numbers), draw(st.sampled_from(["u", "v", None]))) for pid in range(len(others))]
+    person = [(77, draw(numbers), draw(st.sampled_from(["u", "v"]))) for _ in range(draw(st.integers(0, 3)))]
+    return (_tables(lines, people), _tables(more, person[:1] + people + person[1:]))
+
+
+def _tables(visits, people):
+    return {
+        "visits": pa.table([list(c) for c in zip(*visits, strict=False)] or [[]] * 5, schema=SCHEMA),
+        "people": pa.table([list(c) for c in zip(*people, strict=False)] or [[]] * 3, schema=PEOPLE),
+    }
+
+
+@st.composite
+def limits(draw):
+    some = st.one_of(st.none(), st.integers(1, 3))
+    found = {"rows": draw(some), "groups": draw(some), "per_group": draw(some), "joined": draw(some)}
+    if found["rows"] is None:
+        found["groups"] = found["groups"] or 2
+        found["per_group"] = found["per_group"] or 2
+    return found
+
+
+def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
+    """A dataset over one side of the pair."""
+    return tc.protect(
+        dict(tables),
+        unit=unit,
+        name="d",
+        bounds={"x": (-2, 30), "age": (0, 100), "y": (0, 3), "m": (0, 5)},
+        keys={"h": HOSPITALS, "w": ["u", "v"], "chapter": ["x", "y"]},
+        types={"d": "date"},
+        limits=limit,
+        public={"codes": (CODES, "code")},
+        budget=tc.Budget(epsilon=1),
+        adjacency=adjacency,
+    )
+
+
+def engine(tables, *, snapshot=None):
+    """An engine over one side of the pair, with the ranking key that both sides share."""
+    made = dataset(tables, {"rows": 1}).home.engine
+    return DuckDB(made._places, key=KEY, snapshot=snapshot)
+
+
+CONDITIONS = [
+    "x > 3", "h = 'A'", "x / y > 1", "y IS NULL", "NOT (x > 1)", "EXTRACT(year FROM d) = 2024", "h LIKE '%A%' OR x < 0",  # noqa: E501
+    "LN(x) > 0", "SQRT(x) >= 1", "d + INTERVAL 7 DAY > '2024-06-01'", "UPPER(h) IN ('A', 'B')", "x % y = 0",
+    "CAST(h AS DOUBLE) IS NULL", "LENGTH(h) > 0", "DATE_TRUNC('month', d) = '2024-02-01'", "ABS(x) < 5", "x BETWEEN 0 AND 1",  # noqa: E501
+    "DATEDIFF('day', d, '2024-01-01') > 3", "EXP(x) > 5", "ROUND(x, 1) = 2.5", "y * y * 1e200 * 1e200 > 0",
+]  # fmt: skip
+FORMULAE = {
+    "z": [
+        "x * 2",
+        "x / y",
+        "CASE WHEN x > 3 THEN x ELSE y END",
+        "LEAST(GREATEST(x, 0), 5)",
+        "x + y",
+        "COALESCE(x, 1)",
+    ],
+    "x": ["y", "x + 100", "-x", "1e308 * x"],
+}
+AGGREGATES = {
+    "n": lambda _: tc.count(),
+    "nx": tc.count,
+    "u": lambda _: tc.count_units(),
+    "s": lambda v: tc.sum(v, bounds=(-2, 30)),
+    "neg": lambda v: tc.sum(v, bounds=(-7, -1)),
+    "m": lambda v: tc.mean(v, bounds=(0, 3)),
+    "var": lambda v: tc.variance(v, bounds=(-2, 30)),
+    "k": tc.count_distinct,
+    "med": lambda v: tc.median(v, bounds=(-2, 30), candidates=range(-2, 31, 4)),
+    "p9": lambda v: tc.quantile(v, 0.9, bounds=(0, 10)),
+    "qs": lambda v: tc.quantiles(v, [0.2, 0.8], bounds=(0, 10)),
+    "hist": lambda v: tc.histogram(v, [0, 1, 5, 30]),
+    "top": lambda _: tc.most_common("h", 2, ["A", "B", "C", ""]),
+}
+
+
+@st.composite
+def questions(draw, data):
+    """A random question built through the fluent interface."""
+    rows_, value, words = data["visits"], "x", ["h"]
+    if draw(st.booleans()):
+        rows_ = rows_.where(draw(st.sampled_from(CONDITIONS)))
+    shape = draw(st.sampled_from(["plain", "plain", "columns", "per_unit", "per_unit_by", "people", "codes"]))
+    if shape == "columns":
+        name = draw(st.sampled_from(["z", "x"]))
+        rows_, value = rows_.with_columns(**{name: draw(st.sampled_from(FORMULAE[name]))}), name
+    elif shape == "per_unit":
+        measure = draw(
+            st.sampled_from(
+                [tc.count(), tc.sum("x"), tc.mean("x"), tc.max("x"), tc.min("y"), tc.count_distinct("h")]
+            )
+        )
+        try:
+            rows_, value, words = rows_.per_unit(v=measure, top=tc.max("y")), "v", []
+        except tc.TacitError as error:
+            assert error.code == "missing-limit"
+    elif shape == "per_unit_by":
+        rows_, value = rows_.per_unit(["h"], v=tc.count(), y=tc.max("y")), "v"
+    elif shape == "people":
+        how = draw(st.sampled_from(["inner", "left"]))
+        rows_, words = rows_.join(data["people"], how=how), ["h", "w"]
+    elif shape == "codes":
+        rows_, words = (
+            rows_.join("codes", "h", how=draw(st.sampled_from(["inner", "left"]))),
+            ["h", "chapter"],
+        )
+    names = draw(st.lists(st.sampled_from(sorted(AGGREGATES)), min_size=1, max_size=4, unique=True))
+    names = [n for n in names if n != "top" or "h" in words] or ["n"]
+    asked = {name: AGGREGATES[name](value) for name in names}
+    by = draw(st.lists(st.sampled_from(words), max_size=2, unique=True)) if words else []
+    if not by:
+        return rows_.agg(**asked)
+    if draw(st.booleans()):
+        return rows_.group_by(*by).agg(**asked)
+    return (
+        rows_.select(
+            *list(dict.fromkeys([*by, "h", value])), **{f"{b}_2": tc.col(b).apply("lower") for b in by}
+        )
+        .group_by(*[f"{b}_2" for b in by])
+        .agg(**asked)
+    )
+
+
+def check(question, left, right, *, unit="pid", adjacency="add/remove"):
+    """Assert that no statistic changes by more than its declared sensitivity between two engines."""
+    who = contribution(question, row_level=not unit, adjacency=adjacency)
+    steps, _ = lower(question, unit=unit)
+    emitted = statements(question, tuple(dict.fromkeys(s.statistic for s in steps)))
+    a, b = exact_integers(left, question, emitted), exact_integers(right, question, emitted)
+    for step in steps:
+        l1, l2 = sensitivity(step, who)
+        changes = []
+        wide = 0
+        for key in {*a[step.statistic], *b[step.statistic]}:
+            zero = [0] * step.statistic.size
+            one, two = a[step.statistic].get(key, zero), b[step.statistic].get(key, zero)
+            if step.mechanism == "select":
+                one, two = scores(step.level, one), scores(step.level, two)
+            moved = [x - y for x, y in zip(one, two, strict=True)]
+            changes += moved
+            wide += (
+                max(moved) - min(moved) if step.mechanism == "select" else max([0, *moved]) - min([0, *moved])
+            )
+        if step.mechanism == "select":
+            assert wide <= 2 * l1, (step, wide, l1)
+            continue
+        assert sum(map(abs, changes)) <= l1, (step, changes, l1)
+        assert sum(c * c for c in changes) <= l2, (step, changes, l2)
+        if step.mechanism == "top":
+            assert wide <= l1
+    return len(steps)
+
+
+def scores(level, counts):
+    total, below, made = sum(counts), 0, []
+    for c in counts:
+        made.append(
+            -abs((level.denominator - level.numerator) * below - level.numerator * (total - below - c))
+        )
+        below += c
+    return made

@@ -1,8 +1,9 @@
 """Epsilon at delta: Tacit against dp-accounting, prv-accountant and Opacus, on the same work in one run.
 
 Each figure is the wall time of one fresh reading in a warm process (Tacit's caches are emptied before each;
-the best of three). Peers run once per case, in environments of their own, at their defaults. Values are upper
-values where the library states one; "width" is Tacit's certified upper over its lower value, less one.
+the best of three). Peers run once per case, for at most ten seconds (calibration: a minute), in environments
+of their own, at their defaults. Values are upper values where the library states one; "width" is Tacit's
+certified upper over its lower value, less one.
 """
 
 import itertools
@@ -30,15 +31,19 @@ CASES: dict[str, list] = {
 }
 
 COMMON = """
-import json, sys, time, math, warnings
+LIMIT = 10
+import json, signal, sys, time, math, warnings
 warnings.simplefilter("ignore")
 cases, delta, found = json.loads(sys.argv[1]), float(sys.argv[2]), {}
+signal.signal(signal.SIGALRM, lambda *_: 1 / 0)
 def run(name, work):
     start = time.perf_counter()
+    signal.alarm(60 if name.startswith('calibrate') else LIMIT)
     try:
         value = float(work())
     except Exception as error:
         value = math.nan
+    signal.alarm(0)
     found[name] = [value, time.perf_counter() - start]
 """
 DP_ACCOUNTING = (

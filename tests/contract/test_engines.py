@@ -394,3 +394,82 @@ def test_polars_goes_in_and_comes_out():
     assert frame["h"].to_list() == ["A", "B"]
     assert frame["n"].to_list() == [1, 2]
     assert frame["s"].to_list() == pytest.approx([1, 2], abs=0.01)
+
+
+class Unwritable:
+    def __str__(self):
+        raise ValueError("no")
+
+    __repr__ = __str__
+
+
+FAR = 2**63 - 2
+
+
+def _moments(unit: str, zone: str | None, value: int) -> pa.Table:
+    moments = pa.array([0, 0, value], pa.int64()).cast(pa.timestamp(unit, zone))
+    return pa.table({"u": ["a", "b", "h"], "x": [1.0, 2.0, 3.0], "t": moments})
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_one_moment_beyond_the_calendar_makes_no_query_fail(tmp_path: Path, unit, zone):
+    for value in (FAR, -FAR):
+        table = _moments(unit, zone, value)
+        sources = [table]
+        if unit != "s":  # Parquet has no seconds
+            pq.write_table(table, tmp_path / "t.parquet")
+            sources.append(tmp_path / "t.parquet")
+        for source in sources:
+            data = tc.protect(source, unit="u", bounds={"x": (0, 9)}, budget=tc.Budget(epsilon=10**9))
+            for _ in range(2):
+                release = data.agg(n=tc.count(), s=tc.sum("x")).plan(epsilon=10**6).release()
+                assert release["n"].value == (3,)
+            data.where(tc.col("t") > dt.date(1960, 1, 1)).agg(n=tc.count()).plan(epsilon=10**5).release()
+
+
+HOSTILE_OBJECTS = ["\ud800", Unwritable(), b"\xff", 10**30, float("inf"), ("a", 1)]
+
+
+@pytest.mark.parametrize(
+    "value", HOSTILE_OBJECTS, ids=["surrogate", "unwritable", "bytes", "huge", "infinite", "pair"]
+)
+def test_no_object_in_a_frame_makes_a_query_fail(value):
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {"u": ["a", "b", "h"], "x": [1.0, 2.0, 3.0], "o": pd.Series(["p", "q", value], dtype=object)}
+    )
+    for column in ("o", "u"):
+        data = tc.protect(
+            frame.rename(columns={column: "u", "u" if column == "o" else "o": "o2"}),
+            unit="u",
+            bounds={"x": (0, 9)},
+            budget=tc.Budget(epsilon=10**9),
+        )
+        release = data.agg(n=tc.count(), s=tc.sum("x")).plan(epsilon=10**6).release()
+        assert release["n"].value[0] in {2, 3}  # without a readable unit a row has no owner
+
+
+def test_types_that_a_frame_infers_do_not_change_owners_of_large_ids():
+    import pandas as pd
+
+    ids = [9_000_000_000_000_002 + 2 * i for i in range(40)]
+    frame = pd.DataFrame({"u": [i for i in ids for _ in range(6)], "x": [float(k % 7) for k in range(240)]})
+    more = pd.concat([frame, pd.DataFrame({"u": [float("nan")], "x": [5.0]})], ignore_index=True)
+    sums = []
+    for source in (frame, more):
+        made = DuckDB({"t": Place(read_source(source), "u")}, key=12345)
+        sums.append(made.integers('SELECT sum(x) FROM "t first 2"', {}, [("t", 2)]))
+    assert sums[0] == sums[1]
+
+
+def test_no_chain_of_operators_grows_a_text_without_end():
+    table = pa.table({"u": ["a", "b"], "d": ["abcdefgh", "x"]})
+    data = tc.protect(table, unit="u", limits={"rows": 2}, budget=tc.Budget(epsilon=10**9), name="v")
+    twice = " || ".join(["d"] * 16)
+    text = "WITH t0 AS (SELECT u, d FROM v WHERE u = 'a')"
+    for i in range(8):
+        text += f", t{i + 1} AS (SELECT u, {twice} AS d FROM t{i} GROUP BY u, {twice})"
+    release = data.sql(text + " SELECT COUNT(d) AS n FROM t8").plan(epsilon=10**6).release()
+    assert release.value == 1

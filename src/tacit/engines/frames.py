@@ -1,8 +1,8 @@
 """Frames made safe to scan: no value of any row can make the engine raise.
 
-What a frame holds is decided by whoever's rows are in it. A text that is no text (a lone surrogate), an object that
-cannot be written, a moment far outside of the calendar would each abort every query of the table and so tell of one
-row. They become missing or harmless here, value by value, whatever the other rows hold.
+What a frame holds is decided by whoever's rows are in it. A text that is no text (a lone surrogate), an
+object that cannot be written, a moment far outside of the calendar would each abort every query of the table
+and so tell of one row. They become missing or harmless here, value by value, whatever the other rows hold.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def source_sql(source: Source, name: str) -> str:
 
     CSV cells are read as text; lines that cannot be read are left out, none aborts.
     """
-    path = "'" + str(source.place).replace("'", "''") + "'"
+    path = _text(str(source.place)) if source.kind in {"parquet", "csv"} else ""
     match source.kind:
         case "parquet":
             return f"SELECT * FROM read_parquet({path})"
@@ -94,7 +94,10 @@ def view_sql(
 ) -> str:
     """Write the view of a table: its owner in ``tacit_u`` (rows without one are dropped) and its columns."""
     columns = ", ".join(f"{_value(c, t)} AS {quote(c)}" for c, t in types)
+    readable = [quote(c) for c, t in types if t != UNREADABLE]
     raw = source_sql(source, name)
+    if len(readable) < len(types):  # what is not selected is not read, not even for its statistics
+        raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)
     if grids:
         on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
         inner = view_sql(name, source, unit, types).split(" AS ", 1)[1]
@@ -134,12 +137,18 @@ def _value(column: str, kind: str) -> str:
     if kind in _FLOATS:
         return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
     if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"TRY(make_timestamp(epoch_us({c})))"
+        return _in_calendar(f"TRY(make_timestamp(epoch_us({c})))")
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
-        return f"TRY_CAST({c} AS TIMESTAMP)"
+        return _in_calendar(f"TRY_CAST({c} AS TIMESTAMP)")
     if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
         return c
     return _text_of(c, kind)
+
+
+def _in_calendar(moment: str) -> str:
+    """Write a moment of the years 1 to 9999; outside of them DuckDB cannot even write every one as text."""
+    first, last = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    return f"CASE WHEN {moment} BETWEEN {first} AND {last} THEN {moment} END"
 
 
 def _text_of(column: str, kind: str) -> str:

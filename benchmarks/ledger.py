@@ -1,6 +1,6 @@
 """Durable charges per second, next to a bare INSERT of the same durability in the same store in the same run.
 
-    python benchmarks/ledger.py            # everything; about two minutes
+    python benchmarks/ledger.py            # everything; some minutes
     python benchmarks/ledger.py --quick    # a tenth of it
 
 The bare INSERT writes a row of the same size into a table without indexes and commits: it is what durability
@@ -167,7 +167,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    rounds, size = (5, 64) if quick else (15, 320)
+    rounds, size = (5, 64) if quick else (11, 128)
     folder = Path(tempfile.mkdtemp(prefix="tacit-bench-"))
     try:
         print(f"{'durable charges per second':34}{'per second':>12}{'x bare':>9}")

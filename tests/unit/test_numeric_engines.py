@@ -19,8 +19,9 @@ from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
 from tacit.accounting._lattice import lattice_cost
 from tacit.accounting._line import Atoms, _spread_transform, transform
 from tacit.accounting._numeric import Bracket, delta_bounds, epsilon_bounds, loss_exceeds, renyi_divergence
+from tacit.accounting._rare import choose_cut, difference
 from tacit.accounting._sampled import SampledGaussian
-from tacit.accounting._spectral import Inversion
+from tacit.accounting._spectral import Inversion, _evaluate
 from tacit.accounting.laws import (
     GDP,
     ZCDP,
@@ -258,6 +259,68 @@ def test_moments_of_a_sampled_gaussian_against_quadrature(add):
         error = (np.max(line.phi_error) + line.norm_error) * size
         assert abs(complex(truth) - got) <= error + 1e-13 * size
         assert error <= 1e-11 * size
+
+
+@pytest.mark.parametrize(
+    ("q", "sigma", "k", "e"),
+    [
+        ("0.001", "1.14", 200, 0.432),
+        ("0.001", 1, 1000, 0.8),
+        ("0.001", "1.4425", 30, 0.075),
+        ("0.05", 2, 40, 0.8),
+    ],
+)
+def test_taking_common_losses_out_of_the_sum_leaves_delta_where_it_was(q, sigma, k, e):
+    mix = content(canonical([(sampled(q, gauss(sigma)), k)]), add=False).mix
+    whole = Inversion(mix)
+    plain = whole._line(whole._key(e))
+    assert plain.cut is None
+    one = plain.delta(e)
+    cut = choose_cut(mix.factors, e, plain.plan.c, plain.plan.period, math.log(one.upper))
+    assert cut is not None
+    two = _evaluate(mix, plain.plan, cut).delta(e)
+    assert one.lower <= two.upper
+    assert two.lower <= one.upper
+    final = whole.delta(e)
+    assert one.lower <= final.upper <= one.upper * (1 + 1e-9)
+    assert final.lower <= final.upper <= final.lower * (1 + 2e-4)
+
+
+def test_bulk_and_rest_of_a_sampled_gaussian_against_quadrature():
+    mp.mp.dps = 20
+    q, mu, c, level = mp.mpf("0.01"), mp.mpf("0.9"), 7.0, 0.1
+    factor = SampledGaussian(0.01, 0.9, False)
+    x0, w = factor.cut(level), mp.mpf("0.06")
+    cuts = [-12, -4, 0, 2, x0 - 0.5, x0, x0 + 0.5, 7, 12, 20]
+
+    def moment(z: mp.mpc, side: int) -> mp.mpc:
+        return mp.quad(
+            lambda x: (
+                mp.npdf(x)
+                * mp.ncdf(side * (x - x0) / w)
+                * (1 - q + q * mp.exp(mu * x - mu**2 / 2)) ** (z + 1)
+            ),
+            cuts,
+        )
+
+    for t in (0.0, 12.0):
+        parts = factor.split(c, t, 1 if t else 0, level)
+        size = math.exp(parts.log_norm)
+        for side, phi, error in ((-1, parts.bulk, parts.bulk_error), (1, parts.rest, parts.rest_error)):
+            truth = complex(moment(mp.mpc(c, t), side)) / size
+            assert abs(truth - phi[-1]) <= float(np.max(error)) + 1e-13 * abs(truth)
+    bulk = float(mp.log(moment(mp.mpc(30.0), -1).real))
+    assert bulk <= factor.log_bulk(30.0, level) <= bulk + 1e-6
+
+
+def test_powers_differ_without_cancellation():
+    bulk, rest = (
+        np.array([0.9 + 0.1j, 1 - 1e-9 + 0j, 1e-160 + 0j, 0.3j]),
+        np.array([1e-9 + 2e-9j, 1e-9 + 0j, 0.5, 0.2]),
+    )
+    for b, r, got in zip(bulk, rest, difference(bulk, rest, 40), strict=True):
+        truth = complex((mp.mpc(b) + mp.mpc(r)) ** 40 - mp.mpc(b) ** 40)
+        assert abs(got - truth) <= 1e-12 * abs(truth)
 
 
 def test_large_transforms_stay_within_their_error():

@@ -170,6 +170,7 @@ def _dots(law: Law, *, add: bool) -> tuple[Dots, bool]:
         inner = _grid(_curve_of_sum(law.parts, add=add), kinks)
         grid = np.array([-mixed(float(law.q), -e) if add else mixed(float(law.q), e) for e in inner])
         grid = np.unique(grid + np.abs(grid) * 1e-15)
+        grid = grid[np.abs(grid) < _REACH]
     else:
         grid = _grid(whole, None)
     return dots(whole, grid), kinks is not None
@@ -180,14 +181,16 @@ def _kinks(parts: Parts) -> Reals | None:
     if not all(on_lattice(law) and not isinstance(law, Laplace | BoundedRange) for law, _ in parts):
         return None
     try:
-        return lattice_cost(parts).losses()
+        losses = lattice_cost(parts).losses()
     except NotConverged:
         return None
+    few = losses is not None and len(losses) <= 2000 and max(-losses[0], losses[-1]) < _REACH
+    return losses if few else None
 
 
 def _grid(curve: Curve, kinks: Reals | None) -> Reals:
     """Return where to take the dots: at the kinks, or evenly over what matters."""
-    if kinks is not None and len(kinks) <= 2000:
+    if kinks is not None:
         return kinks
     reach = curve.high
     if not (math.isfinite(reach) and float(curve.upper(np.array([0.9 * reach]))[0]) > _NEGLIGIBLE):
@@ -202,7 +205,9 @@ def _grid(curve: Curve, kinks: Reals | None) -> Reals:
                 high = middle
         reach = min(reach, high)
     reach = min(reach, _REACH)
-    grid = np.linspace(-reach, reach, 4097 if curve.quick else 193)
+    grid = (
+        reach / math.sinh(3) * np.sinh(3 * np.linspace(-1, 1, 4097 if curve.quick else 1537))
+    )  # denser inside
     ends = [x for x in (curve.low, curve.high) if abs(x) < _REACH]
     return np.unique(np.append(grid, ends))
 

@@ -92,7 +92,7 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
     gone = math.log1p(-q)
 
     def remove(bound: Callable[[Reals], Reals], e: Reals, sign: float) -> Reals:
-        room = np.expm1(e) / q
+        room = np.expm1(np.minimum(e, 690.0)) / q
         inside = np.log1p(np.maximum(room, -1 + 1e-12))
         slip = 16 * U * (1 + np.abs(inside) + np.abs(room) / np.maximum(1 + room, 1e-12))
         value = q * bound(inside - sign * slip) * (1 + sign * 8 * U)
@@ -101,7 +101,7 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
         return found
 
     def put(bound: Callable[[Reals], Reals], e: Reals, sign: float) -> Reals:
-        weight = -np.expm1(e + gone)
+        weight = -np.expm1(np.minimum(e + gone, 1.0))
         safe = np.maximum(weight, 1e-12)
         inside = e + math.log(q) - np.log(safe)
         slip = 16 * U * (1 + np.abs(e) + abs(gone) + abs(math.log(q))) / safe

@@ -122,7 +122,7 @@ class _Dithered:
 
 
 _FEW = 12  # laws that may be snapped to a lattice without losing the fifth digit
-_DITHERS = tuple(partial(_Dithered, times=times) for times in (1.0, 6.0, 36.0))
+_DITHERS = tuple(partial(_Dithered, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
 
 class _Leaky(NamedTuple):

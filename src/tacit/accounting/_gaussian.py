@@ -71,9 +71,8 @@ def gaussian_curve(mu: float, e: Reals, sign: float) -> Reals:
     x, y = np.maximum(a, -5.0) / _ROOT2, np.maximum(b, -5.0) / _ROOT2
     scale, first, second = 0.5 * np.exp(-np.minimum(a * a, 1400.0) / 2), erfcx(x), erfcx(y)
     value = scale * (first - second)
-    error = scale * (
-        (first + second) * _SPECIAL + 2 * slip * (_SLOPE0 + 2 * np.abs(np.minimum(x, 0)) * first)
-    )
+    steep = _SLOPE0 + 2 * np.abs(np.minimum(x, 0)) * first
+    error = scale * ((first + second) * _SPECIAL + 2 * slip * steep)
     error += value * (np.abs(a) * slip + U * (a * a + 8))
     one, log_two = np.exp(log_ndtr(-a)), np.minimum(0.0, e + log_ndtr(-b))
     two = np.exp(log_two)

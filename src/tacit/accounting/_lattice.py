@@ -53,9 +53,9 @@ __all__ = [
     "two_point_cost",
 ]
 
-_DIRECT = 3000  # points of a composition done by convolution
+_DIRECT = 4200  # points of a composition done by convolution
 _LARGE = 1 << 15  # points of a composition done by the spectral engine
-_CELLS = (1024, 512, 256)  # across a density: as many as convolution can take, else the last
+_CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution can take, else the last
 
 
 class _Pmf(NamedTuple):
@@ -192,7 +192,7 @@ def two_point_cost(law: Atoms, times: int) -> LatticeCost:
 
 
 def snapped_cost(parts: Parts) -> LatticeCost:
-    """Compose few bounded laws on a lattice that is not theirs: each is replaced by dots on it that dominate it."""
+    """Compose few bounded laws on a lattice that is not theirs: dots on it dominate each."""
     span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
     step = span / (_DIRECT - 2 * sum(times for _, times in parts) - 1)
     if step <= 0:

@@ -35,6 +35,7 @@ __all__ = [
     "Line",
     "RangeLine",
     "ResponseLine",
+    "Split",
     "transform",
 ]
 
@@ -53,6 +54,18 @@ class Line(NamedTuple):
     norm_error: float
     phi: Complexes
     phi_error: Reals | float
+
+
+class Split(NamedTuple):
+    """M(c + i t) / M(c) in two parts, of common and of rare large losses, with the error of each."""
+
+    log_norm: float
+    norm_error: float
+    bulk: Complexes
+    bulk_error: Reals
+    rest: Complexes
+    rest_error: Reals
+    share: float  # of the rest at t = 0
 
 
 class Factor(Protocol):
@@ -150,6 +163,34 @@ class Atoms:
         error = rough + 2 * slip + phase
         norm_error = slip + len(self.losses) * U + 4 * U * (abs(top) + 1)
         return Line(top + math.log(total), norm_error, phi, error)
+
+    def split(self, c: float, h: float, nodes: int, level: float) -> Split:
+        """Return M in two parts, of losses below and above the level."""
+        whole = self.line(c, h, nodes)
+        exponents = c * self.losses + np.log(self.masses)
+        weights = np.exp(exponents - whole.log_norm)
+        found = []
+        for side in (self.losses <= level, self.losses > level):
+            share = float(weights[side].sum())
+            phi, rough = transform(self.losses[side], weights[side] / share, h, nodes)
+            size = float(weights[side] @ np.abs(self.losses[side])) / share
+            slip = self.slack + 4 * U * (
+                8 + float(weights[side] @ np.abs(exponents[side])) / share + c * size
+            )
+            error = rough + 4 * slip + 6 * U * h * np.arange(nodes + 1) * size
+            found.append((share * phi, share * (error + whole.norm_error), share))
+        (bulk, bulk_error, _), (rest, rest_error, share) = found
+        return Split(whole.log_norm, whole.norm_error, bulk, bulk_error, rest, rest_error, share)
+
+    def log_bulk(self, c: float, level: float) -> float:
+        """Return an upper value of the logarithm of the moment of the losses below the level."""
+        some = self.losses <= level
+        exponents = c * self.losses[some] + np.log(self.masses[some])
+        top = float(exponents.max())
+        return top + math.log(float(np.exp(exponents - top).sum())) + 1e-9 * (1 + abs(top))
+
+    def bulk_decay(self, _: float, __: float) -> Callable[[float], float]:
+        return _no_decay
 
     def decay(self, _: float) -> Callable[[float], float]:
         return _no_decay

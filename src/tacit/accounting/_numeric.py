@@ -77,8 +77,11 @@ def renyi_divergence(parts: Parts, order: float) -> float:
         return math.inf
     worst = 0.0
     for add in _directions(parts):
-        mix, leak, *_ = content(_bounded(plain(parts)), add=add)
-        worst = max(worst, math.inf if leak else log_moment(mix, order - 1) / (order - 1) * (1 + 8 * U))
+        try:
+            mix, leak, *_ = content(_bounded(plain(parts)), add=add)
+            worst = max(worst, math.inf if leak else log_moment(mix, order - 1) / (order - 1) * (1 + 8 * U))
+        except NotConverged:
+            return math.inf
     return worst
 
 
@@ -133,7 +136,8 @@ def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
         found = Bracket(0.0, 0.0, "closed form")
     else:
         found = answer(rest, lambda engine: engine.delta(e), add=add)
-    upper = min(1.0, (most + (1 - most) * found.upper) * (1 + 8 * U)) if most else found.upper
+    upper = min(1.0, found.upper)
+    upper = min(1.0, (most + (1 - most) * upper) * (1 + 8 * U)) if most else upper
     return Bracket(max(0.0, (least + (1 - least) * found.lower) * (1 - 8 * U)), upper, found.method)
 
 
@@ -157,13 +161,16 @@ def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
 def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
     """Say whether Chernoff's bound alone certifies delta(e) <= delta."""
     rest, (_, most) = _finite(plain(parts)), _infinite(parts)
-    mix, leak, *_ = content(rest, add=add)
-    if not mix.factors:
+    try:
+        mix, leak, *_ = content(rest, add=add)
+        if not mix.factors:
+            return False
+        grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
+        bounds = steer(mix, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
+        c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
+        exponent = log_moment(mix, c) - c * e + peak(c)
+    except NotConverged:
         return False
-    grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
-    bounds = steer(mix, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
-    c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
-    exponent = log_moment(mix, c) - c * e + peak(c)
     bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
     return most + leak + bound <= delta * (1 - 1e-12)
 

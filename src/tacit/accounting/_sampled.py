@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.accounting._bracket import U
-from tacit.accounting._line import Line, Reals, transform
+from tacit.accounting._bracket import NotConverged, U
+from tacit.accounting._line import Complexes, Line, Reals, Split, transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,9 @@ __all__ = ["SampledGaussian"]
 
 _LOG_TINY = 41.0  # quadrature and truncation are driven to exp(-41) = 1.6e-18 of M(c)
 _ROOT_2PI = math.sqrt(2 * math.pi)
+_MOST_POINTS = 1 << 18
+_CUT = 0.06  # width of the smooth cut between common and rare losses
+_NDTR = 2.0**-41  # granted relative error of scipy's ndtr
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ class SampledGaussian:
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
-        x = np.arange(-9.0, 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0), step)
+        high = 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
+        if high > _MOST_POINTS * step:
+            raise NotConverged
+        x = np.arange(-9.0, high, step)
         log_a = self._log_a(x)
         exponents = np.multiply.outer(-c if self.add else c + 1, log_a) - x * x / 2
         top = exponents.max(axis=1)
@@ -61,20 +67,34 @@ class SampledGaussian:
             logs[(c + 1) * self.mu > x[-1] - 6] = np.inf  # the mass of this tilt may lie beyond the grid
         return logs, -mean if self.add else mean, spread
 
-    def line(self, c: float, h: float, nodes: int) -> Line:
-        t = h * nodes
+    def _quadrature(
+        self, c: float, t: float, *, cut: bool = False, far: float = -math.inf, high: float = math.inf
+    ) -> tuple[Reals, float]:
+        """Return nodes x and their distance: a rule that errs by exp(-41) M(c) up to |t|, tails included.
+
+        With a cut, the integrand has a factor Phi(+-(x - x0) / w) more, at most exp(a^2 / 2 w^2) times larger
+        off the axis.
+        """
         theta = np.linspace(0.1, 3.1, 31)
         a = np.minimum(theta / self.mu, 9.5)
+        if cut:
+            a = np.concatenate([a, np.linspace(0.2, 4.0, 20) * _CUT])
+            a = a[a * self.mu < 3.1]
         theta = a * self.mu
         pen = -c * np.log(np.cos(theta / 2)) if self.add else np.zeros_like(theta)
-        rates = t * self.mu + a / 2 + (_LOG_TINY + 1 + pen) / a
+        rates = t * self.mu + a / 2 * (1 + cut / _CUT**2) + (_LOG_TINY + 1 + pen) / a
         step = 2 * math.pi / float(rates.min())
         if self.add:
-            high = math.sqrt(2 * (_LOG_TINY - c * math.log1p(-self.q)))
-            low = -high
+            top = math.sqrt(2 * (_LOG_TINY - c * math.log1p(-self.q)))
+            low = -top
         else:
-            low, high = -9.1, (c + 1) * self.mu + 9.1
-        x = np.arange(low, high + step, step)
+            low, top = -9.1, min(high, max((c + 1) * self.mu, far) + 9.1)
+        if top - low > _MOST_POINTS * step:
+            raise NotConverged
+        return np.arange(low, top + step, step), step
+
+    def line(self, c: float, h: float, nodes: int) -> Line:
+        x, step = self._quadrature(c, h * nodes)
         log_a = self._log_a(x)
         power = -c if self.add else c + 1
         exponents = power * log_a - x * x / 2
@@ -83,26 +103,83 @@ class SampledGaussian:
         total = float(weights.sum())
         weights /= total
         kept = weights > 1e-20
-        losses, weights = log_a[kept], weights[kept]
-        size = float(weights @ np.abs(losses))
-        moved = self.mu * float(weights @ np.abs(x[kept])) + self.mu**2 + self.q / (1 - self.q)
-        slip = 8 * U * (2 + float(weights @ x[kept] ** 2) + abs(power) * (size + moved))
-        missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - len(losses))
-        phi, rough = transform(-losses if self.add else losses, weights, h, nodes)
-        error = rough + 2 * (slip + missed) + 8 * U * (size + moved) * h * np.arange(nodes + 1)
+        phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
+        missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum()))
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
-        return Line(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error)
+        return Line(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error + 2 * missed)
+
+    def _transform(
+        self, x: Reals, log_a: Reals, weights: Reals, c: float, h: float, nodes: int
+    ) -> tuple[Complexes, Reals, float]:
+        """Return the sum over the nodes, a bound on its error, and the part of it that is there at t = 0."""
+        power = -c if self.add else c + 1
+        size = float(weights @ np.abs(log_a))
+        moved = self.mu * float(weights @ np.abs(x)) + self.mu**2 + self.q / (1 - self.q)
+        slip = 8 * U * (2 + float(weights @ x**2) + abs(power) * (size + moved))
+        phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)
+        return phi, rough + 2 * slip + 8 * U * (size + moved) * h * np.arange(nodes + 1), slip
+
+    def cut(self, level: float) -> float:
+        """Return the x where the loss is about the level."""
+        return (math.log1p(math.expm1(level) / self.q) + self.mu**2 / 2) / self.mu
+
+    def split(self, c: float, h: float, nodes: int, level: float) -> Split:
+        """Return M in two parts, of losses about below and above the level (remove only)."""
+        from scipy.special import ndtr
+
+        x0 = self.cut(level)
+        x, step = self._quadrature(c, h * nodes, cut=True, far=x0)
+        log_a = self._log_a(x)
+        exponents = (c + 1) * log_a - x * x / 2
+        top = float(exponents.max())
+        weights = np.exp(exponents - top)
+        total = float(weights.sum())
+        found = []
+        for side in (-1, 1):
+            part = weights / total * ndtr(side * (x - x0) / _CUT)
+            share = float(part.sum())
+            kept = part > 1e-20 * share
+            phi, error, slip = self._transform(x[kept], log_a[kept], part[kept] / share, c, h, nodes)
+            missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
+            found.append((share * phi, share * (error + 2 * missed + slip), share))
+        (bulk, bulk_error, _), (rest, rest_error, share) = found
+        norm_error = 16 * U * (4 + abs(top) + float(weights @ np.abs(exponents - top)) / total) + len(x) * U
+        log_norm = top + math.log(total * (step / _ROOT_2PI))
+        return Split(
+            log_norm, norm_error + self.line(c, 0.0, 0).norm_error, bulk, bulk_error, rest, rest_error, share
+        )
+
+    def log_bulk(self, c: float, level: float) -> float:
+        """Return an upper value of the log-moment of the losses about below the level (remove only)."""
+        from scipy.special import ndtr
+
+        x0 = self.cut(level)
+        x, step = self._quadrature(c, 0.0, cut=True, high=x0 + _CUT**2 * (c + 1) * self.mu + 9.2 * _CUT)
+        log_a = self._log_a(x)
+        exponents = (c + 1) * log_a - x * x / 2
+        with np.errstate(divide="ignore"):
+            exponents += np.log(ndtr((x0 - x) / _CUT))
+        top = float(exponents.max())
+        total = float(np.exp(exponents - top).sum())
+        slip = 1e-9  # far more than rounding, quadrature and the tails
+        return top + math.log(total * (step / _ROOT_2PI)) + slip * (1 + abs(top))
 
     def decay(self, c: float) -> Callable[[float], float]:
-        masses, widths = self._slabs(c)
+        return self._falling(*self._slabs(c))
 
+    def bulk_decay(self, c: float, level: float) -> Callable[[float], float]:
+        """Return the decay of the part below the level; the same slabs lie under the whole."""
+        return self._falling(*self._slabs(c, level))
+
+    @staticmethod
+    def _falling(masses: Reals, widths: Reals) -> Callable[[float], float]:
         def bound(t: float) -> float:
             lost = float(masses @ _one_less_sinc(widths * (t / 2)))
             return math.log1p(-min(lost * (1 - 1e-9), 1 - U))
 
         return bound
 
-    def _slabs(self, c: float) -> tuple[Reals, Reals]:
+    def _slabs(self, c: float, level: float | None = None) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss."""
         power = -c if self.add else c + 1
         x = np.linspace(-8.0, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5), 257)
@@ -114,6 +191,10 @@ class SampledGaussian:
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
         bend = gap * gap * (1 + abs(power + 1) * self.mu**2 / 4) / 8
         floor = np.exp(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6)
+        if level is not None:  # the cut falls in x: its least in a cell is on the right
+            from scipy.special import ndtr
+
+            floor = floor * ndtr((self.cut(level) - x[1:]) / _CUT)
         mode = int(np.argmax(floor))
         left = np.minimum.accumulate(floor[mode::-1])
         right = np.minimum.accumulate(floor[mode:])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, U, settle
+from tacit.accounting._rare import Cut, choose_cut, difference, difference_bound, splittable
 
 if TYPE_CHECKING:
     from tacit.accounting._line import Complexes, Factor, Reals
@@ -137,6 +138,9 @@ class Inversion:
                 high, e = e, (low + e) / 2
                 continue
             found = line.log_delta(e)
+            if found < log_delta + 3 and line.drowned(e):
+                line = self._spectrum(e)
+                found = line.log_delta(e)
             if found > log_delta:
                 low = e
             else:
@@ -206,16 +210,25 @@ class Inversion:
         return self._rough[key]
 
     def _spectrum(self, e: float) -> _Spectrum:
-        """Return the line for an epsilon, planned once more where delta turned out far smaller than it seemed."""
+        """Return the line for an epsilon, planned anew where delta is far smaller than it seemed."""
         key = self._key(e)
         if key not in self._spectra:
             line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
-            for _ in range(2):
+            for _ in range(3):
                 value, error, _ = line.sums(middle)
                 found = line.log_norm - line.plan.c * middle + math.log(max(value, error, 1e-300))
-                if found > line.plan.log_delta - 6:
+                drowned = error > 3e-6 * value
+                if not drowned and found > line.plan.log_delta - 6:
                     break
-                line = _evaluate(self._mix, self._plan(near, middle, found - 2))
+                plan, cut = self._plan(near, middle, found - 3), None
+                if drowned and self._mix.lattice is None and line.cut is None:
+                    cut = choose_cut(self._mix.factors, middle, plan.c, plan.period, found)
+                if line.cut is not None or (drowned and cut is None and found > line.plan.log_delta - 6):
+                    break
+                try:
+                    line = _evaluate(self._mix, plan, cut)
+                except NotConverged:
+                    break
             self._keep(self._spectra, key, line)
         return self._spectra[key]
 
@@ -267,6 +280,7 @@ class _Spectrum:
     norm_error: float
     log_norm2: float  # an upper value of log M(c2)
     lattice: Lattice | None
+    cut: Cut | None = None
 
     def sums(self, e: float) -> tuple[float, float, float]:
         """Return sum, its error bound and the sum for -d delta / d e, all relative to exp(log M(c) - c e)."""
@@ -296,6 +310,9 @@ class _Spectrum:
         if not (log < 700 and slip < 0.01):
             raise NotConverged
         upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
+        if self.cut is not None:  # what was taken out of the sum, and its aliases from the left
+            upper += math.exp(min(0.0, self.cut.log_bulk - self.cut.tilt * e)) * (1 + 1e-9)
+            upper += (1 + 1e-9) / math.expm1(min(700.0, self.plan.c * self.plan.period))
         lower = math.exp(log) * (value - error) * (1 - 2 * slip) - self.aliases(e)
         method = "spectral" if self.lattice is None else "lattice"
         return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
@@ -304,6 +321,11 @@ class _Spectrum:
         """Return log delta(e), about; minus infinity where this line does not see it."""
         value, error, _ = self.sums(e)
         return self.log_norm - self.plan.c * e + math.log(value) if value > error else -math.inf
+
+    def drowned(self, e: float) -> bool:
+        """Say whether rounding covers what is sought."""
+        value, error, _ = self.sums(e)
+        return error > 0.01 * value
 
     def root(self, e: float, log_delta: float) -> tuple[float, float]:
         """Return about where delta(e) = delta and -d log delta / d e there, by Newton's rule."""
@@ -334,10 +356,17 @@ def _smooth(n: int) -> int:
     return best
 
 
-def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
-    """Evaluate the line of the plan on as many nodes as it takes."""
+def _evaluate(mix: Mix, plan: _Plan, cut: Cut | None = None) -> _Spectrum:
+    """Evaluate the line of the plan on as many nodes as it takes; with a cut, only what has a rare loss."""
     c, lattice = plan.c, mix.lattice
-    decays = [(factor.decay(c), times) for factor, times in mix.factors]
+    decays = [
+        (factor.decay(c), times) for i, (factor, times) in enumerate(mix.factors) if not cut or i != cut.which
+    ]
+    rare = -math.inf
+    if cut is not None:
+        law, often = splittable(mix.factors[cut.which][0]), mix.factors[cut.which][1]
+        decays.append((law.bulk_decay(c, cut.level), often - 1))
+        rare = math.log(often * law.split(c, 0.0, 0, cut.level).share) + 1e-6
 
     half = _MOST_NODES  # nodes up to half a period of the lattice
     whole = 0
@@ -350,6 +379,8 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
     def left_out(node: int) -> float:
         """Return the logarithm of what all nodes beyond this one can add."""
         log_phi = sum(times * bound(node * h) for bound, times in decays)
+        if cut is not None:  # |M^k - B^k| <= k |R| max(|M|, |B|)^(k-1)
+            log_phi += rare
         if lattice is None:  # sum over j > J of (h / pi) / t_j^2 <= 1 / (pi t_J)
             return log_phi - math.log(math.pi * node * h)
         # |1 - exp(-z g)| >= 2 exp(-c g / 2) t g / pi up to half a period: a harmonic sum.
@@ -388,7 +419,9 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
             weight[-1] /= 2
     log_phi, log_size = np.zeros(nodes + 1, dtype=complex), np.zeros(nodes + 1)
     log_norm = norm_error = 0.0
-    for factor, times in mix.factors:
+    for i, (factor, times) in enumerate(mix.factors):
+        if cut is not None and i == cut.which:
+            continue
         line = factor.line(c, h, nodes)
         log_phi += times * np.log(np.where(line.phi == 0, 1e-300, line.phi))
         log_size += times * np.log(np.abs(line.phi) + line.phi_error)
@@ -400,13 +433,27 @@ def _evaluate(mix: Mix, plan: _Plan) -> _Spectrum:
     )  # denormal numbers are slow, and within the error bound
     heights = np.abs(phi)
     # |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the logarithms of the product are rounded.
+    if float(log_size.max()) > 1:  # the error of one factor, so many times over, is all there is
+        raise NotConverged
     bound = np.exp(np.maximum(log_size, -600)) * (1 + 8 * U * (turns + len(mix.factors) + np.abs(log_size)))
     error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
+    if cut is not None:
+        law, often = splittable(mix.factors[cut.which][0]), mix.factors[cut.which][1]
+        parts = law.split(c, h, nodes, cut.level)
+        log_norm += often * parts.log_norm
+        norm_error += often * (parts.norm_error + 4 * U * abs(parts.log_norm))
+        inner = difference(parts.bulk, parts.rest, often)
+        least, most_ = np.abs(parts.bulk), np.abs(parts.rest)
+        size0 = difference_bound(least, most_, often)
+        size1 = difference_bound(least + parts.bulk_error, most_ + parts.rest_error, often)
+        rough = np.maximum(size1 - size0, 0.0) + 32 * U * (1 + often) * size1
+        error = rough * bound + np.abs(inner) * error
+        phi, heights = phi * inner, heights * np.abs(inner)
     error += heights * U * (32 + len(t) + 8 * far * (c + 1 + t))
     size *= weight
     return _Spectrum(
         plan, t, weight * phi * kernel, weight * phi * kernel1,
         float(size @ error) + math.exp(left_out(nodes)) * (1 + 1e-9),
         8 * U * float((size * (c + 1 + 2 * t)) @ heights),
-        log_norm, norm_error, log_moment(mix, plan.c2), lattice,
+        log_norm, norm_error, log_moment(mix, plan.c2), lattice, cut,
     )  # fmt: skip

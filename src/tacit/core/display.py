@@ -26,7 +26,7 @@ def _rendered(*parts: RenderableType) -> str:
     """Lay out for the terminal at hand; without one for COLUMNS, or 80 columns."""
     from rich.console import Console
 
-    width = min(max(shutil.get_terminal_size().columns, 60), 160)
+    width = min(max(shutil.get_terminal_size().columns, 40), 160)
     out = io.StringIO()
     console = Console(
         file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False

@@ -19,8 +19,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.engines.frames import scannable
 from tacit.engines.layout import (
     GRID_MACRO,
+    UNREADABLE,
     limited_view,
     quote,
     ranked_table,
@@ -196,7 +198,7 @@ class DuckDB:
                 found = con.execute(_HOLDERS, {"table": source.table or name}).fetchone()
                 self._places[name] = replace(place, source=replace(source, within=found or ()))
             elif source.kind == "frame":
-                con.register(f"tacit raw {name}", source.place)
+                con.register(f"tacit raw {name}", scannable(source.place))
             elif source.kind == "database":
                 path = str(source.place).replace("'", "''")
                 con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
@@ -210,8 +212,9 @@ class DuckDB:
         con.execute(GRID_MACRO)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
         for name, place in self._places.items():
+            coarse = _coarse(con, place.source)
             self._types[name] = [
-                (str(line[0]), str(line[1]))
+                (str(line[0]), UNREADABLE if line[0] in coarse else str(line[1]))
                 for line in con.execute(f"DESCRIBE {source_sql(place.source, name)}").fetchall()
             ]
             con.execute(view_sql(name, place.source, place.unit, self._types[name], self._grids(name)))
@@ -258,3 +261,15 @@ def _stamp(source: Source) -> object:
         seen = Path(str(source.place)).stat()
         return seen.st_mtime_ns, seen.st_size
     return id(source.place)
+
+
+def _coarse(con: duckdb.DuckDBPyConnection, source: Source) -> set[str]:
+    """Name the moments that a Parquet file keeps in milliseconds: DuckDB raises on one beyond its range."""
+    if source.kind != "parquet":
+        return set()
+    found = con.execute(
+        "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
+        "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')",
+        {"path": str(source.place)},
+    ).fetchall()
+    return {str(line[0]) for line in found}

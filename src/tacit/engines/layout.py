@@ -10,11 +10,27 @@ if TYPE_CHECKING:
     from tacit.engines.sources import Source
 
 
-__all__ = ["GRID_MACRO", "limited_view", "quote", "ranked_table", "ranked_view", "source_sql", "view_sql"]
+__all__ = [
+    "GRID_MACRO",
+    "MOST_TEXT",
+    "UNREADABLE",
+    "limited_view",
+    "quote",
+    "ranked_table",
+    "ranked_view",
+    "source_sql",
+    "view_sql",
+]
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _FLOATS = {"FLOAT", "DOUBLE"}
+_TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
+
+#: Longer texts are cut, so that no chain of operators can grow one row until the query fails.
+MOST_TEXT = 65_536
+#: The type of a column that cannot be read without a conversion that may raise: all its values are missing.
+UNREADABLE = "UNREADABLE"
 
 
 #: floor(x/step + 1/2) between lo and hi, x clipped first; step is a power of two, so that y is exact. NULL
@@ -102,26 +118,35 @@ def _owner(column: str, kind: str) -> str:
         return f"CAST({c} AS BIGINT)"
     if kind in _FLOATS:
         whole = f"CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR)"
-        is_whole = f"{c} = floor({c}) AND abs({c}) < 9e15"
+        is_whole = f"{c} = floor({c}) AND abs({c}) < 9.2e18"
         return f"CASE WHEN isnan({c}) THEN NULL WHEN {is_whole} THEN {whole} ELSE CAST({c} AS VARCHAR) END"
-    return f"TRY_CAST({c} AS VARCHAR)"
+    return _value(column, kind) if kind.startswith("TIMESTAMP") else _text_of(c, kind)
 
 
 def _value(column: str, kind: str) -> str:
     """Write a value in one of few types.
 
-    Floats with one zero and one NaN, moments without zone, the rest as text.
+    Floats with one zero and one NaN, moments without zone, texts of bounded length. Types whose conversion
+    can raise on some value (clock times, spans, nested ones) are read as missing: one hostile row must not
+    make a query fail.
     """
     c = quote(column)
     if kind in _FLOATS:
         return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
     if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"make_timestamp(epoch_us({c}))"
+        return f"TRY(make_timestamp(epoch_us({c})))"
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         return f"TRY_CAST({c} AS TIMESTAMP)"
     if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
         return c
-    return f"TRY_CAST({c} AS VARCHAR)"
+    return _text_of(c, kind)
+
+
+def _text_of(column: str, kind: str) -> str:
+    readable = kind.startswith(_TEXTS) and not kind.endswith("]")
+    if readable or kind in _HUGE or kind == "BOOLEAN" or kind == "DATE" or kind.startswith("DECIMAL"):
+        return f"substring(TRY_CAST({column} AS VARCHAR), 1, {MOST_TEXT})"
+    return "CAST(NULL AS VARCHAR)"
 
 
 def _numeric(kind: str) -> bool:

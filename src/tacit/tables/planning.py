@@ -143,6 +143,8 @@ def _ask(
 
     def fits(epsilon: float) -> bool:
         shares = calibrate(steps, who, Ask(Fraction(epsilon), delta), weights)
+        if any(share.scale > MOST_SCALE for share in shares):
+            return False
         return all(_error(r, shares[r.step], level, size) <= within for r in readings)
 
     return Ask(_smallest(fits, within), delta)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core.facts import Fact, Kind, Limits, Table, read_keys
 from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
 from tacit.tables.aggregates import Asked
 from tacit.tables.algebra import (
     Aggregate,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from tacit.core.plan import Plan, Post
     from tacit.exact import Number
 
-__all__ = ["Answer", "Grouped", "Rows"]
+__all__ = ["Answer", "Grouped", "Rows", "check_name"]
 
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 _MEASURES = {"count", "sum", "mean", "min", "max", "count_distinct", "quantile"}
@@ -73,7 +74,7 @@ class Rows:
         made = {name: resolve(_formula(e), facts) for name, e in columns.items()}
         taken = {c.lower(): c for c in facts}
         for name in made:
-            _check_name(name)
+            check_name(name)
             if taken.get(name.lower(), name) != name:
                 raise bad_parameter(
                     "a column", "different from others in more than case", name, fix=f"{name}_2"
@@ -104,7 +105,7 @@ class Rows:
 
     def measure(self, name: str, asked: Asked) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
-        _check_name(name)
+        check_name(name)
         facts = scope(self.relation)
         function = asked.function
         if function == "quantile" and asked.levels in ((0.01,), (0.99,)):
@@ -159,6 +160,8 @@ class Rows:
             raise bad_parameter("how", "inner or left", how, fix='how="left"')
         if isinstance(other, str):
             return self._look_up(other, on, how)
+        if rows is not None:
+            rows = count("rows", rows, zero=False)
         if other.home.engine is not self.home.engine or self.home.identity.unit.is_row:
             raise TacitError(
                 "not-allowed",
@@ -209,7 +212,7 @@ class Rows:
         kept = tuple((n, resolve(Column(n), facts)) for n in names)
         new = tuple((n, resolve(_formula(e), facts)) for n, e in made.items())
         for name, _ in new:
-            _check_name(name)
+            check_name(name)
         return replace(self, relation=Project(self.relation, (*kept, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
@@ -355,7 +358,8 @@ def _name_of(by: str | Expr) -> str:
     return node.name if isinstance(node, Column) else text_of(node)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse names that the emitted SQL keeps for itself."""
     if name.lower().startswith("tacit_") or "\x00" in name or not name:
         raise bad_parameter(
             "a column's name", "plain text that does not start with tacit_", name, fix="another name"
@@ -497,7 +501,7 @@ _NUMERIC = {"sum", "mean", "variance", "std", "quantile", "quantiles", "histogra
 
 
 def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
-    _check_name(name)
+    check_name(name)
     if asked.argument is None:
         return Aggregate(name, asked.function)
     if asked.function in _NUMERIC:

@@ -15,7 +15,7 @@ from tacit.tables.expressions import Column, Node
 from tacit.tables.fluent import Expr
 from tacit.tables.kinds import Scope, kind_of, resolve
 from tacit.tables.post import Post
-from tacit.tables.query import Answer, Rows
+from tacit.tables.query import Answer, Rows, check_name
 from tacit.tables.sql_aggregates import Reader
 from tacit.tables.sql_expressions import Names, only, read_expression, refuse
 
@@ -396,7 +396,10 @@ def _groups(select: exp.Expr, names: Names) -> list[tuple[str, Node]]:
 
 
 def _alias(node: exp.Expr) -> str:
-    return str(node.alias) if isinstance(node, exp.Alias) else ""
+    if not isinstance(node, exp.Alias):
+        return ""
+    check_name(str(node.alias))
+    return str(node.alias)
 
 
 def _unaliased(node: exp.Expr) -> exp.Expr:

@@ -231,7 +231,8 @@ def protect(
     books.create_account(
         identity.account, unit=str(whom), budget=budget, adjacency=adjacency, version=identity.version
     )
-    return Dataset(Home(identity, engine, books), tables, Limits.read(limits), next(iter(sources)), books)
+    home = Home(identity, engine, books, alone=len(sources) == 1)
+    return Dataset(home, tables, Limits.read(limits), next(iter(sources)), books)
 
 
 def _name(name: str) -> str:

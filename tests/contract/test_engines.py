@@ -394,3 +394,8 @@ def test_polars_goes_in_and_comes_out():
     assert frame["h"].to_list() == ["A", "B"]
     assert frame["n"].to_list() == [1, 2]
     assert frame["s"].to_list() == pytest.approx([1, 2], abs=0.01)
+
+
+def test_a_lazy_frame_is_refused_before_anything_is_read():
+    with pytest.raises(tc.TacitError, match="lazy"):
+        tc.protect(pl.LazyFrame({"u": [1]}), unit="u", budget=tc.Budget(epsilon=1))

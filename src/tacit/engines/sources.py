@@ -74,6 +74,13 @@ def read_source(source: object, *, table: str = "") -> Source:
         return Source(kind, path.absolute(), table)
     if type(source).__name__ == "DuckDBPyConnection":
         return Source("connection", source, table)
+    if type(source).__name__ == "LazyFrame":
+        raise TacitError(
+            "bad-parameter",
+            "a lazy frame is not a source",
+            why="asking for its columns may read rows, and what it computes later may fail on one of them",
+            fix="tc.protect(frame.collect(), ...), or the file that it reads",
+        )
     if _names(source) is not None:
         return Source("frame", source)
     raise TacitError(

@@ -396,7 +396,6 @@ def test_polars_goes_in_and_comes_out():
     assert frame["s"].to_list() == pytest.approx([1, 2], abs=0.01)
 
 
-<<<<<<< HEAD
 class Unwritable:
     def __str__(self):
         raise ValueError("no")
@@ -474,8 +473,8 @@ def test_no_chain_of_operators_grows_a_text_without_end():
         text += f", t{i + 1} AS (SELECT u, {twice} AS d FROM t{i} GROUP BY u, {twice})"
     release = data.sql(text + " SELECT COUNT(d) AS n FROM t8").plan(epsilon=10**6).release()
     assert release.value == 1
-=======
+
+
 def test_a_lazy_frame_is_refused_before_anything_is_read():
     with pytest.raises(tc.TacitError, match="lazy"):
         tc.protect(pl.LazyFrame({"u": [1]}), unit="u", budget=tc.Budget(epsilon=1))
->>>>>>> tables2

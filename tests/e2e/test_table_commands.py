@@ -234,6 +234,17 @@ def test_a_query_releases_once_and_keeps_what_was_asked_for(declared):
     assert tacit("verify", "a.json", cwd=declared).returncode == 0
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_terminal_without_unicode_gets_the_answer_and_the_files(declared, encoding):
+    words = ("query", BY_WARD, "-e", "1", "--out", "n.csv", "--certificate", "n.json")
+    done = tacit(*words, cwd=declared, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "charged as entry" in done.stdout
+    assert (declared / "n.csv").exists()
+    assert (declared / "n.json").exists()
+
+
 def test_no_colour_and_no_secret_is_ever_printed(declared):
     done = tacit("query", BY_WARD, "-e", "1", cwd=declared, NO_COLOR="1", FORCE_COLOR="1")
     assert done.returncode == 0, done.stderr

@@ -95,8 +95,10 @@ def demo(
         show,
         "Yours to keep",
         f"{place}: {files}, tacit.toml and the ledger. "
-        "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md",
+        "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md. "
+        "If tacit is not found, after make demo, type in the project's folder:",
     )
+    show.print(Text("$ source .venv/bin/activate", style="cyan"))
 
 
 def _fresh(folder: Path) -> Path:

@@ -108,7 +108,10 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
 
 
 def _caption(release: Release) -> str:
-    text = f"value [low, high]; intervals cover the noise with {release.confidence:.0%}"
+    text = (
+        f"value [low, high]; intervals cover the noise with {release.confidence:.0%}, "
+        "not rows beyond a unit's limit or values outside the bounds"
+    )
     more = len(release) - _LINES
     return "; ".join([text, *release.marks, *([f"{more} more lines"] if more > 0 else [])])
 
@@ -119,12 +122,12 @@ def release_text(release: Release) -> str:
     from rich.text import Text
 
     head, lines = _table(release)
-    table = Table(caption=Text(_caption(release)), caption_justify="left")
+    table = Table()
     for i, name in enumerate(head):
         table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return _rendered(table)
+    return _rendered(table, Text(_caption(release)))
 
 
 def release_html(release: Release) -> str:

@@ -107,7 +107,20 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
     return head, lines
 
 
+def _nothing(release: Release) -> str:
+    """Say why there is no line: groups that are public are always shown, so these were selected privately."""
+    if release.marks:
+        text = "no line to show: none met the condition, or no group was large enough"
+        return "; ".join([text, *release.marks])
+    return (
+        "no group was large enough to be shown; coarser groups, a larger epsilon or delta, or declaring "
+        "the groups that are public (keys) shows more"
+    )
+
+
 def _caption(release: Release) -> str:
+    if not len(release):
+        return _nothing(release)
     text = (
         f"value [low, high]; intervals cover the noise with {release.confidence:.0%}, "
         "not rows beyond a unit's limit or values outside the bounds"

@@ -94,7 +94,9 @@ def test_init_writes_a_commented_file_from_the_header_alone(data):
     assert '# ward = ["A", "B"]' in text
     assert "# budget = " in text
     assert SECRET not in text + done.stdout
-    assert "next: tacit plan" in done.stdout
+    assert "next:" not in done.stdout
+    assert "first: set the line `budget = ...`" in done.stdout
+    assert "then: tacit plan" in done.stdout
     assert not (data / "tacit.ledger").exists()
     refused(tacit("plan", "SELECT COUNT(*) AS n FROM visits", "-e", "1", cwd=data), "no budget")
 

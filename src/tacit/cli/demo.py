@@ -64,7 +64,7 @@ def demo(
         "Tacit, end to end",
         "12,700 hospital visits of 6,000 patients. They do not exist, so nobody is at risk while you look. "
         "At most 5 visits of one patient count (the limit below), so counts add up to about 10,100. "
-        "Every line after $ can be typed by hand:",
+        "Every line after $ can be typed by hand (tacit init then needs --force: its file is there already):",
     )
     show.print(Text(f"$ cd {place}", style="cyan"))
     with contextlib.chdir(place):

@@ -446,6 +446,18 @@ def test_certificates_say_what_was_promised_and_match_the_ledger(tmp_path):
         tc.Certificate.load(tmp_path / "nothing.json")
 
 
+def test_a_release_without_lines_says_so_in_words():
+    data = visits(limits={"rows": 1})
+    none = data.sql("SELECT admitted, COUNT(*) AS n FROM visits GROUP BY admitted")
+    release = none.plan(epsilon=0.05, delta=1e-9).release()
+    assert len(release) == 0
+    for shown in (repr(release), release._repr_html_()):
+        assert "no group was large enough" in shown
+        assert "intervals" not in shown
+    chosen = data.sql("SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital HAVING n > 1e12")
+    assert "none met the condition" in repr(chosen.plan(epsilon=1).release())
+
+
 def test_releases_convert_and_plot(tmp_path):
     release = (
         visits().group_by("hospital").agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1).release()
@@ -456,6 +468,11 @@ def test_releases_convert_and_plot(tmp_path):
     assert release.to_csv(tmp_path / "r.csv").startswith("hospital,n,n_low")
     assert release.plot("m").get_ylabel() == "m"
     assert "Ahorn" in repr(release)
+    assert (
+        repr(release)
+        .splitlines()[-2]
+        .startswith("value [low, high]; intervals cover the noise with 95%, not")
+    )
     assert "<table>" in release._repr_html_()
     whole = release.rounded("n")
     assert whole.marks

@@ -243,6 +243,8 @@ def test_a_terminal_without_unicode_gets_the_answer_and_the_files(declared, enco
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "charged as entry" in done.stdout
+    assert "| A    |" in done.stdout  # lines that it can draw
+    assert "?" not in done.stdout
     assert (declared / "n.csv").exists()
     assert (declared / "n.json").exists()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import shutil
+import sys
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,19 @@ _LINES = 40
 
 def _rendered(*parts: RenderableType) -> str:
     """Lay out for the terminal at hand; without one for COLUMNS, or 80 columns."""
+    from rich.box import ASCII
     from rich.console import Console
+    from rich.table import Table
 
+    unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
     width = min(max(shutil.get_terminal_size().columns, 40), 160)
     out = io.StringIO()
     console = Console(
         file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False
     )
     for part in parts:
+        if isinstance(part, Table) and not unicode:
+            part.box = ASCII
         console.print(part)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 

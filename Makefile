@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-long lint format bench docs clean
+.PHONY: demo test test-long lint format bench bench-long docs clean
 
 # One stamp per extra: nothing is installed again unless pyproject.toml changed.
 $(VENV)/bin/python:
@@ -34,6 +34,9 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py $(ONLY)
+
+bench-long: $(VENV)/.test
+	$(BIN)/python benchmarks/tables.py 1e8
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -E -W --keep-going -b html docs docs/_build/html

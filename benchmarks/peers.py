@@ -23,8 +23,8 @@ def peer_python(*requirements: str) -> Path:
     return python
 
 
-def ask_peer(python: Path, script: str, *arguments: object) -> dict[str, float]:
+def ask_peer(python: Path, script: str, *arguments: object, seconds: float | None = None) -> dict[str, float]:
     """Run a script in a peer's environment; it prints one JSON object on its last line."""
     command = [python, "-W", "ignore", "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=seconds)
     return json.loads(done.stdout.splitlines()[-1])

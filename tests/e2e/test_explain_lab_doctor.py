@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ def test_what_an_epsilon_means():
     assert "at most 62:38" in done.stdout
     assert "\x1b[" not in done.stdout  # no terminal, no colours
     assert done.stdout.count("62:38") == 1  # nothing is printed twice
+    assert "more than exp(1e+09) times likelier" in tacit("explain", "--epsilon", "1e9").stdout
 
 
 def test_which_epsilon_do_i_need():
@@ -72,6 +74,8 @@ def test_the_lab_in_short_and_one_attack_in_full(tmp_path):
     assert done.returncode == 0, done.stderr
     for attack in ("homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership"):
         assert attack in done.stdout
+    assert re.search(r"membership .* 0\.\d\d to 0\.\d\d +0\.462 +(yes|NO)", done.stdout)
+    assert "scatter" in done.stdout
     done = tacit("lab", "homogeneity", "--k", "3", "-e", "0.5", "-e", "2", "--plot", "h.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3-anonymous" in done.stdout

@@ -94,7 +94,9 @@ def test_init_writes_a_commented_file_from_the_header_alone(data):
     assert '# ward = ["A", "B"]' in text
     assert "# budget = " in text
     assert SECRET not in text + done.stdout
-    assert "next: tacit plan" in done.stdout
+    assert "next:" not in done.stdout
+    assert "first: set the line `budget = ...`" in done.stdout
+    assert "then: tacit plan" in done.stdout
     assert not (data / "tacit.ledger").exists()
     refused(tacit("plan", "SELECT COUNT(*) AS n FROM visits", "-e", "1", cwd=data), "no budget")
 
@@ -232,6 +234,17 @@ def test_a_query_releases_once_and_keeps_what_was_asked_for(declared):
         assert (ledger.history()[1].who, ledger.history()[1].purpose) == ("ana", "report")
         assert ledger.account("visits").spent.epsilon == 1
     assert tacit("verify", "a.json", cwd=declared).returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_terminal_without_unicode_gets_the_answer_and_the_files(declared, encoding):
+    words = ("query", BY_WARD, "-e", "1", "--out", "n.csv", "--certificate", "n.json")
+    done = tacit(*words, cwd=declared, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "charged as entry" in done.stdout
+    assert (declared / "n.csv").exists()
+    assert (declared / "n.json").exists()
 
 
 def test_no_colour_and_no_secret_is_ever_printed(declared):

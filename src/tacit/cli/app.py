@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -38,6 +39,8 @@ def root(
 
 def main() -> None:
     """Run the command; a refusal is printed without a traceback and exits with status 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show becomes "?"; stderr escapes it
+        sys.stdout.reconfigure(errors="replace")
     try:
         app()
     except TacitError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["budget"]
 
 _WIDTH = 40
+_T = TypeVar("_T")
 
 
 class _LedgerFirst(TyperGroup):
@@ -134,7 +135,7 @@ def burn_down(
     table.add_column("when (UTC)")
     table.add_column(Text(f"left of {name}"))
     table.add_column("", justify="right")
-    for at, left in points[:: max(1, len(points) // 24)] + points[-1:]:
+    for at, left in _thinned(points, 24):
         table.add_row(at[:19].replace("T", " "), _bar(left, _WIDTH), f"{left:.1%}")
     Console().print(table)
 
@@ -227,10 +228,13 @@ def _points(account: Account, entries: list[Entry]) -> list[tuple[str, float]]:
         else:
             continue
         states.append((entry.at, filter_))
-    kept = states[:: max(1, len(states) // 300)]
-    if states and kept[-1] is not states[-1]:
-        kept.append(states[-1])
-    return [(at, _share_left(state)) for at, state in kept]
+    return [(at, _share_left(state)) for at, state in _thinned(states, 300)]
+
+
+def _thinned(items: list[_T], about: int) -> list[_T]:
+    """Keep about so many, evenly spread, and the last one once."""
+    step = max(1, len(items) // about)
+    return items[::step] if (len(items) - 1) % step == 0 else [*items[::step], items[-1]]
 
 
 def _draw(name: str, points: list[tuple[str, float]], path: Path) -> None:

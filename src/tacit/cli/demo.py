@@ -63,7 +63,8 @@ def demo(
         show,
         "Tacit, end to end",
         "12,700 hospital visits of 6,000 patients. They do not exist, so nobody is at risk while you look. "
-        "Every line after $ can be typed by hand:",
+        "At most 5 visits of one patient count (the limit below), so counts add up to about 10,100. "
+        "Every line after $ can be typed by hand (tacit init then needs --force: its file is there already):",
     )
     show.print(Text(f"$ cd {place}", style="cyan"))
     with contextlib.chdir(place):
@@ -95,8 +96,10 @@ def demo(
         show,
         "Yours to keep",
         f"{place}: {files}, tacit.toml and the ledger. "
-        "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md",
+        "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md. "
+        "If tacit is not found, after make demo, type in the project's folder:",
     )
+    show.print(Text("$ source .venv/bin/activate", style="cyan"))
 
 
 def _fresh(folder: Path) -> Path:

@@ -156,4 +156,7 @@ def _next(draft: Declaration, config: Path) -> Sequence[str]:
         todo.append("keys of the columns to group by, where they are public")
     place = "" if config == Path("tacit.toml") else f" --config {config}"
     question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
-    return [*([f"decide in {config}:"] if todo else []), *(f"  - {one}" for one in todo), f"next: {question}"]
+    told = [*([f"decide in {config}:"] if todo else []), *(f"  - {one}" for one in todo)]
+    if draft.budget:
+        return [*told, f"next: {question}"]
+    return [*told, "first: set the line `budget = ...` (nothing is planned without one)", f"then: {question}"]

@@ -97,6 +97,8 @@ def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: in
 
 def _summary(results: dict[Attack, Result]) -> Sheet:
     """Give each attack one line: without Tacit, and against it."""
+    from tacit.audit.lab.game import CONFIDENCE
+
     rows = []
     for attack, result in results.items():
         point = result.points[-1]
@@ -105,10 +107,15 @@ def _summary(results: dict[Attack, Result]) -> Sheet:
                 attack.value,
                 result.unprotected,
                 f"{point.epsilon:g}",
-                f"{point.advantage:.3f}",
+                f"{point.low:.2f} to {point.high:.2f}",
                 f"{point.bound:.3f}",
+                "yes" if point.within_bound else "NO",
             )
         )
-    header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound")
+    header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound", "within")
     lead = ("Six attacks on people who do not exist. Advantage: 0 is blind guessing, 1 is certainty.",)
-    return Sheet("The attack lab", lead, (Grid("", header, tuple(rows)),))
+    note = (
+        f"Measured advantages scatter, so each is a {CONFIDENCE:.1%} interval; "
+        "it is within the bound unless all of it lies above."
+    )
+    return Sheet("The attack lab", lead, (Grid("", header, tuple(rows)),), (note,))

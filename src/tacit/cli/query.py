@@ -70,6 +70,7 @@ def query(
         left = str(opened.remaining)
     entry = _entry(release)
     fresh = entry > before
+    _keep(release, out, plot, certificate)  # before anything is printed: a terminal may fail, a charge stays
     if as_json:
         show_json(
             {
@@ -84,8 +85,6 @@ def query(
     else:
         paid = f"charged as entry {entry}" if fresh else f"stored answer of entry {entry}: free"
         say(repr(release), f"{paid}; left: {left}")
-    _keep(release, out, plot, certificate)
-    if not as_json:
         for path in (out, plot, certificate):
             if path is not None:
                 say(f"written: {path}")

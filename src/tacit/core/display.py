@@ -107,8 +107,24 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
     return head, lines
 
 
+def _nothing(release: Release) -> str:
+    """Say why there is no line: groups that are public are always shown, so these were selected privately."""
+    if release.marks:
+        text = "no line to show: none met the condition, or no group was large enough"
+        return "; ".join([text, *release.marks])
+    return (
+        "no group was large enough to be shown; coarser groups, a larger epsilon or delta, or declaring "
+        "the groups that are public (keys) shows more"
+    )
+
+
 def _caption(release: Release) -> str:
-    text = f"value [low, high]; intervals cover the noise with {release.confidence:.0%}"
+    if not len(release):
+        return _nothing(release)
+    text = (
+        f"value [low, high]; intervals cover the noise with {release.confidence:.0%}, "
+        "not rows beyond a unit's limit or values outside the bounds"
+    )
     more = len(release) - _LINES
     return "; ".join([text, *release.marks, *([f"{more} more lines"] if more > 0 else [])])
 
@@ -119,12 +135,12 @@ def release_text(release: Release) -> str:
     from rich.text import Text
 
     head, lines = _table(release)
-    table = Table(caption=Text(_caption(release)), caption_justify="left")
+    table = Table()
     for i, name in enumerate(head):
         table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return _rendered(table)
+    return _rendered(table, Text(_caption(release)))
 
 
 def release_html(release: Release) -> str:

@@ -79,11 +79,12 @@ class Plan:
 
     @property
     def hash(self) -> str:
-        """The plan's hash: equal for equal questions of the same declared data at the same cost."""
+        """The plan's hash: equal for equal questions of the same declared data with the same noise."""
         body = {
             "dataset": self.identity.document(),
             "question": self.question,
             "cost": self.cost.to_json(),
+            "mechanisms": [dict(m) for m in self.mechanisms],
         }
         return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 

@@ -45,11 +45,15 @@ class Ledger(Protocol):
 class Engine(Protocol):
     """Where exact integers are computed.
 
-    An engine is opened on sources; it reads nothing of them but column names before `integers` is called.
+    An engine is opened on sources; it reads nothing of them but column names, and
+    public tables, before `integers` is called.
     """
 
     def columns(self, table: str) -> tuple[str, ...] | None:
         """Return the column names of a table, or None where its source cannot be reached now."""
+
+    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
+        """Return the different values of an emitted expression over a public table, or None."""
 
     def integers(
         self,

@@ -141,7 +141,7 @@ class Release:
         """Return a Polars data frame."""
         import polars as pl
 
-        return pl.DataFrame(self.to_dict())
+        return pl.DataFrame(self.to_dict(), strict=False)
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table."""

@@ -15,11 +15,21 @@ import shutil
 import tempfile
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines.layout import GRID_MACRO, limited_view, ranked_table, ranked_view, source_sql, view_sql
+from tacit.engines.frames import scannable
+from tacit.engines.layout import (
+    GRID_MACRO,
+    UNREADABLE,
+    limited_view,
+    quote,
+    ranked_table,
+    ranked_view,
+    source_sql,
+    view_sql,
+)
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -31,6 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDB", "Place"]
 
+_HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
+WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
+ORDER BY table_catalog <> current_database(), table_schema <> current_schema() LIMIT 1"""
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -115,6 +128,30 @@ class DuckDB:
             return None
         return tuple((str(line[0]), str(line[1])) for line in described)
 
+    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
+        """Return the different values of an expression over a public table; None where it is not at hand.
+
+        Refuses a protected table: this is the one read that is not paid for, and nothing private is in it.
+        """
+        place = self._places[table]
+        if place.unit is not None:
+            raise TacitError(
+                "not-allowed",
+                f"the table {table!r} is protected",
+                why="only a public table can be read without a charge",
+                fix='tc.protect(..., public={"hospitals": ("hospitals.csv", "hospital")})',
+            )
+        public = DuckDB({table: place}, key=0, snapshot=None, memory=self._memory)
+        sql = f"SELECT DISTINCT {value} FROM {quote(table)} WHERE {value} IS NOT NULL LIMIT {most}"
+        import duckdb
+
+        try:
+            return [line[0] for line in public.integers(sql, {})]
+        except (OSError, duckdb.Error):
+            return None
+        finally:
+            public.close()
+
     def integers(
         self,
         sql: str,
@@ -157,8 +194,11 @@ class DuckDB:
             source = place.source
             if source.kind in {"parquet", "csv"}:
                 files.append(str(source.place))
+            elif source.kind == "connection":  # a view of that name must not hide the table from itself
+                found = con.execute(_HOLDERS, {"table": source.table or name}).fetchone()
+                self._places[name] = replace(place, source=replace(source, within=found or ()))
             elif source.kind == "frame":
-                con.register(f"tacit raw {name}", source.place)
+                con.register(f"tacit raw {name}", scannable(source.place))
             elif source.kind == "database":
                 path = str(source.place).replace("'", "''")
                 con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
@@ -172,8 +212,9 @@ class DuckDB:
         con.execute(GRID_MACRO)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
         for name, place in self._places.items():
+            coarse = _coarse(con, place.source)
             self._types[name] = [
-                (str(line[0]), str(line[1]))
+                (str(line[0]), UNREADABLE if line[0] in coarse else str(line[1]))
                 for line in con.execute(f"DESCRIBE {source_sql(place.source, name)}").fetchall()
             ]
             con.execute(view_sql(name, place.source, place.unit, self._types[name], self._grids(name)))
@@ -220,3 +261,15 @@ def _stamp(source: Source) -> object:
         seen = Path(str(source.place)).stat()
         return seen.st_mtime_ns, seen.st_size
     return id(source.place)
+
+
+def _coarse(con: duckdb.DuckDBPyConnection, source: Source) -> set[str]:
+    """Name the moments that a Parquet file keeps in milliseconds: DuckDB raises on one beyond its range."""
+    if source.kind != "parquet":
+        return set()
+    found = con.execute(
+        "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
+        "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')",
+        {"path": str(source.place)},
+    ).fetchall()
+    return {str(line[0]) for line in found}

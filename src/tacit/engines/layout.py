@@ -10,11 +10,27 @@ if TYPE_CHECKING:
     from tacit.engines.sources import Source
 
 
-__all__ = ["GRID_MACRO", "limited_view", "ranked_table", "ranked_view", "source_sql", "view_sql"]
+__all__ = [
+    "GRID_MACRO",
+    "MOST_TEXT",
+    "UNREADABLE",
+    "limited_view",
+    "quote",
+    "ranked_table",
+    "ranked_view",
+    "source_sql",
+    "view_sql",
+]
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _FLOATS = {"FLOAT", "DOUBLE"}
+_TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
+
+#: Longer texts are cut, so that no chain of operators can grow one row until the query fails.
+MOST_TEXT = 65_536
+#: The type of a column that cannot be read without a conversion that may raise: all its values are missing.
+UNREADABLE = "UNREADABLE"
 
 
 #: floor(x/step + 1/2) between lo and hi, x clipped first; step is a power of two, so that y is exact. NULL
@@ -39,7 +55,7 @@ def source_sql(source: Source, name: str) -> str:
 
     CSV cells are read as text; lines that cannot be read are left out, none aborts.
     """
-    path = "'" + str(source.place).replace("'", "''") + "'"
+    path = _text(str(source.place)) if source.kind in {"parquet", "csv"} else ""
     match source.kind:
         case "parquet":
             return f"SELECT * FROM read_parquet({path})"
@@ -54,7 +70,7 @@ def source_sql(source: Source, name: str) -> str:
         case "database":
             return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(source.table or name)}"
         case "connection":
-            return f"SELECT * FROM {quote(source.table or name)}"
+            return f"SELECT * FROM {'.'.join(map(quote, (*source.within, source.table or name)))}"
         case _:
             return f"SELECT * FROM {quote('tacit raw ' + name)}"
 
@@ -78,7 +94,10 @@ def view_sql(
 ) -> str:
     """Write the view of a table: its owner in ``tacit_u`` (rows without one are dropped) and its columns."""
     columns = ", ".join(f"{_value(c, t)} AS {quote(c)}" for c, t in types)
+    readable = [quote(c) for c, t in types if t != UNREADABLE]
     raw = source_sql(source, name)
+    if len(readable) < len(types):  # what is not selected is not read, not even for its statistics
+        raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)
     if grids:
         on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
         inner = view_sql(name, source, unit, types).split(" AS ", 1)[1]
@@ -102,26 +121,41 @@ def _owner(column: str, kind: str) -> str:
         return f"CAST({c} AS BIGINT)"
     if kind in _FLOATS:
         whole = f"CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR)"
-        is_whole = f"{c} = floor({c}) AND abs({c}) < 9e15"
+        is_whole = f"{c} = floor({c}) AND abs({c}) < 9.2e18"
         return f"CASE WHEN isnan({c}) THEN NULL WHEN {is_whole} THEN {whole} ELSE CAST({c} AS VARCHAR) END"
-    return f"TRY_CAST({c} AS VARCHAR)"
+    return _value(column, kind) if kind.startswith("TIMESTAMP") else _text_of(c, kind)
 
 
 def _value(column: str, kind: str) -> str:
     """Write a value in one of few types.
 
-    Floats with one zero and one NaN, moments without zone, the rest as text.
+    Floats with one zero and one NaN, moments without zone, texts of bounded length. Types whose conversion
+    can raise on some value (clock times, spans, nested ones) are read as missing: one hostile row must not
+    make a query fail.
     """
     c = quote(column)
     if kind in _FLOATS:
         return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
     if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"make_timestamp(epoch_us({c}))"
+        return _in_calendar(f"TRY(make_timestamp(epoch_us({c})))")
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
-        return f"TRY_CAST({c} AS TIMESTAMP)"
+        return _in_calendar(f"TRY_CAST({c} AS TIMESTAMP)")
     if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
         return c
-    return f"TRY_CAST({c} AS VARCHAR)"
+    return _text_of(c, kind)
+
+
+def _in_calendar(moment: str) -> str:
+    """Write a moment of the years 1 to 9999; outside of them DuckDB cannot even write every one as text."""
+    first, last = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    return f"CASE WHEN {moment} BETWEEN {first} AND {last} THEN {moment} END"
+
+
+def _text_of(column: str, kind: str) -> str:
+    readable = kind.startswith(_TEXTS) and not kind.endswith("]")
+    if readable or kind in _HUGE or kind == "BOOLEAN" or kind == "DATE" or kind.startswith("DECIMAL"):
+        return f"substring(TRY_CAST({column} AS VARCHAR), 1, {MOST_TEXT})"
+    return "CAST(NULL AS VARCHAR)"
 
 
 def _numeric(kind: str) -> bool:

@@ -38,11 +38,14 @@ class Source:
         The path, the connection or the frame.
     table
         For databases and connections: the table's name there.
+    within
+        For connections: the catalog and schema that hold it, once the engine has looked.
     """
 
     kind: str
     place: object
     table: str = ""
+    within: tuple[str, ...] = ()
 
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, or None where they are not at hand. Reads no row."""
@@ -71,6 +74,13 @@ def read_source(source: object, *, table: str = "") -> Source:
         return Source(kind, path.absolute(), table)
     if type(source).__name__ == "DuckDBPyConnection":
         return Source("connection", source, table)
+    if type(source).__name__ == "LazyFrame":
+        raise TacitError(
+            "bad-parameter",
+            "a lazy frame is not a source",
+            why="asking for its columns may read rows, and what it computes later may fail on one of them",
+            fix="tc.protect(frame.collect(), ...), or the file that it reads",
+        )
     if _names(source) is not None:
         return Source("frame", source)
     raise TacitError(

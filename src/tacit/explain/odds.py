@@ -80,10 +80,16 @@ def shown_factor(loss: float) -> str:
     --------
     >>> shown_factor(0.01), shown_factor(0.5), shown_factor(3)
     ('1.0101', '1.6488', '20.09')
+    >>> shown_factor(60), shown_factor(1e9)
+    ('1.15e+26', 'exp(1e+09)')
     """
-    factor = math.exp(min(loss, 700.0))
+    if loss > 700:  # beyond what a float holds
+        return f"exp({number_up(loss)})"
+    factor = math.exp(loss)
     digits = 4 if factor < 10 else 2 if factor < 1e4 else 0
-    return f"{math.ceil(factor * 10**digits) / 10**digits:,.{digits}f}" if factor < 1e12 else f"{factor:.3g}"
+    if factor >= 1e12:
+        return number_up(factor, 3)
+    return f"{math.ceil(factor * 10**digits) / 10**digits:,.{digits}f}"
 
 
 def at_most(share: float, digits: int = 2) -> str:

@@ -72,6 +72,8 @@ def sensitivity(step: Step, who: Contribution) -> tuple[int, int]:
     match statistic.kind:
         case "units":
             return who.units_l1, who.units_l1
+        case "sum" if statistic.grid is not None and statistic.whole:
+            return statistic.grid.width, statistic.grid.width**2
         case "sum" if statistic.grid is not None and not who.grouped:
             alone = who.scalar(statistic.grid.lo, statistic.grid.hi)
             return alone, alone**2

@@ -109,7 +109,7 @@ class Dataset:
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
-    def sql(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
+    def sql(self, query: str, *, keys: Mapping[str, Sequence[object] | str] | None = None) -> Answer:
         """Ask in SQL.
 
         SELECT with aggregates, WHERE, GROUP BY, JOIN, WITH, CASE, dates; HAVING, ORDER BY, LIMIT and
@@ -120,7 +120,8 @@ class Dataset:
         query
             One SELECT statement.
         keys
-            Public keys by group column, where they are not declared with the dataset.
+            Public keys by group column, where they are not declared with the dataset: lists, or names of
+            public tables.
         """
         from tacit.tables.sql import parse_query
 
@@ -230,7 +231,8 @@ def protect(
     books.create_account(
         identity.account, unit=str(whom), budget=budget, adjacency=adjacency, version=identity.version
     )
-    return Dataset(Home(identity, engine, books), tables, Limits.read(limits), next(iter(sources)), books)
+    home = Home(identity, engine, books, alone=len(sources) == 1)
+    return Dataset(home, tables, Limits.read(limits), next(iter(sources)), books)
 
 
 def _name(name: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
+from tacit.engines.layout import MOST_TEXT
 from tacit.errors import TacitError
 from tacit.tables.expressions import Call, Column, Literal, Node
 
@@ -131,8 +133,8 @@ def _call(op: str, args: tuple[Node, ...]) -> str:
             return f"coalesce({', '.join(a)})"
         case "length":
             return f"CAST(length({a[0]}) AS DOUBLE)"
-        case "concat":
-            return "(" + " || ".join(a) + ")"
+        case "concat":  # cut after every step: no row can grow a text until the query fails
+            return reduce(lambda x, y: f"substring({x} || {y}, 1, {MOST_TEXT})", a)
         case "substring":
             return f"substring({a[0]}, {max(1, _small(args[1], 10**6))}, {max(0, _small(args[2], 10**6))})"
         case "like":

@@ -8,19 +8,19 @@ in only where the expression is declared never NULL.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal as OneOf
 
 from tacit.errors import TacitError
 from tacit.exact import rational
-from tacit.tables.algebra import Aggregate, Bounds, Question, scope
-from tacit.tables.expressions import Column, Node, text_of
+from tacit.tables.algebra import Aggregate, Bounds, Question, Relation, Scan, scope
+from tacit.tables.expressions import Call, Column, Literal, Node, text_of
 from tacit.tables.statistics import Statistic, grid_for, nice_step
 
 __all__ = ["Reading", "Step", "lower"]
 
-Mechanism = Literal["noise", "select", "top", "threshold"]
+Mechanism = OneOf["noise", "select", "top", "threshold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +45,46 @@ class Reading:
     aggregate: str = ""
 
 
-def lower(question: Question, *, unit: str) -> tuple[tuple[Step, ...], tuple[Reading, ...]]:
-    """Return the steps that a question takes and the columns read off them."""
+def lower(
+    question: Question, *, unit: str, replaced: bool = False
+) -> tuple[tuple[Step, ...], tuple[Reading, ...]]:
+    """Return the steps that a question takes and the columns read off them.
+
+    ``replaced``: neighbours differ in one unit that is in the (only) protected table of both.
+    """
     shared = _moments(question.aggregates)
     steps: list[Step] = []
     readings: list[Reading] = []
     if question.by and question.keys is None:
         steps.append(Step(Statistic("units" if unit else "rows"), "threshold"))
     never_null, own = _columns_that(question, "never_null"), _columns_that(question, "unit")
+    one_each = replaced and not question.by and _one_row_each(question.input, unit)
     for aggregate in question.aggregates:
         for step, reading in _read(aggregate, shared, never_null, own, unit):
+            if one_each and step.statistic.kind == "sum" and aggregate.argument in never_null:
+                step = _whole(step, _bounds(aggregate))
             at = _place(steps, step)
             name = reading.column or aggregate.name
             readings.append(Reading(name, reading.function, at, reading.at, reading.level, aggregate.name))
     return tuple(steps), tuple(readings)
+
+
+def _one_row_each(relation: Relation, unit: str) -> bool:
+    """Tell whether every unit of the table has exactly one row: nothing is filtered, joined or grouped."""
+    return isinstance(relation, Scan) and (not unit or relation.rows == 1)
+
+
+def _whole(step: Step, bounds: Bounds) -> Step:
+    """Let a value that is missing after all stand at the lower bound: each row has one, whatever it holds.
+
+    The narrower sensitivity then holds for every table, also where ``never_null`` was declared in error.
+    """
+    low, high = (Literal(float(b), "number") for b in bounds)
+    argument = step.statistic.argument
+    if argument is None:
+        return step
+    present = Call("coalesce", (Call("clip", (argument, low, high)), low))
+    return replace(step, statistic=replace(step.statistic, argument=present, whole=True))
 
 
 def _place(steps: list[Step], step: Step) -> int:

@@ -32,11 +32,15 @@ __all__ = ["Home", "Target", "make_plan"]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a question is asked: the dataset's identity, its engine and its ledger."""
+    """Where a question is asked: the dataset's identity, its engine and its ledger.
+
+    ``alone``: one protected table, so that every unit has a row in it.
+    """
 
     identity: Identity
     engine: Engine
     ledger: Ledger
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
     """Turn a question and a target into a plan."""
     unit = home.identity.unit
     who = contribution(question, row_level=unit.is_row, adjacency=home.identity.adjacency)
-    steps, readings = lower(question, unit=unit.column)
+    replaced = home.alone and home.identity.adjacency == "replace"
+    steps, readings = lower(question, unit=unit.column, replaced=replaced)
     weights = _weights(steps, readings, target.weights, question)
     level = rational("confidence", target.confidence)
     if not level < 1:

@@ -5,14 +5,17 @@ Rows, filters, groups, aggregates, plan. Immutable; nothing runs before ``plan()
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tacit.core.facts import Fact, Kind, Limits, Table, read_keys
 from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
 from tacit.tables.aggregates import Asked
 from tacit.tables.algebra import (
     Aggregate,
@@ -29,6 +32,7 @@ from tacit.tables.algebra import (
     rows_per_unit,
     scope,
 )
+from tacit.tables.emit_expressions import expression_sql, quote
 from tacit.tables.expressions import Column, Node, text_of
 from tacit.tables.fluent import Expr, as_node, as_value
 from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
@@ -38,9 +42,9 @@ if TYPE_CHECKING:
     from tacit.core.plan import Plan, Post
     from tacit.exact import Number
 
-__all__ = ["Answer", "Grouped", "Rows"]
+__all__ = ["Answer", "Grouped", "Rows", "check_name"]
 
-KeysGiven = Sequence[object] | Mapping[str, Sequence[object]] | str | None
+KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 _MEASURES = {"count", "sum", "mean", "min", "max", "count_distinct", "quantile"}
 _MOST_KEYS = 1_000_000
 
@@ -70,7 +74,7 @@ class Rows:
         made = {name: resolve(_formula(e), facts) for name, e in columns.items()}
         taken = {c.lower(): c for c in facts}
         for name in made:
-            _check_name(name)
+            check_name(name)
             if taken.get(name.lower(), name) != name:
                 raise bad_parameter(
                     "a column", "different from others in more than case", name, fix=f"{name}_2"
@@ -101,7 +105,7 @@ class Rows:
 
     def measure(self, name: str, asked: Asked) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
-        _check_name(name)
+        check_name(name)
         facts = scope(self.relation)
         function = asked.function
         if function == "quantile" and asked.levels in ((0.01,), (0.99,)):
@@ -156,6 +160,8 @@ class Rows:
             raise bad_parameter("how", "inner or left", how, fix='how="left"')
         if isinstance(other, str):
             return self._look_up(other, on, how)
+        if rows is not None:
+            rows = count("rows", rows, zero=False)
         if other.home.engine is not self.home.engine or self.home.identity.unit.is_row:
             raise TacitError(
                 "not-allowed",
@@ -206,7 +212,7 @@ class Rows:
         kept = tuple((n, resolve(Column(n), facts)) for n in names)
         new = tuple((n, resolve(_formula(e), facts)) for n, e in made.items())
         for name, _ in new:
-            _check_name(name)
+            check_name(name)
         return replace(self, relation=Project(self.relation, (*kept, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
@@ -228,19 +234,21 @@ class Rows:
         by
             Columns; ``name=expression`` groups by an expression.
         keys
-            The public keys: a list (one column), lists by column, a list of tuples (several columns). By
-            default those declared with the dataset; where there are none, keys are selected privately,
-            which needs ``delta``.
+            The public keys: a list (one column), lists by column, a list of tuples (several columns). In
+            place of a list, the name of a public table (the values of its key) or ``"table.column"``; it is
+            read now, since nothing in it is private. By default those declared with the dataset; where there
+            are none, keys are selected privately, which needs ``delta``.
         """
         given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
         if not given:
             raise bad_parameter("group_by", "given at least one column", (), fix='.group_by("hospital")')
         facts = scope(self.relation)
-        public = _read_group_keys(given, keys, facts, self.tables)
+        public = _read_group_keys(given, _from_public_tables(keys, self), facts)
         kinds = _kinds_of_keys(len(given), public)
         nodes = tuple(
             (name, _key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
         )
+        _check_kinds(nodes, public)
         return Grouped(self, nodes, public)
 
     def agg(self, **aggregates: Asked) -> Answer:
@@ -350,7 +358,8 @@ def _name_of(by: str | Expr) -> str:
     return node.name if isinstance(node, Column) else text_of(node)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse names that the emitted SQL keeps for itself."""
     if name.lower().startswith("tacit_") or "\x00" in name or not name:
         raise bad_parameter(
             "a column's name", "plain text that does not start with tacit_", name, fix="another name"
@@ -379,8 +388,66 @@ def _kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> l
     return [kinds.get(type(keys[0][i])) for i in range(width)]
 
 
+def _check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...], ...] | None) -> None:
+    """Refuse texts as keys of a number: no row could have them, and they cannot be compared."""
+    for i, (name, node) in enumerate(by if keys else ()):
+        kind = kind_of(node)
+        if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
+            raise bad_parameter(
+                f"keys of {name!r}",
+                f"of the kind {kind}, as the column is",
+                keys[0][i],
+                fix="keys=[1, 2]" if kind == "number" else "keys=[True, False]",
+            )
+
+
+_Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
+
+
+def _from_public_tables(given: KeysGiven, rows: Rows) -> _Lists:
+    """Read the keys that are given as the name of a public table."""
+    if isinstance(given, str):
+        return _public_column(given, rows)
+    if isinstance(given, Mapping):
+        return {n: _public_column(v, rows) if isinstance(v, str) else v for n, v in given.items()}
+    return given
+
+
+def _public_column(written: str, rows: Rows) -> list[object]:
+    """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
+    name, _, column = (written, "", "") if written in rows.tables else written.rpartition(".")
+    table = rows.tables.get(name)
+    if table is None or not table.public:
+        public = sorted(n for n, t in rows.tables.items() if t.public)
+        raise TacitError(
+            "bad-parameter",
+            f"keys must be a list or the name of a public table, got the text {written[:40]!r}",
+            why="the values of a protected table are not public" if table is not None else "",
+            fix=f'keys="{public[0]}"' if public and table is None else f'keys=["{written[:20]}"]',
+        )
+    column = column or table.key or ""
+    if table.columns is not None and column not in table.columns:
+        raise TacitError(
+            "unknown-column",
+            f"the public table {name!r} has no column {column!r}",
+            fix=f"one of: {', '.join(table.columns[:12])}",
+        )
+    kind = table.facts.get(column, Fact()).kind
+    read = quote(column) if kind is None else expression_sql(Column(column, kind))
+    values = rows.home.engine.public_values(name, read, _MOST_KEYS + 1)
+    if values is None:
+        raise TacitError(
+            "unknown-table",
+            f"the public table {name!r} cannot be read now",
+            why="keys from a public table are part of the plan, so they are read when it is made",
+            fix="keys=[...], or put its source in place",
+        )
+    plain = [float(v) if isinstance(v, Decimal) else v for v in values]
+    return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
+
+
 def _read_group_keys(
-    by: list[tuple[str, Node]], given: KeysGiven, facts: Scope, tables: Mapping[str, Table]
+    by: list[tuple[str, Node]], given: _Lists, facts: Scope
 ) -> tuple[tuple[object, ...], ...] | None:
     """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
     names = [name for name, _ in by]
@@ -394,7 +461,7 @@ def _read_group_keys(
                 fix=f'keys={{"{missing[0]}": [...]}}',
             )
         columns = [read_keys(n, given[n]) for n in names]
-    elif given is not None and not isinstance(given, str):
+    elif given is not None:
         values: list[Any] = list(given)
         if len(names) > 1:
             if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
@@ -411,12 +478,6 @@ def _read_group_keys(
                 raise bad_parameter("keys", "different tuples", "one of them twice", fix="keys=[...]")
             return tuple(sorted(lines))
         columns = [read_keys(names[0], values)]
-    elif isinstance(given, str):
-        raise TacitError(
-            "bad-parameter",
-            f"keys must be a list, got the text {given[:40]!r}",
-            fix=f'keys=["{given[:20]}"]' if given not in tables else f"keys=dataset.public_keys({given!r})",
-        )
     else:
         declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
         known = [k for k in declared if k is not None]
@@ -440,7 +501,7 @@ _NUMERIC = {"sum", "mean", "variance", "std", "quantile", "quantiles", "histogra
 
 
 def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
-    _check_name(name)
+    check_name(name)
     if asked.argument is None:
         return Aggregate(name, asked.function)
     if asked.function in _NUMERIC:

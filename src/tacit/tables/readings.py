@@ -191,7 +191,8 @@ def expected_error(reading: Reading, share: Share, confidence: Fraction, size: i
             if function == "count":
                 return parts * h / weight
             if function == "sum":
-                return parts * h / weight * max(abs(float(grid.low)), abs(float(grid.high)))
+                _, low, high = _sum([0] * parts, h, grid, weight)  # the half-width that the answer will have
+                return (high - low) / 2
             if size is None:
                 return None
             share_error = min(h / (weight * size), 1.0) * (1.0 if parts == 2 else 1.5)

@@ -15,7 +15,7 @@ from tacit.tables.expressions import Column, Node
 from tacit.tables.fluent import Expr
 from tacit.tables.kinds import Scope, kind_of, resolve
 from tacit.tables.post import Post
-from tacit.tables.query import Answer, Rows
+from tacit.tables.query import Answer, Rows, check_name
 from tacit.tables.sql_aggregates import Reader
 from tacit.tables.sql_expressions import Names, only, read_expression, refuse
 
@@ -66,7 +66,9 @@ def parse_expression(text: str) -> Node:
     return _guarded(lambda: read_expression(select.expressions[0], lambda _, name: name))
 
 
-def parse_query(text: str, dataset: Dataset, keys: Mapping[str, Sequence[object]] | None = None) -> Answer:
+def parse_query(
+    text: str, dataset: Dataset, keys: Mapping[str, Sequence[object] | str] | None = None
+) -> Answer:
     """Turn a SELECT into a question with its free post-processing."""
     select = _parse(text)
     return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
@@ -135,7 +137,7 @@ class _From:
         return find
 
 
-def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object]]) -> Answer:
+def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object] | str]) -> Answer:
     only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
     around = _with(select, around)
     source = _source(select, around)
@@ -394,7 +396,10 @@ def _groups(select: exp.Expr, names: Names) -> list[tuple[str, Node]]:
 
 
 def _alias(node: exp.Expr) -> str:
-    return str(node.alias) if isinstance(node, exp.Alias) else ""
+    if not isinstance(node, exp.Alias):
+        return ""
+    check_name(str(node.alias))
+    return str(node.alias)
 
 
 def _unaliased(node: exp.Expr) -> exp.Expr:

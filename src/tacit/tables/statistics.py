@@ -121,6 +121,9 @@ class Statistic:
         For ``bins``: ``edges`` (cells between edges), ``nearest`` (the nearest of evenly spaced candidates,
         given as first, step and number), ``candidates`` (the nearest of those listed, followed by the
         middles between them) or ``values``.
+    whole
+        For ``sum``: every unit has exactly one value in [lo, hi], so that another in its place changes the
+        sum by at most hi - lo.
     """
 
     kind: str
@@ -128,6 +131,7 @@ class Statistic:
     grid: Grid | None = None
     cells: tuple[float | str | bool, ...] = ()
     form: str = ""
+    whole: bool = False
 
     @property
     def size(self) -> int:

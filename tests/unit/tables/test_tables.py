@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -311,6 +312,56 @@ def test_unknown_public_keys_never_leak_and_missing_ones_appear():
     assert release["n"].value == (1, 0)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "csv", "parquet", "connection"])
+def test_keys_of_a_public_table(tmp_path, kind):
+    lookup = pd.DataFrame({"h": ["B", "A", "Z", None], "beds": [2.0, 1.0, 2.0, np.nan]})
+    lookup.to_csv(tmp_path / "l.csv", index=False)
+    lookup.to_parquet(tmp_path / "l.parquet")
+    con = duckdb.connect()
+    con.register("v", lookup)
+    con.execute("CREATE TABLE l AS FROM v")
+    source = {
+        "pandas": lookup, "arrow": pa.Table.from_pandas(lookup), "csv": tmp_path / "l.csv",
+        "parquet": tmp_path / "l.parquet", "connection": (con, "l"),
+    }[kind]  # fmt: skip
+    con.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'A'), (2, 'A'), (3, 'secret')) v(pid, h)")
+    data = tc.protect(
+        {"t": (con, "t") if kind == "connection" else con.execute("FROM t").df()},
+        unit="pid",
+        types={"beds": "number"},
+        public={"places": (source, "h")},
+        budget=HUGE,
+    )
+    by_key = data.group_by("h", keys="places").agg(n=tc.count()).plan(epsilon=10**6).release()
+    assert by_key.keys["h"] == ("A", "B", "Z")
+    assert by_key["n"].value == (2, 0, 0)
+    beds = data.join("places").group_by("beds", keys="places.beds").agg(n=tc.count())
+    release = beds.plan(epsilon=10**6).release()
+    assert release.keys["beds"] == (1.0, 2.0)
+    assert release["n"].value == (2, 0)
+    asked = data.sql("SELECT h, COUNT(*) AS n FROM t GROUP BY h", keys={"h": "places"})
+    assert asked.plan(epsilon=10**6).release().keys["h"] == ("A", "B", "Z")
+
+
+def test_keys_are_never_read_from_a_protected_table(tmp_path):
+    data = tc.protect(
+        {"t": pd.DataFrame({"pid": [1, 2], "h": ["A", "secret"]}), "other": pd.DataFrame({"pid": [1]})},
+        unit="pid",
+        public={"gone": (tmp_path / "gone.csv", "h"), "here": (pd.DataFrame({"h": ["A"]}), "h")},
+        budget=HUGE,
+    )
+    for keys, code in [
+        ("t", "bad-parameter"), ("t.h", "bad-parameter"), ("other.pid", "bad-parameter"),
+        ("A", "bad-parameter"), ("gone", "unknown-table"), ("here.x", "unknown-column"),
+    ]:  # fmt: skip
+        with pytest.raises(TacitError) as refused:
+            data.group_by("h", keys=keys)
+        assert refused.value.code == code
+        assert "secret" not in str(refused.value)
+    with pytest.raises(TacitError, match="protected"):
+        data.home.engine.public_values("t", '"h"', 10)
+
+
 def test_a_mean_gives_its_count_for_nothing_where_values_are_never_missing():
     kept = (
         visits(never_null=["length_of_stay"]).agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1)
@@ -395,6 +446,18 @@ def test_certificates_say_what_was_promised_and_match_the_ledger(tmp_path):
         tc.Certificate.load(tmp_path / "nothing.json")
 
 
+def test_a_release_without_lines_says_so_in_words():
+    data = visits(limits={"rows": 1})
+    none = data.sql("SELECT admitted, COUNT(*) AS n FROM visits GROUP BY admitted")
+    release = none.plan(epsilon=0.05, delta=1e-9).release()
+    assert len(release) == 0
+    for shown in (repr(release), release._repr_html_()):
+        assert "no group was large enough" in shown
+        assert "intervals" not in shown
+    chosen = data.sql("SELECT hospital, COUNT(*) AS n FROM visits GROUP BY hospital HAVING n > 1e12")
+    assert "none met the condition" in repr(chosen.plan(epsilon=1).release())
+
+
 def test_releases_convert_and_plot(tmp_path):
     release = (
         visits().group_by("hospital").agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1).release()
@@ -405,6 +468,11 @@ def test_releases_convert_and_plot(tmp_path):
     assert release.to_csv(tmp_path / "r.csv").startswith("hospital,n,n_low")
     assert release.plot("m").get_ylabel() == "m"
     assert "Ahorn" in repr(release)
+    assert (
+        repr(release)
+        .splitlines()[-2]
+        .startswith("value [low, high]; intervals cover the noise with 95%, not")
+    )
     assert "<table>" in release._repr_html_()
     whole = release.rounded("n")
     assert whole.marks

@@ -105,7 +105,7 @@ class Spectrum:
         return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
 
     def log_delta(self, e: float, *, floor: bool = False) -> float:
-        """Return log delta(e), about; where this line does not see it, its noise (floor) or minus infinity."""
+        """Return log delta(e), about; where this line does not see it, its noise (floor) or -infinity."""
         value, error, _ = self.sums(e)
         if value <= error and not floor:
             return -math.inf

@@ -114,20 +114,31 @@ OPACUS = (
 import importlib.util, pathlib, types
 # Only its accountants: the package itself needs torch.
 home = pathlib.Path(importlib.util.find_spec("opacus").submodule_search_locations[0])
-for name in ("opacus", "opacus.accountants", "opacus.optimizers"):
+for name in ("opacus", "opacus.accountants"):
     module = types.ModuleType(name)
     module.__path__ = [str(home.joinpath(*name.split(".")[1:]))]
     sys.modules[name] = module
-sys.modules["opacus.optimizers"].DPOptimizer = object
-from opacus.accountants.prv import PRVAccountant
-from opacus.accountants.rdp import RDPAccountant
-def read(q, s, k):
-    accountant = PRVAccountant() if sys.argv[3] == "prv" else RDPAccountant()
-    accountant.history = [(s, q, k)]
-    return accountant.get_epsilon(delta)
+from opacus.accountants.analysis import rdp
+from opacus.accountants.analysis.prv import (
+    Domain, PoissonSubsampledGaussianPRV, TruncatedPrivacyRandomVariable, compose_heterogeneous,
+    compute_safe_domain_size, discretize,
+)
+ORDERS = [1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64))
+def by_rdp(q, s, k):
+    curve = rdp.compute_rdp(q=q, noise_multiplier=s, steps=k, orders=ORDERS)
+    return rdp.get_privacy_spent(orders=ORDERS, rdp=curve, delta=delta)[0]
+def by_prv(q, s, k):
+    error, small = 0.01, delta / 1000
+    prv = PoissonSubsampledGaussianPRV(sample_rate=q, noise_multiplier=s)
+    size = compute_safe_domain_size(prvs=[prv], max_self_compositions=[k], eps_error=error, delta_error=small)
+    mesh = error / math.sqrt(k / 2 * math.log(12 / small))
+    domain = Domain.create_aligned(-size, size, mesh)
+    part = discretize(TruncatedPrivacyRandomVariable(prv, domain.t_min, domain.t_max), domain)
+    whole = compose_heterogeneous(dprvs=[part], num_self_compositions=[k])
+    return whole.compute_epsilon(delta, small, error)[2]
 for name, (what, *numbers) in cases.items():
     if what == "sgd":
-        run(name, lambda: read(*numbers))
+        run(name, lambda: (by_rdp if sys.argv[3] == "rdp" else by_prv)(*numbers))
 print(json.dumps(found))
 """
 )

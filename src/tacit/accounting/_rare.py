@@ -19,57 +19,48 @@ from tacit.accounting._line import Atoms
 from tacit.accounting._sampled import SampledGaussian
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tacit.accounting._line import Complexes, Factor, Reals
 
-__all__ = ["Cut", "cuts", "difference", "difference_bound", "splittable"]
+__all__ = ["Cut", "choose_cut", "difference", "difference_bound", "splittable"]
 
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01)
 _TILTS = (1.3, 1.7, 2.5, 4.0, 6.0, 10.0, 16.0, 25.0, 40.0, 65.0, 100.0, 160.0, 250.0, 400.0)
 
 
 class Cut(NamedTuple):
-    """Which factor is split at which level; delta of the common part is at most exp(log_bulk - tilt * e)."""
+    """Which factor is split at which level; the bulk adds at most exp(log_bulk - tilt * e) to delta(e)."""
 
     which: int
     level: float
     tilt: float
     log_bulk: float
-    visible: bool  # whether the common part may add more than 1e-7 of delta
 
 
-def cuts(factors: tuple[tuple[Factor, int], ...], e: float, c: float, log_delta: float) -> Iterator[Cut]:
-    """Yield cuts worth trying: the highest whose common part adds less than 1e-7 of delta, and a higher one.
-
-    At the higher one the common part may add about as much as the rare one, if it is well behaved itself: not
-    heaped up at the cut under the tilt that suits it.
-    """
+def choose_cut(
+    factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float, log_delta: float
+) -> Cut | None:
+    """Return the highest cut whose bulk is certified to add less than 1e-7 of delta near e, or None."""
     able = [i for i, (law, _) in enumerate(factors) if isinstance(law, Atoms | SampledGaussian)]
     if len(able) != 1 or e <= 0:
-        return
-    law, times = splittable(factors[able[0]][0]), factors[able[0]][1]
-    if isinstance(law, SampledGaussian) and (law.add or (c + 1) * law.q > 5):
-        return
+        return None
+    law, times = factors[able[0]]
+    if not isinstance(law, Atoms | SampledGaussian) or (isinstance(law, SampledGaussian) and law.add):
+        return None
+    if isinstance(law, SampledGaussian) and (c + 1) * law.q > 5:
+        return None
     others = [pair for i, pair in enumerate(factors) if i != able[0]]
-    rest = {c * tilt: _log_moment(others, c * tilt) for tilt in _TILTS}
-    visible = False
+    rest = {tilt: _log_moment(others, c * tilt) for tilt in _TILTS}
     for share in _LEVELS:
         level = share * e
         if not (law.losses[0] < level < law.losses[-1] if isinstance(law, Atoms) else law.cut(level) > 1):
             continue
-        bounds = {
-            z: times * law.log_bulk(z, level) + other + z * math.log(z / (1 + z)) - math.log1p(z)
-            for z, other in rest.items()
-        }
-        z = min(bounds, key=lambda tilt: bounds[tilt] - tilt * e)
-        log = bounds[z] + 1e-6 * (1 + 1e-6 * abs(bounds[z]))
-        if log - z * e * (1 - 8 * U) < log_delta - 16:
-            yield Cut(able[0], level, z, log, visible=False)
-            return
-        if not visible and z * level < 7 and log - z * e < log_delta + 3:
-            visible = True
-            yield Cut(able[0], level, z, log, visible=True)
+        for tilt, other in rest.items():
+            z = c * tilt
+            peak = z * math.log(z / (1 + z)) - math.log1p(z)
+            log = times * law.log_bulk(z, level) + other + peak - math.log(-math.expm1(-(z - c) * period))
+            if log - z * e * (1 - 8 * U) + 1e-6 < log_delta - 16:
+                return Cut(able[0], level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
+    return None
 
 
 def splittable(factor: Factor) -> Atoms | SampledGaussian:

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting._bracket import NotConverged, U
-from tacit.accounting._line import Complexes, Line, Reals, Split
-from tacit.accounting._transform import transform
+from tacit.accounting._line import Complexes, Line, Reals, Split, transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,44 +149,27 @@ class SampledGaussian:
             log_norm, norm_error + self.line(c, 0.0, 0).norm_error, bulk, bulk_error, rest, rest_error, share
         )
 
-    def common(self, level: float) -> CommonGaussian:
-        """Return the losses about below the level as a law of their own."""
-        return CommonGaussian(self, level)
-
-    def bulk_line(self, c: float, h: float, nodes: int, level: float) -> Line:
-        """Return the part of M of losses about below the level, relative to itself at t = 0 (remove only)."""
+    def log_bulk(self, c: float, level: float) -> float:
+        """Return an upper value of the log-moment of the losses about below the level (remove only)."""
         from scipy.special import ndtr
 
         x0 = self.cut(level)
-        high = x0 + _CUT**2 * (c + 1) * self.mu + 9.2 * _CUT
-        x, step = self._quadrature(c, h * nodes, cut=True, high=high)
+        x, step = self._quadrature(c, 0.0, cut=True, high=x0 + _CUT**2 * (c + 1) * self.mu + 9.2 * _CUT)
         log_a = self._log_a(x)
+        exponents = (c + 1) * log_a - x * x / 2
         with np.errstate(divide="ignore"):
-            exponents = (c + 1) * log_a - x * x / 2 + np.log(ndtr((x0 - x) / _CUT))
+            exponents += np.log(ndtr((x0 - x) / _CUT))
         top = float(exponents.max())
-        weights = np.exp(exponents - top)
-        total = float(weights.sum())
-        weights /= total
-        kept = weights > 1e-20
-        phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
-        missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
-        norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
-        log_norm = top + math.log(total * (step / _ROOT_2PI))
-        if log_norm < -3:  # then what lies left of -9.1 might count
-            raise NotConverged
-        return Line(log_norm, norm_error, phi, error + 2 * missed)
-
-    def log_bulk(self, c: float, level: float) -> float:
-        """Return an upper value of the log-moment of the losses about below the level (remove only)."""
-        line = self.bulk_line(c, 0.0, 0, level)
-        return line.log_norm + line.norm_error + 8 * U * abs(line.log_norm)
+        total = float(np.exp(exponents - top).sum())
+        slip = 1e-9  # far more than rounding, quadrature and the tails
+        return top + math.log(total * (step / _ROOT_2PI)) + slip * (1 + abs(top))
 
     def decay(self, c: float) -> Callable[[float], float]:
         return self._falling(*self._slabs(c))
 
-    def bulk_decay(self, c: float, level: float, norm: float | None = None) -> Callable[[float], float]:
+    def bulk_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level; the same slabs lie under the whole."""
-        return self._falling(*self._slabs(c, level, norm))
+        return self._falling(*self._slabs(c, level))
 
     @staticmethod
     def _falling(masses: Reals, widths: Reals) -> Callable[[float], float]:
@@ -197,14 +179,13 @@ class SampledGaussian:
 
         return bound
 
-    def _slabs(self, c: float, level: float | None = None, norm: float | None = None) -> tuple[Reals, Reals]:
+    def _slabs(self, c: float, level: float | None = None) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss."""
         power = -c if self.add else c + 1
-        top = 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5)
-        x = np.linspace(-8.0, top if level is None else min(top, self.cut(level) + 4 * _CUT), 257)
+        x = np.linspace(-8.0, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5), 257)
         gap = float(x[1] - x[0])
         log_a = self._log_a(x)
-        norm = self.line(c, 0.0, 0).log_norm if norm is None else norm
+        norm = self.line(c, 0.0, 0).log_norm
         # Density in the loss: phi(x) A^power / (M dlogA/dx), dlogA/dx = mu q exp(u) / A.
         logs = (power + 1) * log_a - x * x / 2 - (self.mu * x - self.mu**2 / 2)
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
@@ -222,35 +203,6 @@ class SampledGaussian:
         reach_right = np.searchsorted(-right, -levels, side="right")
         widths = log_a[mode + reach_right] - log_a[mode + 1 - reach_left]
         return (levels - np.append(levels[1:], 0.0)) * widths, widths
-
-
-@dataclass(frozen=True, slots=True)
-class CommonGaussian:
-    """The losses of a sampled Gaussian about below a level: a measure of mass below one."""
-
-    whole: SampledGaussian
-    level: float
-
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
-        from scipy.special import log_ndtr
-
-        mu, x0 = self.whole.mu, self.whole.cut(self.level)
-        x = np.arange(-9.0, x0 + 12 * _CUT, min(0.02, 0.45 / mu))
-        log_a = self.whole._log_a(x)  # noqa: SLF001
-        exponents = np.multiply.outer(c + 1, log_a) - x * x / 2 + log_ndtr((x0 - x) / _CUT)
-        top = exponents.max(axis=1)
-        weights = np.exp(exponents - top[:, None])
-        total = weights.sum(axis=1)
-        weights /= total[:, None]
-        mean = weights @ log_a
-        logs = top + np.log(total * (float(x[1] - x[0]) / _ROOT_2PI))
-        return logs, mean, np.maximum(weights @ log_a**2 - mean**2, 0.0)
-
-    def line(self, c: float, h: float, nodes: int) -> Line:
-        return self.whole.bulk_line(c, h, nodes, self.level)
-
-    def decay(self, c: float) -> Callable[[float], float]:
-        return self.whole.bulk_decay(c, self.level, self.line(c, 0.0, 0).log_norm)
 
 
 def _one_less_sinc(y: Reals) -> Reals:

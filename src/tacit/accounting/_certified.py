@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = ["GRID", "exp_down", "exp_up", "log_down", "log_up", "on_grid", "round_down", "round_up"]
+__all__ = ["exp_down", "exp_up", "log_down", "log_up", "on_grid", "round_down", "round_up"]
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])

@@ -14,16 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from tacit.accounting._certified import GRID, on_grid, round_down
+from tacit.accounting._certified import on_grid, round_down
 from tacit.accounting._stored import VERSION, Json, read, read_fields, write
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.budget import Budget, Spend
 from tacit.errors import TacitError, bad_parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["Filter", "Remaining"]
 
@@ -97,21 +93,6 @@ class Filter:
     @property
     def remaining(self) -> Remaining:
         """The largest single charge of each kind that still fits, rounded down."""
-        left = self._left()
-        return Remaining(
-            None if left.epsilon is None else self._fitting(left.epsilon, lambda x: Spend(epsilon=x)),
-            self._fitting(left.delta, lambda x: Spend(0, x, 0)),
-            None if left.rho is None else self._fitting(left.rho, lambda x: Spend(rho=x)),
-        )
-
-    def _fitting(self, most: Fraction, charge: Callable[[Fraction], Spend]) -> Fraction:
-        """Return the most, or a little less where the sum with it would be rounded up beyond the budget."""
-        short = most if on_grid(most) == most and most >= GRID else round_down(most)
-        tries = (short, round_down(most), round_down(most * (1 - Fraction(1, 10**20))))
-        return next((x for x in tries if self.admits(charge(x))), _ZERO)
-
-    def _left(self) -> Remaining:
-        """Return what the budget's own subtraction leaves of each kind."""
         budget = self.budget
         if budget.rho is not None:
             left = max(_ZERO, budget.rho - self.rho) if self.rho is not None else _ZERO

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tacit.core.plan import Forecast, Plan
     from tacit.tables.aggregates import Asked
     from tacit.tables.fluent import Expr
-    from tacit.tables.query import Answer, Grouped, KeysGiven, Rows
+    from tacit.tables.group_keys import KeysGiven
+    from tacit.tables.query import Answer, Grouped, Rows
 
 __all__ = ["Consortium", "ConsortiumAnswer", "ConsortiumPlan", "consortium"]
 

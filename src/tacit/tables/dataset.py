@@ -19,13 +19,14 @@ from tacit.ledger import Ledger
 from tacit.tables.algebra import How, Scan
 from tacit.tables.emit import grid_columns
 from tacit.tables.planning import Home
-from tacit.tables.query import Answer, Grouped, KeysGiven, Rows
+from tacit.tables.query import Answer, Grouped, Rows
 
 if TYPE_CHECKING:
     import os
 
     from tacit.tables.aggregates import Asked
     from tacit.tables.fluent import Expr
+    from tacit.tables.group_keys import KeysGiven
 
 __all__ = ["Dataset", "protect"]
 

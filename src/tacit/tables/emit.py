@@ -14,22 +14,15 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 from tacit.tables.algebra import (
     Bounds,
-    JoinPublic,
-    JoinUnits,
-    Measure,
-    PerUnit,
-    Project,
     Question,
-    Relation,
     Scan,
     Where,
-    names_unit,
-    scope,
 )
 from tacit.tables.emit_expressions import expression_sql, number, quote
+from tacit.tables.emit_relations import limited_tables, quantised, ranked, relation_sql
 from tacit.tables.expressions import Column, Node, lit, names
 from tacit.tables.kinds import kind_of
-from tacit.tables.statistics import Grid, Statistic, grid_for
+from tacit.tables.statistics import Statistic, grid_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,142 +42,6 @@ class Statement:
     limited: frozenset[tuple[str, int]] = frozenset()
 
 
-def relation_sql(node: Relation, needed: frozenset[str]) -> str:
-    """Write a relation as a SELECT of the owner ``tacit_u`` and the needed columns."""
-    columns = "".join(f", {quote(c)}" for c in sorted(needed))
-    match node:
-        case Scan(table, rows):
-            source = quote(table.name if rows is None else f"{table.name} first {rows}")
-            return f"SELECT tacit_u{columns} FROM {source}"
-        case Where(inner, predicate):
-            below = relation_sql(inner, needed | names(predicate))
-            return f"SELECT tacit_u{columns} FROM ({below}) WHERE {expression_sql(predicate)}"
-        case Project(inner, made):
-            wanted = [(name, e) for name, e in made if name in needed]
-            below = relation_sql(inner, frozenset().union(*(names(e) for _, e in wanted)))
-            listed = "".join(f", {_made(e)} AS {quote(n)}" for n, e in wanted)
-            return f"SELECT tacit_u{listed} FROM ({below})"
-        case JoinPublic(left, table, on, brought, how):
-            return _lookup(left, (table.name, table.key or ""), on, brought, how, needed)
-        case JoinUnits(left, right, how, rows):
-            return _pairs(left, right, how, rows, needed)
-        case PerUnit(inner, by, measures):
-            return _per_unit(inner, by, measures, needed)
-
-
-def _made(node: Node) -> str:
-    return quote(node.name) if isinstance(node, Column) and node.kind is None else expression_sql(node)
-
-
-def _lookup(
-    left: Relation,
-    table: tuple[str, str],
-    on: Node,
-    brought: tuple[tuple[str, str], ...],
-    how: str,
-    needed: frozenset[str],
-) -> str:
-    """Join a public table of which one line per key is kept, whatever the table holds."""
-    wanted = [(name, source) for name, source in brought if name in needed]
-    own = needed - {name for name, _ in brought}
-    below = relation_sql(left, own | names(on))
-    picked = "".join(f", {quote(s)} AS {quote('tacit_p' + str(i))}" for i, (_, s) in enumerate(wanted))
-    key = expression_sql(Column(table[1], kind_of(on)))
-    order = ", ".join(quote(s) for _, s in wanted) or "1"
-    numbered = (
-        f"SELECT {key} AS tacit_k{picked}, row_number() OVER (PARTITION BY {key} ORDER BY {order}) AS tacit_r"
-    )
-    lines = f"SELECT * FROM ({numbered} FROM {quote(table[0])}) WHERE tacit_r = 1"
-    outs = "".join(f", a.{quote(c)}" for c in sorted(own)) + "".join(
-        f", b.tacit_p{i} AS {quote(n)}" for i, (n, _) in enumerate(wanted)
-    )
-    join = "LEFT JOIN" if how == "left" else "JOIN"
-    looked = f"SELECT *, {expression_sql(on)} AS tacit_k FROM ({below})"
-    return f"SELECT tacit_u{outs} FROM ({looked}) a {join} ({lines}) b USING (tacit_k)"
-
-
-def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: frozenset[str]) -> str:
-    a_has, b_has = set(scope(left)), set(scope(right))
-    keep = needed if rows is None else needed | a_has | b_has
-    a_needs, b_needs = frozenset(keep & a_has), frozenset(keep & b_has)
-    outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(
-        f", b.{quote(c)}" for c in sorted(b_needs)
-    )
-    join = "LEFT JOIN" if how == "left" else "JOIN"
-    owners = "CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"  # types may differ; no cast may fail
-    joined = (
-        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({relation_sql(left, a_needs)}) a "
-        f"{join} ({relation_sql(right, b_needs)}) b ON {owners}"
-    )
-    if rows is None:
-        return joined
-    every = ", ".join(f"TRY_CAST({quote(c)} AS VARCHAR)" for c in sorted(keep))
-    twins = f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {every}) AS tacit_o FROM ({joined})"
-    columns = "".join(f", {quote(c)}" for c in sorted(needed))
-    return (
-        f"SELECT tacit_u{columns} FROM ({twins}) QUALIFY row_number() OVER "
-        f"(PARTITION BY tacit_u ORDER BY {_ranked(every + ', tacit_o')}, {every}, tacit_o) <= {rows}"
-    )
-
-
-def _ranked(columns: str) -> str:
-    """Write the keyed order among what one unit owns: the secret key, the unit, its own values."""
-    return f"hash(tacit_key(), CAST(tacit_u AS VARCHAR), {columns})"
-
-
-def _per_unit(
-    inner: Relation, by: tuple[tuple[str, Node], ...], measures: tuple[Measure, ...], needed: frozenset[str]
-) -> str:
-    wanted = [m for m in measures if m.name in needed]
-    arguments = [m.argument for m in wanted if m.argument is not None]
-    below = relation_sql(inner, frozenset().union(*(names(e) for e in (*arguments, *(e for _, e in by)))))
-    own = [(n, e) for n, e in by if names_unit(inner, ((n, e),))]
-    others = [(n, e) for n, e in by if (n, e) not in own]
-    keys = "".join(f", {expression_sql(e)} AS {quote(n)}" for n, e in others)
-    keys += "".join(f", min({expression_sql(e)}) AS {quote(n)}" for n, e in own)
-    grouping = ", ".join(["tacit_u", *(str(i + 2) for i in range(len(others)))])
-    made = "".join(f", {_measure(m)} AS {quote(m.name)}" for m in wanted)
-    outs = "".join(f", {quote(c)}" for c in sorted(needed))
-    return f"SELECT tacit_u{outs} FROM (SELECT tacit_u{keys}{made} FROM ({below}) GROUP BY {grouping})"
-
-
-def _measure(measure: Measure) -> str:
-    """One exact number of a unit's own rows; sums are taken on integers, so their order does not matter."""
-    if measure.argument is None:
-        return "CAST(count(*) AS DOUBLE)"
-    value = expression_sql(measure.argument)
-    match measure.function:
-        case "count":
-            return f"CAST(count({value}) AS DOUBLE)"
-        case "count_distinct":
-            return f"CAST(count(DISTINCT {value}) AS DOUBLE)"
-        case "min" | "max" as function:
-            return f"{function}(CASE WHEN NOT isnan({value}) THEN {value} END)"
-        case "sum" | "mean":
-            if measure.bounds is None:
-                raise TacitError("missing-bounds", "a sum within a unit needs bounds", fix="bounds=(0, 30)")
-            grid = grid_for(measure.bounds, "sum")
-            q = quantised(value, grid)
-            total = f"CAST(sum({q}) AS DOUBLE) * {number(float(grid.step))}"
-            return total if measure.function == "sum" else f"{total} / NULLIF(count({q}), 0)"
-        case other:
-            raise TacitError(
-                "not-allowed", f"{other} is not known within a unit", fix="count, sum, mean, min or max"
-            )
-
-
-def quantised(value: str, grid: Grid) -> str:
-    """Write floor(x/step + 1/2), clipped before and after.
-
-    NULL and NaN are NULL. The engine defines ``tacit_grid``.
-
-    Exact: step is a power of two, so x/step loses nothing, and y - floor(y) >= 1/2 is decided without
-    rounding (docs/proofs/tables.md).
-    """
-    reals = ", ".join(number(float(x)) for x in (grid.low, grid.high, grid.step))
-    return f"tacit_grid({value}, {reals}, {grid.lo}, {grid.hi})"
-
-
 def statements(question: Question, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
     """Write the SQL for all statistics of a question.
 
@@ -192,22 +49,9 @@ def statements(question: Question, statistics: tuple[Statistic, ...]) -> tuple[S
     """
     together = tuple(s for s in statistics if s.kind not in {"bins", "distinct"})
     alone = [s for s in statistics if s.kind in {"bins", "distinct"}]
-    limited = _limited(question.input)
+    limited = limited_tables(question.input)
     made = [Statement(_together(question, together), together, limited)] if together else []
     return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
-
-
-def _limited(node: Relation) -> frozenset[tuple[str, int]]:
-    """Collect the declared tables and the row limits under which they are read."""
-    match node:
-        case Scan(table, rows):
-            return frozenset() if rows is None else frozenset({(table.name, rows)})
-        case JoinUnits(left, right, _, _):
-            return _limited(left) | _limited(right)
-        case JoinPublic(left, _, _, _, _):
-            return _limited(left)
-        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
-            return _limited(inner)
 
 
 def grid_columns(column: str, bounds: Bounds) -> dict[str, str]:
@@ -285,7 +129,7 @@ def _within_groups(question: Question, rows: str) -> str:
     heavy = f"SELECT tacit_u FROM ({pairs}) GROUP BY tacit_u HAVING count(*) > {g}"
     beyond = (
         f"SELECT tacit_u, {ks} FROM ({pairs}) SEMI JOIN ({heavy}) USING (tacit_u) "
-        f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {_ranked(texts)}, {ks}) > {g}"
+        f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {ranked(texts)}, {ks}) > {g}"
     )
     return f"SELECT * FROM ({rows}) ANTI JOIN ({beyond}) USING (tacit_u, {ks})"
 
@@ -317,7 +161,7 @@ def _alone(question: Question, statistic: Statistic) -> str:
         )
         rows = (
             f"SELECT * FROM ({twins}) QUALIFY row_number() OVER "
-            f"(PARTITION BY {groups} ORDER BY {_ranked(texts + 'c, o')}, c, o) <= {question.per_group}"
+            f"(PARTITION BY {groups} ORDER BY {ranked(texts + 'c, o')}, c, o) <= {question.per_group}"
         )
     if statistic.kind == "distinct":
         return f"SELECT {''.join(k + ', ' for k in ks)}count(DISTINCT c) FROM ({rows})" + _group_by(ks)
@@ -442,7 +286,7 @@ def _over_units(question: Question, statistics: tuple[Statistic, ...], rows: str
     inner = "".join(f", {column}" for columns, _ in made for column in columns)
     pairs = f"SELECT {groups}{inner} FROM ({rows}) GROUP BY {groups}"
     if question.groups is not None and ks:
-        order = f"{_ranked(', '.join(f'CAST({k} AS VARCHAR)' for k in ks))}, {', '.join(ks)}"
+        order = f"{ranked(', '.join(f'CAST({k} AS VARCHAR)' for k in ks))}, {', '.join(ks)}"
         g = question.groups
         pairs = (
             f"WITH p AS MATERIALIZED ({pairs}), "

@@ -5,15 +5,11 @@ Rows, filters, groups, aggregates, plan. Immutable; nothing runs before ``plan()
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacit.core.facts import Fact, Kind, Limits, Table, read_keys
+from tacit.core.facts import Fact, Kind, Limits, Table
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.tables.aggregates import Asked
@@ -32,21 +28,28 @@ from tacit.tables.algebra import (
     rows_per_unit,
     scope,
 )
-from tacit.tables.emit_expressions import expression_sql, quote
 from tacit.tables.expressions import Column, Node, text_of
 from tacit.tables.fluent import Expr, as_node, as_value
+from tacit.tables.group_keys import (
+    KeysGiven,
+    check_kinds,
+    from_public_tables,
+    key_node,
+    kinds_of_keys,
+    read_group_keys,
+)
 from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables.planning import Home, Target, make_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tacit.core.plan import Plan, Post
     from tacit.exact import Number
 
 __all__ = ["Answer", "Grouped", "Rows", "check_name"]
 
-KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 _MEASURES = {"count", "sum", "mean", "min", "max", "count_distinct", "quantile"}
-_MOST_KEYS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Rows:
                 fix='unit="patient_id"',
             )
         facts = scope(self.relation)
-        groups = tuple((name, _key_node(Column(name), facts, None)) for name in by)
+        groups = tuple((name, key_node(Column(name), facts, None)) for name in by)
         made = tuple(self.measure(name, asked) for name, asked in measures.items())
         return replace(self, relation=PerUnit(self.relation, groups, made))
 
@@ -201,7 +204,7 @@ class Rows:
         facts = scope(self.relation)
         key = table.key or ""
         kind = table.facts.get(key, Fact()).kind
-        node = _key_node(as_node(on if on is not None else key), facts, kind)
+        node = key_node(as_node(on if on is not None else key), facts, kind)
         taken = {c.lower() for c in facts}
         brought = tuple((c, c) for c in table.columns if c != key and c.lower() not in taken)
         return replace(self, relation=JoinPublic(self.relation, table, node, brought, how))
@@ -243,12 +246,12 @@ class Rows:
         if not given:
             raise bad_parameter("group_by", "given at least one column", (), fix='.group_by("hospital")')
         facts = scope(self.relation)
-        public = _read_group_keys(given, _from_public_tables(keys, self), facts)
-        kinds = _kinds_of_keys(len(given), public)
+        public = read_group_keys(given, from_public_tables(keys, self), facts)
+        kinds = kinds_of_keys(len(given), public)
         nodes = tuple(
-            (name, _key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
+            (name, key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
         )
-        _check_kinds(nodes, public)
+        check_kinds(nodes, public)
         return Grouped(self, nodes, public)
 
     def agg(self, **aggregates: Asked) -> Answer:
@@ -375,128 +378,6 @@ def _names_needed(what: str) -> TacitError:
     )
 
 
-def _key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
-    """Resolve a group's key: its kind follows from the public keys, the declared facts, or is text."""
-    known = resolve(node, facts)
-    return resolve(node, facts, kind or kind_of(known) or "text")
-
-
-def _kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> list[Kind | None]:
-    if keys is None:
-        return [None] * width
-    kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
-    return [kinds.get(type(keys[0][i])) for i in range(width)]
-
-
-def _check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...], ...] | None) -> None:
-    """Refuse texts as keys of a number: no row could have them, and they cannot be compared."""
-    for i, (name, node) in enumerate(by if keys else ()):
-        kind = kind_of(node)
-        if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
-            raise bad_parameter(
-                f"keys of {name!r}",
-                f"of the kind {kind}, as the column is",
-                keys[0][i],
-                fix="keys=[1, 2]" if kind == "number" else "keys=[True, False]",
-            )
-
-
-_Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
-
-
-def _from_public_tables(given: KeysGiven, rows: Rows) -> _Lists:
-    """Read the keys that are given as the name of a public table."""
-    if isinstance(given, str):
-        return _public_column(given, rows)
-    if isinstance(given, Mapping):
-        return {n: _public_column(v, rows) if isinstance(v, str) else v for n, v in given.items()}
-    return given
-
-
-def _public_column(written: str, rows: Rows) -> list[object]:
-    """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
-    name, _, column = (written, "", "") if written in rows.tables else written.rpartition(".")
-    table = rows.tables.get(name)
-    if table is None or not table.public:
-        public = sorted(n for n, t in rows.tables.items() if t.public)
-        raise TacitError(
-            "bad-parameter",
-            f"keys must be a list or the name of a public table, got the text {written[:40]!r}",
-            why="the values of a protected table are not public" if table is not None else "",
-            fix=f'keys="{public[0]}"' if public and table is None else f'keys=["{written[:20]}"]',
-        )
-    column = column or table.key or ""
-    if table.columns is not None and column not in table.columns:
-        raise TacitError(
-            "unknown-column",
-            f"the public table {name!r} has no column {column!r}",
-            fix=f"one of: {', '.join(table.columns[:12])}",
-        )
-    kind = table.facts.get(column, Fact()).kind
-    read = quote(column) if kind is None else expression_sql(Column(column, kind))
-    values = rows.home.engine.public_values(name, read, _MOST_KEYS + 1)
-    if values is None:
-        raise TacitError(
-            "unknown-table",
-            f"the public table {name!r} cannot be read now",
-            why="keys from a public table are part of the plan, so they are read when it is made",
-            fix="keys=[...], or put its source in place",
-        )
-    plain = [float(v) if isinstance(v, Decimal) else v for v in values]
-    return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
-
-
-def _read_group_keys(
-    by: list[tuple[str, Node]], given: _Lists, facts: Scope
-) -> tuple[tuple[object, ...], ...] | None:
-    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
-    names = [name for name, _ in by]
-    if isinstance(given, Mapping):
-        missing = [n for n in names if n not in given]
-        if missing:
-            raise bad_parameter(
-                "keys",
-                "lists for every column of the group",
-                sorted(given),
-                fix=f'keys={{"{missing[0]}": [...]}}',
-            )
-        columns = [read_keys(n, given[n]) for n in names]
-    elif given is not None:
-        values: list[Any] = list(given)
-        if len(names) > 1:
-            if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
-                raise bad_parameter(
-                    "keys",
-                    f"tuples of {len(names)} values",
-                    values[:3],
-                    fix='keys=[("A", 2024), ("B", 2024)]',
-                )
-            for i, n in enumerate(names):
-                read_keys(n, list(dict.fromkeys(v[i] for v in values)))
-            lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
-            if len(set(lines)) != len(lines):
-                raise bad_parameter("keys", "different tuples", "one of them twice", fix="keys=[...]")
-            return tuple(sorted(lines))
-        columns = [read_keys(names[0], values)]
-    else:
-        declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
-        known = [k for k in declared if k is not None]
-        if len(known) != len(declared):
-            return None
-        columns = known
-    total = 1
-    for column in columns:
-        total *= len(column)
-    if total > _MOST_KEYS:
-        raise bad_parameter(
-            "keys",
-            f"at most {_MOST_KEYS:,} combinations",
-            f"{total:,}",
-            fix="keys=[(...), ...] of those that matter",
-        )
-    return tuple(product(*columns))
-
-
 _NUMERIC = {"sum", "mean", "variance", "std", "quantile", "quantiles", "histogram"}
 
 
@@ -507,7 +388,7 @@ def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
     if asked.function in _NUMERIC:
         want: Kind | None = "number"
     elif asked.function == "most_common":
-        want = _kinds_of_keys(1, ((asked.options[0],),))[0] or "text"
+        want = kinds_of_keys(1, ((asked.options[0],),))[0] or "text"
     else:
         want = kind_of(resolve(asked.argument, facts)) or "text"
     node = resolve(asked.argument, facts, want)

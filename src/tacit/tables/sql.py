@@ -15,8 +15,20 @@ from tacit.tables.expressions import Column, Node
 from tacit.tables.fluent import Expr
 from tacit.tables.kinds import Scope, kind_of, resolve
 from tacit.tables.post import Post
-from tacit.tables.query import Answer, Rows, check_name
+from tacit.tables.query import Answer, Rows
 from tacit.tables.sql_aggregates import Reader
+from tacit.tables.sql_clauses import (
+    alias_of,
+    distinct_names,
+    filtered,
+    groups_of,
+    having_of,
+    limit_of,
+    name_of,
+    order_of,
+    outputs_of,
+    unaliased,
+)
 from tacit.tables.sql_expressions import Names, only, read_expression, refuse
 
 if TYPE_CHECKING:
@@ -142,10 +154,10 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     around = _with(select, around)
     source = _source(select, around)
     find = source.names()
-    rows = _filtered(select, source.rows, find)
-    by = _groups(select, find)
+    rows = filtered(select, source.rows, find)
+    by = groups_of(select, find)
     reader = Reader(find, by)
-    items = [(_alias(e), reader.read(_unaliased(e), _alias(e))) for e in select.expressions]
+    items = [(alias_of(e), reader.read(unaliased(e), alias_of(e))) for e in select.expressions]
     if not reader.asked:
         raise TacitError(
             "not-allowed",
@@ -153,10 +165,10 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
             why="rows never leave; only noisy aggregates do",
             fix="SELECT COUNT(*) FROM visits",
         )
-    having = _having(select, reader)
-    order = _order(select, reader, {name.lower(): node for name, node in items if name})
-    limit = _limit(select)
-    outputs = _outputs(items)
+    having = having_of(select, reader)
+    order = order_of(select, reader, {name.lower(): node for name, node in items if name})
+    limit = limit_of(select)
+    outputs = outputs_of(items)
     reader.insist([*(n for _, n in outputs), *(n for n, _ in order), *([having] if having else [])])
     for name, node in outputs:
         if isinstance(node, Column) and node.name in reader.keys:
@@ -203,25 +215,27 @@ def _rows(select: exp.Expr, around: _Around) -> Rows:
     around = _with(select, around)
     source = _source(select, around)
     names = source.names()
-    rows = _filtered(select, source.rows, names)
-    by = _groups(select, names)
+    rows = filtered(select, source.rows, names)
+    by = groups_of(select, names)
     distinct = select.args.get("distinct")
     if distinct is not None:
         only(distinct)
         if by:
             raise refuse(select, "DISTINCT beside GROUP BY says nothing more")
-        by = [(_name(e, i), read_expression(_unaliased(e), names)) for i, e in enumerate(select.expressions)]
+        by = [(name_of(e, i), read_expression(unaliased(e), names)) for i, e in enumerate(select.expressions)]
     reader = Reader(names, by)
     star = [e for e in select.expressions if isinstance(e, exp.Star)]
     if star and not by and len(select.expressions) == 1:
         only(star[0])
         return rows
-    items = [(_name(e, i), reader.read(_unaliased(e), _alias(e))) for i, e in enumerate(select.expressions)]
+    items = [
+        (name_of(e, i), reader.read(unaliased(e), alias_of(e))) for i, e in enumerate(select.expressions)
+    ]
     if not by and not reader.asked:
         if select.args.get("having"):
             raise refuse(select, "HAVING without GROUP BY")
         facts = scope(rows.relation)
-        made = tuple((name, resolve(node, facts)) for name, node in _distinct_names(items))
+        made = tuple((name, resolve(node, facts)) for name, node in distinct_names(items))
         return Rows(rows.home, Project(rows.relation, made), rows.limits, rows.tables)
     return _per_unit(select, rows, by, reader, items)
 
@@ -239,13 +253,13 @@ def _per_unit(
             fix=f"GROUP BY {unit}" if not unit.is_row else 'unit="patient_id"',
         )
     home = rows.home
-    having = _having(select, reader)
+    having = having_of(select, reader)
     measures = tuple(rows.measure(name, asked) for name, asked in reader.asked.items())
     groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
     inner = Rows(home, PerUnit(rows.relation, groups, measures), rows.limits, rows.tables)
     if having is not None:
         inner = inner.where(Expr(having))
-    made = tuple((name, resolve(node, scope(inner.relation))) for name, node in _distinct_names(items))
+    made = tuple((name, resolve(node, scope(inner.relation))) for name, node in distinct_names(items))
     return Rows(home, Project(inner.relation, made), rows.limits, rows.tables)
 
 
@@ -363,127 +377,3 @@ def _join_units(source: _From, join: exp.Expr, rows: Rows, alias: str, how: str)
     columns = dict(source.columns) | {(alias.lower(), c.lower()): renamed[c] for c in theirs}
     made = Rows(source.rows.home, joined, source.rows.limits, source.rows.tables)
     return _From(made, columns, source.aliases | {alias.lower()})
-
-
-def _filtered(select: exp.Expr, rows: Rows, names: Names) -> Rows:
-    clause = select.args.get("where")
-    if clause is None:
-        return rows
-    only(clause, "this")
-    return rows.where(Expr(read_expression(clause.this, names)))
-
-
-def _groups(select: exp.Expr, names: Names) -> list[tuple[str, Node]]:
-    clause = select.args.get("group")
-    if clause is None:
-        return []
-    only(clause, "expressions")
-    aliases = {_alias(e).lower(): e for e in select.expressions if _alias(e)}
-    made: list[tuple[str, Node]] = []
-    for i, e in enumerate(clause.expressions):
-        target = e
-        if isinstance(e, exp.Literal) and not e.is_string:
-            place = int(float(e.this))
-            if not 1 <= place <= len(select.expressions):
-                raise refuse(select, f"GROUP BY {place} names no column of the SELECT list")
-            target = select.expressions[place - 1]
-        elif isinstance(e, exp.Column) and not e.table and e.name.lower() in aliases:
-            target = aliases[e.name.lower()]
-        node = read_expression(_unaliased(target), names)
-        name = _alias(target) or (node.name if isinstance(node, Column) else f"group_{i + 1}")
-        made.append((name, node))
-    return made
-
-
-def _alias(node: exp.Expr) -> str:
-    if not isinstance(node, exp.Alias):
-        return ""
-    check_name(str(node.alias))
-    return str(node.alias)
-
-
-def _unaliased(node: exp.Expr) -> exp.Expr:
-    if isinstance(node, exp.Alias):
-        only(node, "this", "alias")
-        return node.this  # type: ignore[no-any-return]
-    return node
-
-
-def _name(node: exp.Expr, i: int) -> str:
-    inner = _unaliased(node)
-    return _alias(node) or (inner.name if isinstance(inner, exp.Column) else f"column_{i + 1}")
-
-
-def _distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    seen: set[str] = set()
-    for name, _ in items:
-        if name.lower() in seen:
-            raise TacitError("not-allowed", f"two columns are called {name!r}", fix=f"{name} AS {name}_2")
-        seen.add(name.lower())
-    return items
-
-
-def _outputs(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    named = [
-        (name or (node.name if isinstance(node, Column) else f"column_{i + 1}"), node)
-        for i, (name, node) in enumerate(items)
-    ]
-    return _distinct_names(named)
-
-
-def _having(select: exp.Expr, reader: Reader) -> Node | None:
-    clause = select.args.get("having")
-    if clause is None:
-        return None
-    only(clause, "this")
-    aliases = {_alias(e).lower(): _unaliased(e) for e in select.expressions if _alias(e)}
-    return reader.read(_expanded(clause.this, aliases))
-
-
-def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
-    """Put what a name in HAVING or ORDER BY stands for in its place."""
-
-    def put(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
-            return aliases[part.name.lower()].copy()
-        return part
-
-    return node.copy().transform(put)
-
-
-def _order(select: exp.Expr, reader: Reader, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
-    clause = select.args.get("order")
-    if clause is None:
-        return []
-    only(clause, "expressions")
-    aliases = {_alias(e).lower(): _unaliased(e) for e in select.expressions if _alias(e)}
-    made = []
-    for part in clause.expressions:
-        only(part, "this", "desc")
-        target = part.this
-        if isinstance(target, exp.Literal) and not target.is_string:
-            place = int(float(target.this))
-            if not 1 <= place <= len(select.expressions):
-                raise refuse(part, f"ORDER BY {place} names no column of the SELECT list")
-            target = _unaliased(select.expressions[place - 1])
-        node = (
-            outputs.get(target.name.lower()) if isinstance(target, exp.Column) and not target.table else None
-        )
-        made.append(
-            (
-                node if node is not None else reader.read(_expanded(target, aliases)),
-                bool(part.args.get("desc")),
-            )
-        )
-    return made
-
-
-def _limit(select: exp.Expr) -> int | None:
-    clause = select.args.get("limit")
-    if clause is None:
-        return None
-    only(clause, "expression")
-    number = clause.expression
-    if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
-        raise refuse(clause, "LIMIT takes a whole number")
-    return int(number.this)

@@ -1,0 +1,148 @@
+"""The keys of a grouping: given, declared or read from a public table; else selected privately."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from tacit.core.facts import Fact, Kind, read_keys
+from tacit.errors import TacitError, bad_parameter
+from tacit.tables.emit_expressions import expression_sql, quote
+from tacit.tables.expressions import Column, Node
+from tacit.tables.kinds import Scope, kind_of, resolve
+
+if TYPE_CHECKING:
+    from tacit.tables.query import Rows
+
+__all__ = ["KeysGiven", "check_kinds", "from_public_tables", "key_node", "kinds_of_keys", "read_group_keys"]
+
+KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
+
+
+_MOST_KEYS = 1_000_000
+
+
+def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
+    """Resolve a group's key: its kind follows from the public keys, the declared facts, or is text."""
+    known = resolve(node, facts)
+    return resolve(node, facts, kind or kind_of(known) or "text")
+
+
+def kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> list[Kind | None]:
+    """Tell the kinds of public keys, None where texts fit several."""
+    if keys is None:
+        return [None] * width
+    kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
+    return [kinds.get(type(keys[0][i])) for i in range(width)]
+
+
+def check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...], ...] | None) -> None:
+    """Refuse texts as keys of a number: no row could have them, and they cannot be compared."""
+    for i, (name, node) in enumerate(by if keys else ()):
+        kind = kind_of(node)
+        if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
+            raise bad_parameter(
+                f"keys of {name!r}",
+                f"of the kind {kind}, as the column is",
+                keys[0][i],
+                fix="keys=[1, 2]" if kind == "number" else "keys=[True, False]",
+            )
+
+
+_Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
+
+
+def from_public_tables(given: KeysGiven, rows: Rows) -> _Lists:
+    """Read the keys that are given as the name of a public table."""
+    if isinstance(given, str):
+        return _public_column(given, rows)
+    if isinstance(given, Mapping):
+        return {n: _public_column(v, rows) if isinstance(v, str) else v for n, v in given.items()}
+    return given
+
+
+def _public_column(written: str, rows: Rows) -> list[object]:
+    """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
+    name, _, column = (written, "", "") if written in rows.tables else written.rpartition(".")
+    table = rows.tables.get(name)
+    if table is None or not table.public:
+        public = sorted(n for n, t in rows.tables.items() if t.public)
+        raise TacitError(
+            "bad-parameter",
+            f"keys must be a list or the name of a public table, got the text {written[:40]!r}",
+            why="the values of a protected table are not public" if table is not None else "",
+            fix=f'keys="{public[0]}"' if public and table is None else f'keys=["{written[:20]}"]',
+        )
+    column = column or table.key or ""
+    if table.columns is not None and column not in table.columns:
+        raise TacitError(
+            "unknown-column",
+            f"the public table {name!r} has no column {column!r}",
+            fix=f"one of: {', '.join(table.columns[:12])}",
+        )
+    kind = table.facts.get(column, Fact()).kind
+    read = quote(column) if kind is None else expression_sql(Column(column, kind))
+    values = rows.home.engine.public_values(name, read, _MOST_KEYS + 1)
+    if values is None:
+        raise TacitError(
+            "unknown-table",
+            f"the public table {name!r} cannot be read now",
+            why="keys from a public table are part of the plan, so they are read when it is made",
+            fix="keys=[...], or put its source in place",
+        )
+    plain = [float(v) if isinstance(v, Decimal) else v for v in values]
+    return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
+
+
+def read_group_keys(
+    by: list[tuple[str, Node]], given: _Lists, facts: Scope
+) -> tuple[tuple[object, ...], ...] | None:
+    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
+    names = [name for name, _ in by]
+    if isinstance(given, Mapping):
+        missing = [n for n in names if n not in given]
+        if missing:
+            raise bad_parameter(
+                "keys",
+                "lists for every column of the group",
+                sorted(given),
+                fix=f'keys={{"{missing[0]}": [...]}}',
+            )
+        columns = [read_keys(n, given[n]) for n in names]
+    elif given is not None:
+        values: list[Any] = list(given)
+        if len(names) > 1:
+            if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
+                raise bad_parameter(
+                    "keys",
+                    f"tuples of {len(names)} values",
+                    values[:3],
+                    fix='keys=[("A", 2024), ("B", 2024)]',
+                )
+            for i, n in enumerate(names):
+                read_keys(n, list(dict.fromkeys(v[i] for v in values)))
+            lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
+            if len(set(lines)) != len(lines):
+                raise bad_parameter("keys", "different tuples", "one of them twice", fix="keys=[...]")
+            return tuple(sorted(lines))
+        columns = [read_keys(names[0], values)]
+    else:
+        declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
+        known = [k for k in declared if k is not None]
+        if len(known) != len(declared):
+            return None
+        columns = known
+    total = 1
+    for column in columns:
+        total *= len(column)
+    if total > _MOST_KEYS:
+        raise bad_parameter(
+            "keys",
+            f"at most {_MOST_KEYS:,} combinations",
+            f"{total:,}",
+            fix="keys=[(...), ...] of those that matter",
+        )
+    return tuple(product(*columns))

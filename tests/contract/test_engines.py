@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -20,8 +21,10 @@ from tacit.core.facts import Fact
 from tacit.engines import DuckDB, read_source
 from tacit.engines.duck import Place
 from tacit.tables.emit_expressions import expression_sql
+from tacit.tables.emit_relations import quantised
 from tacit.tables.expressions import OPERATORS, Call, Column, lit
 from tacit.tables.kinds import Scope, resolve
+from tacit.tables.statistics import grid_for
 
 KEY = 7
 
@@ -248,7 +251,7 @@ def test_one_unit_with_a_million_rows_is_limited():
 def test_an_empty_table_counts_nothing():
     source = pa.table({"u": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
     assert _one(source).integers(
-        'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 1e0, 0, 1)), 0) FROM "t first 5"',
+        'SELECT count(*), coalesce(sum(tacit_grid(x, 0e0, 1e0, 2e0)), 0) FROM "t first 5"',
         {},
         [("t", 5)],
     ) == [(0, 0)]
@@ -285,8 +288,29 @@ def test_sums_do_not_depend_on_order_or_overflow():
     values = np.r_[np.full(n, 1e18), np.full(n, -1e18), np.full(3, 2.0**53)]
     for order in (values, values[::-1], np.random.default_rng(0).permutation(values)):
         source = pa.table({"u": np.arange(len(order)), "x": order})
-        sql = f"SELECT sum(tacit_grid(x, {-1e18!r}, {1e18!r}, 1024e0, -976562500000000, 976562500000000)) FROM t"  # noqa: E501
+        sql = f"SELECT sum(tacit_grid(x, {-1e18!r}, {1e18!r}, {2 / 1024!r})) FROM t"
         assert _one(source).integers(sql, {}) == [(3 * 2**43,)]
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(0, 1), (-3, 7), ("0.1", "0.7"), ("1e-290", "3e-290"), (-1e300, 1e300), (0, 1.7976931348623157e308)],
+)
+def test_values_fall_on_the_grid_exactly(bounds):
+    """The reference is floor(x/step + 1/2) in fractions, clipped to the grid's whole numbers."""
+    low, high = (Fraction(b) for b in bounds)
+    for kind in ("sum", "squares"):
+        grid = grid_for((low, high), kind)
+        near = [grid.step * (n + half) for n in (grid.lo, 0, 1, grid.hi) for half in (0, Fraction(1, 2))]
+        there = [x for x in near if abs(x) < Fraction(1.79e308)]
+        values = [float(x) for x in (*there, low, high)]
+        values += [math.nextafter(v, way) for v in values for way in (-math.inf, math.inf)]
+        values += [0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308, math.inf, -math.inf]
+        source = pa.table({"u": np.arange(len(values)), "x": values})
+        got = _one(source).integers(f"SELECT {quantised('x', grid)} FROM t ORDER BY u", {})
+        for x, (q,) in zip(values, got, strict=True):
+            exact = math.floor(Fraction(x) / grid.step + Fraction(1, 2)) if math.isfinite(x) else x
+            assert q == min(max(exact, grid.lo), grid.hi), x
 
 
 @pytest.mark.parametrize("name", ["a b", 'quo"te', "select", "A", "é", "x;--", "$key", "tacit"])

@@ -33,15 +33,12 @@ MOST_TEXT = 65_536
 UNREADABLE = "UNREADABLE"
 
 
-#: floor(x/step + 1/2) between lo and hi, x clipped first; step is a power of two, so that y is exact. NULL
-#: and NaN: NULL.
+#: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a power of two: the
+#: product is exact, and floor((floor(2y) + 1) / 2) = floor(y + 1/2). NULL and NaN: NULL.
 GRID_MACRO = """
-CREATE OR REPLACE TEMP MACRO tacit_grid(x, low, high, step, lo, hi) AS
-CASE WHEN NOT isnan(x) THEN least(greatest(TRY_CAST(
-  floor(least(greatest(x, low), high) / step)
-  + CASE WHEN least(greatest(x, low), high) / step - floor(least(greatest(x, low), high) / step) >= 0.5e0
-    THEN 1e0 ELSE 0e0 END
-AS BIGINT), lo), hi) END
+CREATE OR REPLACE TEMP MACRO tacit_grid(x, first, last, halves) AS
+CASE WHEN NOT isnan(x)
+THEN (TRY_CAST(floor(least(greatest(x, first), last) * halves) AS BIGINT) + 1) >> 1 END
 """
 
 

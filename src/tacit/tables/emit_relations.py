@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from fractions import Fraction
+
 from tacit.errors import TacitError
 from tacit.tables.algebra import (
     JoinPublic,
@@ -148,15 +151,16 @@ def _measure(measure: Measure) -> str:
 
 
 def quantised(value: str, grid: Grid) -> str:
-    """Write floor(x/step + 1/2), clipped before and after.
+    """Write floor(x/step + 1/2), clipped to the grid.
 
     NULL and NaN are NULL. The engine defines ``tacit_grid``.
 
-    Exact: step is a power of two, so x/step loses nothing, and y - floor(y) >= 1/2 is decided without
-    rounding (docs/proofs/tables.md).
+    Exact: step is a power of two, so the grid's ends are doubles, x times 2/step loses nothing, and what is
+    rounded down from there is a whole number of half steps (docs/proofs/tables.md).
     """
-    reals = ", ".join(number(float(x)) for x in (grid.low, grid.high, grid.step))
-    return f"tacit_grid({value}, {reals}, {grid.lo}, {grid.hi})"
+    most = Fraction(sys.float_info.max)
+    first, last, halves = max(grid.lo * grid.step, -most), min(grid.hi * grid.step, most), 2 / grid.step
+    return f"tacit_grid({value}, {', '.join(number(float(x)) for x in (first, last, halves))})"
 
 
 def limited_tables(node: Relation) -> frozenset[tuple[str, int]]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Grid", "Statistic", "grid_for", "nice_step"]
 
 _BITS = {"sum": 30, "moments": 30, "squares": 16}
+_LEAST_EXPONENT = -1000  # 2/step is a double
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def grid_for(bounds: tuple[Fraction, Fraction], statistic: str) -> Grid:
     exponent = max(
         _ceil_log2(high - low) - _BITS[statistic],
         _ceil_log2(max(abs(low), abs(high))) - 52,
+        _LEAST_EXPONENT,
     )
     step = Fraction(2) ** exponent
     if _round(high / step) <= _round(low / step):

@@ -12,6 +12,7 @@ from tacit.audit._result import AuditResult, claimed_epsilon, curve_points, prob
 from tacit.audit._sampling import Target, as_rows, batches
 from tacit.errors import bad_parameter
 from tacit.exact import count
+from tacit.progress import progress
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -22,6 +23,7 @@ __all__ = ["audit"]
 _UNSET = object()
 
 
+@progress("Attacking the mechanism")
 def audit(
     target: Target,
     a: object = _UNSET,

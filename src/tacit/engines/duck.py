@@ -31,6 +31,7 @@ from tacit.engines.layout import (
     view_sql,
 )
 from tacit.errors import TacitError
+from tacit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -165,7 +166,8 @@ class DuckDB:
                 con.execute(self._first(con, name, rows))
             for name, lines in keys.items():
                 self._keys(con, name, lines)
-            return con.execute(sql).fetchall()
+            with progress("Reading the tables", lambda: con.query_progress() / 100):
+                return con.execute(sql).fetchall()
 
     def close(self) -> None:
         """Close the connection; the private folder goes with it."""
@@ -208,6 +210,7 @@ class DuckDB:
             con.execute("SET allow_community_extensions = false")
             con.execute("SET autoinstall_known_extensions = false")
             con.execute("SET preserve_insertion_order = false")
+            con.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             con.execute("SET lock_configuration = true")
         con.execute(GRID_MACRO)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
@@ -233,9 +236,11 @@ class DuckDB:
         stamp = _stamp(place.source)
         if self._stamps.get(name) != stamp:
             temporary = any(p.source.kind == "connection" for p in self._places.values())
-            con.execute(
-                ranked_table(name, self._types[name], self._key, list(self._grids(name)), temporary=temporary)
+            made = ranked_table(
+                name, self._types[name], self._key, list(self._grids(name)), temporary=temporary
             )
+            with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
+                con.execute(made)
             self._stamps[name] = stamp
         return ranked_view(name, rows)
 

@@ -13,6 +13,7 @@ from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import TacitError
 from tacit.ledger.accounts import Account
 from tacit.ledger.chain import START, Head, spend_from_text
+from tacit.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -203,6 +204,7 @@ def _cost_text(body: str) -> str:
     return body[start : body.find(',"purpose":', start)]
 
 
+@progress("Checking the ledger")
 def verify(
     reader: Reader, chain: Chain, witnesses: Sequence[tuple[str, Head]], *, proves: bool
 ) -> Verification:

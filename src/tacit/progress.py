@@ -1,0 +1,66 @@
+"""Show that a long operation is under way: on a terminal, and only once it has taken a while."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["progress"]
+
+_PATIENCE = 1.0  # seconds before anything is shown
+_STEP = 0.2
+
+
+@contextmanager
+def progress(label: str, share: Callable[[], float] | None = None) -> Iterator[None]:
+    """Show a bar on standard error while the block runs.
+
+    Nothing is shown where standard error is no terminal, nor for what is done within a second. The bar
+    shows how much of the work is done, never a number of rows.
+
+    Parameters
+    ----------
+    label
+        What is being done.
+    share
+        Asked now and then, from another thread, how much is done: from 0 to 1, less than 0 where that is
+        not known.
+
+    Examples
+    --------
+    >>> with progress("Adding up"):
+    ...     total = sum(range(10))
+    >>> total
+    45
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(label, share, done), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _watch(label: str, share: Callable[[], float] | None, done: threading.Event) -> None:
+    if done.wait(_PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        while not done.wait(_STEP):
+            known = share() if share is not None else -1.0
+            if known >= 0:
+                bar.update(task, total=1.0, completed=min(known, 1.0))

@@ -1,0 +1,63 @@
+"""Progress shows on a terminal, after a second, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+
+from tacit import progress as module
+from tacit.progress import progress
+
+_WORK = (
+    "import time; from tacit.progress import progress\nwith progress('Counting', lambda: 0.5): time.sleep({})"
+)
+
+
+def _on_a_terminal(seconds: float) -> str:
+    """Run a script whose standard error is a terminal of its own, and return what was shown there."""
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [sys.executable, "-c", _WORK.format(seconds)], stderr=theirs, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    assert run.wait() == 0
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
+
+
+def test_a_long_operation_is_shown_on_a_terminal():
+    assert "Counting" in _on_a_terminal(1.8)
+
+
+def test_a_short_one_is_not():
+    assert _on_a_terminal(0.05) == ""
+
+
+def test_nothing_is_shown_in_a_pipe(monkeypatch, capsys):
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    with progress("Counting"):
+        time.sleep(0.05)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_block_s_error_passes_through():
+    try:
+        with progress("Counting"):
+            raise ValueError("as it was")
+    except ValueError as error:
+        assert str(error) == "as it was"
+    else:
+        raise AssertionError("the error was swallowed")

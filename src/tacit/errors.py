@@ -52,6 +52,7 @@ CODES: Final[dict[str, str]] = {
     "keys-missing": "groups are not public and the plan has no delta to select them privately",
     "unknown-column": "a column is not known here",
     "unknown-table": "a table is not declared",
+    "unreadable-column": "a column is of a type in which one row could make every query fail",
     "unknown-kind": "the kind of a column is not declared and does not follow from the context",
     "bad-expression": "an expression is not allowed or not of the kind needed",
     "bad-sql": "a text is not SQL that can be read",

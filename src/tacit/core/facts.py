@@ -48,7 +48,8 @@ _WRITTEN: dict[str, Kind] = {
 class Fact:
     """What is publicly known of a column.
 
-    Its kind, its bounds, its keys, whether it is never NULL or names the unit.
+    Its kind, its bounds, its keys, whether it is never NULL or names the unit; and the type of a column that
+    cannot be read safely.
     """
 
     kind: Kind | None = None
@@ -56,6 +57,7 @@ class Fact:
     keys: tuple[object, ...] | None = None
     never_null: bool = False
     unit: bool = False
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

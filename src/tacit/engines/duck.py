@@ -27,6 +27,7 @@ from tacit.engines.layout import (
     quote,
     ranked_table,
     ranked_view,
+    readable,
     source_sql,
     view_sql,
 )
@@ -128,6 +129,18 @@ class DuckDB:
         except duckdb.Error:
             return None
         return tuple((str(line[0]), str(line[1])) for line in described)
+
+    def unreadable(self, table: str) -> dict[str, str]:
+        """Return the columns whose type is never read, with that type, where there is a schema to tell."""
+        source = self._places[table].source
+        described = self.schema(table) or ()
+        found = {name: kind for name, kind in described if not readable(kind)}
+        if described and source.kind == "parquet":
+            import duckdb
+
+            with duckdb.connect() as con:
+                found |= dict.fromkeys(sorted(_coarse(con, source)), "TIMESTAMP in milliseconds")
+        return found
 
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
         """Return the different values of an expression over a public table; None where it is not at hand.

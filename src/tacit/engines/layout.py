@@ -18,6 +18,7 @@ __all__ = [
     "quote",
     "ranked_table",
     "ranked_view",
+    "readable",
     "source_sql",
     "view_sql",
 ]
@@ -149,10 +150,19 @@ def _in_calendar(moment: str) -> str:
 
 
 def _text_of(column: str, kind: str) -> str:
-    readable = kind.startswith(_TEXTS) and not kind.endswith("]")
-    if readable or kind in _HUGE or kind == "BOOLEAN" or kind == "DATE" or kind.startswith("DECIMAL"):
+    if _is_text(kind) or kind in _HUGE or kind == "BOOLEAN" or kind == "DATE" or kind.startswith("DECIMAL"):
         return f"substring(TRY_CAST({column} AS VARCHAR), 1, {MOST_TEXT})"
     return "CAST(NULL AS VARCHAR)"
+
+
+def _is_text(kind: str) -> bool:
+    return kind.startswith(_TEXTS) and not kind.endswith("]")
+
+
+def readable(kind: str) -> bool:
+    """Tell whether values of a type are read; those of others are missing."""
+    moment = kind == "DATE" or kind.startswith("TIMESTAMP")
+    return kind == "BOOLEAN" or moment or _is_text(kind) or _numeric(kind)
 
 
 def _numeric(kind: str) -> bool:

@@ -18,6 +18,8 @@ from tacit.exact import Number, count
 from tacit.ledger import Ledger
 from tacit.tables.algebra import How, Scan
 from tacit.tables.emit import grid_columns
+from tacit.tables.expressions import Column
+from tacit.tables.kinds import Scope, resolve
 from tacit.tables.planning import Home
 from tacit.tables.query import Answer, Grouped, Rows
 
@@ -323,4 +325,8 @@ def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None
                 )
     if key is None and not unit.is_row:
         own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
+    for column, kind in engine.unreadable(name).items():
+        own[column] = replace(own.get(column, Fact()), unreadable=kind)
+        if column == unit.column:
+            resolve(Column(column), Scope(own))  # refuses
     return Table(name, own, columns, key)

@@ -73,6 +73,13 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
                     why="a query may only use columns of its table; one that is left out is gone",
                     fix=f"one of: {', '.join(sorted(scope)[:12]) or 'declare the columns with types={...}'}",
                 )
+            if fact.unreadable:
+                raise TacitError(
+                    "unreadable-column",
+                    f"the column {name!r} is stored as {fact.unreadable}, which is not read",
+                    why="one row that cannot be converted would make every query fail, and so tell of itself",
+                    fix="store it as a number, a text, a date or a timestamp in microseconds",
+                )
             return _agree(Column(name, fact.kind or want), want)
         case Column():
             return _agree(node, want)

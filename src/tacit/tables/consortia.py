@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.tables.answering import Answering
 from tacit.tables.dataset import Dataset
+from tacit.tables.planning import Target, make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -164,21 +165,28 @@ class ConsortiumAnswer:
         epsilon: Number | None = None,
         delta: Number = 0,
         rho: Number | None = None,
+        within: Number | None = None,
         confidence: Number = 0.95,
+        size: int | None = None,
         weights: Mapping[str, Number] | None = None,
     ) -> ConsortiumPlan:
-        """Price the question: the total that one unit pays at most, over all members."""
+        """Price the question: the total that one unit pays at most, over all members.
+
+        The parameters are those of a single dataset's plan; ``within`` and ``size`` are about all members
+        together.
+        """
         parts = 1 if self.consortium.disjoint else len(self.answers)
-        plans = tuple(
-            answer.plan(
-                epsilon=None if epsilon is None else rational("epsilon", epsilon) / parts,
-                delta=rational("delta", delta, zero=True) / parts,
-                rho=None if rho is None else rational("rho", rho) / parts,
-                confidence=confidence,
-                weights=weights,
-            )
-            for answer in self.answers
+        target = Target(
+            epsilon=None if epsilon is None else rational("epsilon", epsilon) / parts,
+            delta=rational("delta", delta, zero=True) / parts,
+            rho=None if rho is None else rational("rho", rho) / parts,
+            within=within,
+            confidence=confidence,
+            size=size,
+            weights=weights,
+            copies=len(self.answers),
         )
+        plans = tuple(make_plan(a.home, a.question, target, a.post) for a in self.answers)
         return ConsortiumPlan(plans, self.consortium.disjoint)
 
 
@@ -198,7 +206,7 @@ class ConsortiumPlan:
                     "not-allowed",
                     "a consortium adds noisy numbers, not picked values or privately selected groups",
                     why="each member adds its own noise before anything is shared",
-                    fix="counts, sums, means, variances, histograms and quantiles([...]), with public keys",
+                    fix="counts, sums, means, variances, histograms and quantiles, with public keys",
                 )
             same = (task.question.keys, task.readings, [s.step for s in task.shares])
             if same != (first.question.keys, first.readings, [s.step for s in first.shares]):
@@ -217,7 +225,7 @@ class ConsortiumPlan:
 
     @property
     def columns(self) -> tuple[Forecast, ...]:
-        """What to expect of each column of one member; the noise of all members adds up."""
+        """What to expect of each column: the noise of all members adds up."""
         return self.plans[0].columns
 
     def release(self, *, who: str = "", purpose: str = "") -> Release:
@@ -235,11 +243,9 @@ class ConsortiumPlan:
                 for groups in zip(*(p["steps"] for p in payloads), strict=True)
             ],
         }
-        shares = tuple(replace(s, copies=len(self.plans)) for s in first.shares)
-        task = replace(first, shares=shares)
         confidence = self.plans[0].confidence
         certificate = self._certificate([p.certificate(d) for p, d in zip(self.plans, drawn, strict=True)])
-        release = Release.from_payload(task.read(summed, confidence), confidence, certificate)
+        release = Release.from_payload(first.read(summed, confidence), confidence, certificate)
         return release if self.plans[0].post is None else self.plans[0].post(release)
 
     def _certificate(self, members: list[Certificate]) -> Certificate:

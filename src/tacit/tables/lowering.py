@@ -46,11 +46,12 @@ class Reading:
 
 
 def lower(
-    question: Question, *, unit: str, replaced: bool = False
+    question: Question, *, unit: str, replaced: bool = False, summed: bool = False
 ) -> tuple[tuple[Step, ...], tuple[Reading, ...]]:
     """Return the steps that a question takes and the columns read off them.
 
-    ``replaced``: neighbours differ in one unit that is in the (only) protected table of both.
+    ``replaced``: neighbours differ in one unit that is in the (only) protected table of both. ``summed``:
+    several datasets answer and their noisy integers are added, so a quantile is read off a histogram.
     """
     shared = _moments(question.aggregates)
     steps: list[Step] = []
@@ -60,7 +61,7 @@ def lower(
     never_null, own = _columns_that(question, "never_null"), _columns_that(question, "unit")
     one_each = replaced and not question.by and _one_row_each(question.input, unit)
     for aggregate in question.aggregates:
-        for step, reading in _read(aggregate, shared, never_null, own, unit):
+        for step, reading in _read(aggregate, shared, never_null, own, unit, summed=summed):
             if one_each and step.statistic.kind == "sum" and aggregate.argument in never_null:
                 step = _whole(step, _bounds(aggregate))
             at = _place(steps, step)
@@ -139,7 +140,13 @@ def _columns_that(question: Question, fact: str) -> frozenset[Node]:
 
 
 def _read(
-    aggregate: Aggregate, shared: _Shared, never_null: frozenset[Node], own: frozenset[Node], unit: str
+    aggregate: Aggregate,
+    shared: _Shared,
+    never_null: frozenset[Node],
+    own: frozenset[Node],
+    unit: str,
+    *,
+    summed: bool,
 ) -> list[tuple[Step, Reading]]:
     argument = aggregate.argument
     rows = Step(Statistic("rows"), "noise")
@@ -166,7 +173,7 @@ def _read(
             bounds = _bounds(aggregate)
             return [(_moment(argument, bounds, shared[argument, bounds]), Reading("", function, 0))]
         case "quantile" | "quantiles":
-            return _quantiles(aggregate)
+            return _quantiles(aggregate, summed=summed)
         case "histogram":
             edges = tuple(float(e) for e in aggregate.options)
             step = Step(Statistic("bins", argument, None, edges, "edges"), "noise")
@@ -188,15 +195,16 @@ def _moment(argument: Node, bounds: Bounds, kind: str) -> Step:
     return Step(Statistic(kind, argument, grid_for(bounds, kind)), "noise")
 
 
-def _quantiles(aggregate: Aggregate) -> list[tuple[Step, Reading]]:
+def _quantiles(aggregate: Aggregate, *, summed: bool) -> list[tuple[Step, Reading]]:
     """One level: pick a candidate. Several: one noisy histogram over fewer candidates gives them all."""
     several = aggregate.function == "quantiles"
-    statistic = _candidates(aggregate, 200 if several else 1000)
+    statistic = _candidates(aggregate, 200 if several or summed else 1000)
     levels = [rational("level", q) for q in aggregate.levels]
-    if not several:
+    if not several and not summed:
         return [(Step(statistic, "select", levels[0]), Reading("", "quantile", 0, level=levels[0]))]
     step = Step(statistic, "noise")
-    return [(step, Reading(f"{aggregate.name}_{float(q):g}", "level", 0, level=q)) for q in levels]
+    names = [f"{aggregate.name}_{float(q):g}" if several else "" for q in levels]
+    return [(step, Reading(name, "level", 0, level=q)) for name, q in zip(names, levels, strict=True)]
 
 
 def _candidates(aggregate: Aggregate, most: int) -> Statistic:

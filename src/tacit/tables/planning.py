@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -45,7 +46,11 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a user gives to ``plan``: a total cost, or the error to stay within."""
+    """What a user gives to ``plan``: a total cost, or the error to stay within.
+
+    ``copies``: how many datasets answer the same question, each with noise of its own, before the noisy
+    integers are added.
+    """
 
     epsilon: Number | None = None
     delta: Number = 0
@@ -54,6 +59,7 @@ class Target:
     confidence: Number = Fraction(95, 100)
     size: int | None = None
     weights: Mapping[str, Number] | None = None
+    copies: int = 1
 
 
 def make_plan(home: Home, question: Question, target: Target, post: Post | None = None) -> Plan:
@@ -61,14 +67,14 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
     unit = home.identity.unit
     who = contribution(question, row_level=unit.is_row, adjacency=home.identity.adjacency)
     replaced = home.alone and home.identity.adjacency == "replace"
-    steps, readings = lower(question, unit=unit.column, replaced=replaced)
+    steps, readings = lower(question, unit=unit.column, replaced=replaced, summed=target.copies > 1)
     weights = _weights(steps, readings, target.weights, question)
     level = rational("confidence", target.confidence)
     if not level < 1:
         raise bad_parameter("confidence", "between 0 and 1", target.confidence, fix="confidence=0.95")
     size = None if target.size is None else count("size", target.size, zero=False)
     ask = _ask(steps, readings, who, weights, target, level, size)
-    shares = calibrate(steps, who, ask, weights)
+    shares = _calibrated(steps, who, ask, weights, target.copies)
     if any(share.scale > MOST_SCALE for share in shares):
         raise TacitError(
             "bad-parameter",
@@ -142,12 +148,18 @@ def _ask(
     within = float(rational("within", target.within or 0))
 
     def fits(epsilon: float) -> bool:
-        shares = calibrate(steps, who, Ask(Fraction(epsilon), delta), weights)
+        shares = _calibrated(steps, who, Ask(Fraction(epsilon), delta), weights, target.copies)
         if any(share.scale > MOST_SCALE for share in shares):
             return False
         return all(_error(r, shares[r.step], level, size) <= within for r in readings)
 
     return Ask(_smallest(fits, within), delta)
+
+
+def _calibrated(
+    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...], copies: int
+) -> tuple[Share, ...]:
+    return tuple(replace(share, copies=copies) for share in calibrate(steps, who, ask, weights))
 
 
 def _error(reading: Reading, share: Share, level: Fraction, size: int | None) -> float:
@@ -165,19 +177,21 @@ def _error(reading: Reading, share: Share, level: Fraction, size: int | None) ->
 
 
 def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:
-    """Find the smallest epsilon on a grid of 0.1 % steps that fits; each candidate is checked forward."""
-    low, high = 2.0**-30, 2.0**-29
+    """Find an epsilon of four digits that fits and is at most 0.2 % above the smallest; checked forward."""
+    low, high = 0.5, 1.0
     while not fits(high):
         low, high = high, high * 2
         if high > 2**12:
             raise bad_parameter(
                 "within", "an error that some epsilon up to 4096 reaches", within, fix="a larger error"
             )
+    while low > 2.0**-30 and fits(low):
+        low, high = low / 2, low
     while high / low > 1.0005:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if fits(middle) else (middle, high)
-    rounded = Fraction(f"{high:.4g}")
-    return rounded if rounded >= high or fits(float(rounded)) else Fraction(high)
+    short = Fraction(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(high))
+    return short if fits(float(short)) else Fraction(high)
 
 
 def _forecast(

@@ -279,8 +279,35 @@ def test_a_consortium_adds_up_its_members():
     )
     old = frame[frame["age"] >= 65].groupby("hospital").size()
     np.testing.assert_allclose(grouped["n"].value, old[list(keys)], atol=1)
-    with pytest.raises(TacitError):
-        both.ask(lambda d: d.agg(q=tc.median("length_of_stay"))).plan(epsilon=1)
+    median = both.ask(lambda d: d.agg(q=tc.median("length_of_stay"))).plan(epsilon=10**5).release()
+    assert median["q"].value[0] == pytest.approx(frame["length_of_stay"].clip(0, 30).median(), abs=0.2)
+    assert median["q"].low[0] <= median["q"].value[0] <= median["q"].high[0]
+    for asked in (lambda d: d.group_by("icd").agg(n=tc.count()), lambda d: d.agg(x=_most_common())):
+        with pytest.raises(TacitError, match="adds noisy numbers"):
+            both.ask(asked).plan(epsilon=1, delta=1e-6)
+
+
+def _most_common():
+    return tc.most_common("hospital", 1, EXAMPLE_HOSPITALS)
+
+
+@pytest.mark.parametrize("disjoint", [True, False])
+def test_a_consortium_stays_within_the_error_that_is_asked_for(disjoint):
+    members = [
+        tc.protect(f"absent{i}.csv", name=f"m{i}", unit="pid", budget=HUGE, ledger=tc.Ledger.memory())
+        for i in range(4)
+    ]
+    plan = tc.consortium(members, disjoint=disjoint).agg(n=tc.count()).plan(within=50)
+    assert plan.columns[0].error == 50
+    assert plan.cost.epsilon(delta=0) == pytest.approx(
+        plan.plans[0].cost.epsilon(delta=0) * (1 if disjoint else 4)
+    )
+    noise = [_noise_of(p.plans) for p in [plan] for _ in range(2000)]
+    assert np.mean(np.abs(noise) > 50) < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+def _noise_of(plans):
+    return sum(int(tc.noise.discrete_laplace(p.task.shares[0].scale)) for p in plans)
 
 
 def test_private_keys_show_only_groups_with_enough_units():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.accounting._certified import below, round_up
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.errors import TacitError
 
@@ -69,16 +70,39 @@ def true_cap(epsilon: F, delta: F) -> mpmath.mpf:
             mpmath.mpf(delta.numerator) / delta.denominator,
         )
 
-        def allows(u):
-            z = mpmath.exp(u)
-            return (e + mpmath.log1p(1 / z) + (mpmath.log(d) + mpmath.log1p(z)) / z) / (1 + z)
+        log_d = mpmath.log(d)
 
-        centre = max((mpmath.mpf(u) / 2 for u in range(-60, 160)), key=allows)
-        low, high, g = centre - 1, centre + 1, (mpmath.sqrt(5) - 1) / 2
-        for _ in range(90):
+        def allows(u, of=mpmath, e=e, log_d=log_d):
+            z = of.exp(u)
+            return (e + of.log1p(1 / z) + (log_d + of.log1p(z)) / z) / (1 + z)
+
+        def peak(low, high, rounds, function):
+            g = (mpmath.sqrt(5) - 1) / 2
             x, y = high - g * (high - low), low + g * (high - low)
-            low, high = (low, y) if allows(x) >= allows(y) else (x, high)
-        return max(mpmath.mpf(0), allows((low + high) / 2))
+            at_x, at_y = function(x), function(y)
+            for _ in range(rounds):
+                if at_x >= at_y:
+                    high, y, at_y = y, x, at_x
+                    at_x = function(x := high - g * (high - low))
+                else:
+                    low, x, at_x = x, y, at_y
+                    at_y = function(y := low + g * (high - low))
+            return (low + high) / 2
+
+        def roughly(u):
+            return allows(float(u), math, float(e), float(log_d))
+
+        centre = max((u / 2 for u in range(-60, 160)), key=roughly)
+        centre = peak(mpmath.mpf(centre - 1), mpmath.mpf(centre + 1), 40, roughly)
+        return max(mpmath.mpf(0), allows(peak(centre - 0.001, centre + 0.001, 75, allows)))
+
+
+def fits_in(filter_, left):
+    """Say for each kind of charge whether what is said to remain is admitted."""
+    charges = [Spend(0, left.delta, 0)]
+    charges += [] if left.epsilon is None else [Spend(epsilon=left.epsilon)]
+    charges += [] if left.rho is None else [Spend(rho=left.rho)]
+    return [filter_.admits(charge) for charge in charges]
 
 
 class FilterAgainstModel(RuleBasedStateMachine):
@@ -160,12 +184,7 @@ class FilterAgainstModel(RuleBasedStateMachine):
     @precondition(lambda self: self.filter is not None)
     @rule()
     def what_remains_fits(self):
-        left = self.filter.remaining
-        if left.epsilon is not None:
-            assert self.filter.admits(Spend(epsilon=left.epsilon))
-        if left.rho is not None:
-            assert self.filter.admits(Spend(rho=left.rho))
-        assert self.filter.admits(Spend(0, left.delta, 0))
+        assert all(fits_in(self.filter, self.filter.remaining))
 
     @invariant()
     def sums_are_exact_or_rounded_up(self):
@@ -223,6 +242,61 @@ def test_sums_of_awkward_fractions_stay_short_and_never_shrink():
         assert filter_.epsilon.denominator.bit_length() <= 1000
     assert exact <= filter_.epsilon <= exact + F(1, 10**25)
     assert len(json.dumps(filter_.to_json())) < 5000
+
+
+LONG = F(3**1000, 3**1000 + 1)  # its denominator is too long to be kept in a sum
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(LONG),
+        Budget(rho=LONG, delta=LONG / 10**6),
+        Budget(LONG, LONG / 10**6),
+        Budget(1 + F(1, 3**1200), F(1, 7**300)),
+        Budget(F(1, 67), F(1, 10**6)),
+        Budget(rho=F(1, 67)),
+    ],
+)
+@pytest.mark.parametrize(
+    "first", [F(1, 10**300), F(1, 7**300), F(1, 211**80), F(1, 67) - F(1, 10**200), F(1, 67) - F(1, 10**61)]
+)
+@pytest.mark.parametrize("kind", ["epsilon", "rho"])
+def test_what_remains_always_fits_also_where_sums_are_rounded(budget, first, kind):
+    charge = Spend(**{kind: first})
+    filter_ = Filter.start(budget)
+    filter_ = filter_.after(charge) if filter_.admits(charge) else filter_
+    left = filter_.remaining
+    assert all(fits_in(filter_, left))
+    # and it is the largest: nothing visible is lost to the rounding
+    least = F(1, 10**27)
+    if budget.rho is None and filter_.epsilon is not None:
+        assert filter_.epsilon + left.epsilon >= budget.epsilon * (1 - least)
+        assert filter_.delta + left.delta >= budget.delta / 2 * (1 - least) - F(1, 10**58)
+    if budget.rho is not None:
+        assert filter_.rho + left.rho >= budget.rho * (1 - least)
+
+
+@pytest.mark.parametrize("left", [F(1, 10**60), F(3, 2 * 10**60), F(1, 10**61), F(1, 3**200), F(1, 10**45)])
+def test_next_to_nothing_left_of_rho_is_named_and_refused_in_words(left):
+    filter_ = Filter.start(Budget(rho=1)).after(Spend(rho=1 - left))
+    assert filter_.remaining.rho == left
+    assert all(fits_in(filter_, filter_.remaining))
+    with pytest.raises(TacitError) as refusal:
+        filter_.after(Spend(epsilon=1))
+    assert refusal.value.code == "budget-exceeded"
+
+
+@given(
+    cap=st.fractions(min_value=F(1, 10**70), max_value=10**6),
+    share=st.fractions(min_value=0, max_value=1),
+    long=st.sampled_from([F(1), LONG, F(1, 211**140) + 1]),
+)
+def test_no_sum_up_to_what_lies_below_a_cap_is_rounded_beyond_it(cap, share, long):
+    least = below(cap * long)
+    assert least <= cap * long
+    assert cap * long - least <= max(F(1, 10**59), cap * long / 10**27)
+    assert round_up(least * share * LONG) <= least
 
 
 def test_a_gaussian_cost_does_not_fit_a_pure_budget_and_the_refusal_says_why():

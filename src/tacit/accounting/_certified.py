@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = ["exp_down", "exp_up", "log_down", "log_up", "on_grid", "round_down", "round_up"]
+__all__ = ["below", "exp_down", "exp_up", "log_down", "log_up", "on_grid", "room", "round_down", "round_up"]
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
@@ -86,6 +86,35 @@ def on_grid(x: Fraction) -> Fraction:
     Fraction(1, 3)
     """
     return x if x.denominator.bit_length() <= _MOST_BITS else round_up(x)
+
+
+def below(cap: Fraction) -> Fraction:
+    """Return c at most the cap >= 0, nearly it, such that ``on_grid(y) <= c`` for every y in [0, c].
+
+    A number rounds up to a multiple of its step, a power of ten. As `_step` knows a size only up to a factor
+    of ten, the step of y <= cap is at most ten times that of the cap, so it divides c.
+    """
+    step = 10 * _step(cap, _SIGNIFICANT)
+    return cap // step * step
+
+
+def room(cap: Fraction, total: Fraction) -> Fraction:
+    """Return the largest charge x >= 0 with ``on_grid(total + on_grid(x)) <= cap``, up to 1e-28 of the cap.
+
+    Where the cap and what is left of it have short denominators, that is the difference itself. Otherwise
+    the sum may be rounded up, and x is a short number with total + x <= `below` (cap). Zero if total > cap.
+
+    Examples
+    --------
+    >>> room(Fraction(1), Fraction(1, 3))
+    Fraction(2, 3)
+    >>> on_grid(Fraction(1, 3) + room(1 + Fraction(1, 3**1000), Fraction(1, 3))) <= 1 + Fraction(1, 3**1000)
+    True
+    """
+    left = max(Fraction(0), cap - total)
+    if max(left.denominator.bit_length(), cap.denominator.bit_length()) <= _MOST_BITS:
+        return left
+    return round_down(max(Fraction(0), below(cap) - total))
 
 
 def _step(x: Fraction, digits: int) -> Fraction:

@@ -55,6 +55,7 @@ def largest_pure(rho: Fraction) -> Fraction:
     >>> pure_rho(largest_pure(Fraction(1, 10))) <= Fraction(1, 10)
     True
     """
+    rho = round_down(rho)  # as `pure_rho` is rounded up to a multiple of the same step
     if rho <= 0:
         return Fraction(0)
     target = float(rho)
@@ -62,10 +63,10 @@ def largest_pure(rho: Fraction) -> Fraction:
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if middle * math.tanh(middle / 2) <= target else (low, middle)
-    epsilon = Fraction(low)
+    epsilon = round_down(Fraction(low))
     while pure_rho(epsilon) > rho:
-        epsilon *= 1 - Fraction(1, 10**13)
-    return round_down(epsilon)
+        epsilon = round_down(epsilon * (1 - Fraction(1, 10**13)))
+    return epsilon
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tacit.accounting._certified import on_grid, round_down
+from tacit.accounting._certified import below, on_grid, room, round_down
 from tacit.accounting._stored import VERSION, Json, read, read_fields, write
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.budget import Budget, Spend
@@ -95,18 +95,23 @@ class Filter:
         """The largest single charge of each kind that still fits, rounded down."""
         budget = self.budget
         if budget.rho is not None:
-            left = max(_ZERO, budget.rho - self.rho) if self.rho is not None else _ZERO
-            return Remaining(largest_pure(left), max(_ZERO, budget.delta - self.delta), left)
+            left, epsilon = self._of_rho(budget.rho)
+            return Remaining(epsilon, room(budget.delta, self.delta), left or _ZERO)
         assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
-        plain = _ZERO if self.epsilon is None else max(_ZERO, budget.epsilon - self.epsilon)
+        plain = _ZERO if self.epsilon is None else room(budget.epsilon, self.epsilon)
         if budget.delta == 0:
             return Remaining(plain, _ZERO, None)
-        half = max(_ZERO, budget.delta / 2 - self.delta)
-        cap = rho_cap(budget.epsilon, half) if half else _ZERO
-        rho = cap - self.rho if half and self.rho is not None and self.rho <= cap else None
+        half = budget.delta / 2 - self.delta
+        rho, epsilon = self._of_rho(rho_cap(budget.epsilon, half)) if half > 0 else (None, _ZERO)
         open_ = self.epsilon is not None and self.epsilon <= budget.epsilon
-        epsilon = max(plain, largest_pure(rho or _ZERO))
-        return Remaining(epsilon, half if open_ else self._largest_delta(half), rho)
+        delta = room(budget.delta / 2, self.delta) if open_ else self._largest_delta(max(_ZERO, half))
+        return Remaining(max(plain, epsilon), delta, rho)
+
+    def _of_rho(self, cap: Fraction) -> tuple[Fraction | None, Fraction]:
+        """Return the rho (None: none) and the pure epsilon that a cap on the sum of rho leaves."""
+        if self.rho is None or self.rho > cap:
+            return None, _ZERO
+        return room(cap, self.rho), largest_pure(below(cap) - self.rho)
 
     def to_json(self) -> Json:
         """Return the filter as JSON data, exact and readable by every later release."""

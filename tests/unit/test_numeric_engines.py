@@ -12,13 +12,20 @@ import numpy as np
 import pytest
 
 from tacit.accounting import _engines
-from tacit.accounting._bracket import NotConverged
+from tacit.accounting._bracket import NotConverged, settle
 from tacit.accounting._content import content, curve
 from tacit.accounting._curve import closed_curve, dots
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
 from tacit.accounting._lattice import lattice_cost
 from tacit.accounting._line import Atoms, _spread_transform, transform
-from tacit.accounting._numeric import Bracket, delta_bounds, epsilon_bounds, loss_exceeds, renyi_divergence
+from tacit.accounting._numeric import (
+    Bracket,
+    _apart,
+    delta_bounds,
+    epsilon_bounds,
+    loss_exceeds,
+    renyi_divergence,
+)
 from tacit.accounting._rare import choose_cut, difference
 from tacit.accounting._sampled import SampledGaussian
 from tacit.accounting._spectral import Inversion, _evaluate
@@ -205,6 +212,97 @@ def test_approximate_parts_are_enumerated():
         truth = hockey(product(pair, 3), e)
         assert found.lower <= truth <= found.upper * (1 + 1e-14)
         assert found.upper == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("also", ["", "a coin", pytest.param("a sample", marks=pytest.mark.long)])
+def test_infinite_loss_inside_a_sample_is_enumerated(k, also):
+    q, d, e0 = 0.25, 0.01, 0.5
+
+    def coins(e: float) -> list[tuple[float, float]]:
+        heads = 1 / (1 + math.exp(-e))
+        return [(heads, 1 - heads), (1 - heads, heads)]
+
+    def mixed(pairs: list[tuple[float, float]], q: float) -> list[tuple[float, float]]:
+        return [((1 - q) * s + q * p, s) for p, s in pairs]
+
+    inner = [(d, 0.0), *(((1 - d) * p, (1 - d) * s) for p, s in coins(e0)), (0.0, d)]
+    laws = [Approximate(F("0.5"), F("0.01"))]
+    if also == "a coin":
+        inner = [(p * r, s * t) for (p, s), (r, t) in itertools.product(inner, coins(0.8))]
+        laws.append(coin("0.8"))
+    if also == "a sample":  # in a sum, so that the two samples do not become one
+        inner = [(p * r, s * t) for (p, s), (r, t) in itertools.product(mixed(inner, 0.5), coins(0.8))]
+        laws = [sampled("0.5", *laws), coin("0.8")]
+    remove = product(mixed(inner, q), k)
+    add = [(s, p) for p, s in remove]
+    parts = canonical([(sampled(q, *laws), k)])
+    leak = 1 - (1 - q * d * (0.5 if also == "a sample" else 1)) ** k
+    for e in (0.0, 0.05, 0.2, 0.6, 2.0, 20.0):
+        found, truth = delta_bounds(parts, e), max(hockey(remove, e), hockey(add, e))
+        assert found.lower <= truth * (1 + 1e-9)
+        assert truth <= found.upper * (1 + 1e-12)
+        assert found.upper <= (truth * (1 + k * d) + leak) * (
+            1 + 1e-4
+        )  # the pair that dominates is that close
+    assert epsilon_bounds(parts, 0.99 * leak) == Bracket(math.inf, math.inf, "closed form")
+    assert epsilon_bounds(parts, 1.1 * leak).upper < math.inf
+    assert renyi_divergence(parts, 2.0) == math.inf
+
+
+def test_infinite_loss_is_split_off_through_samples_of_samples():
+    inner = sampled("0.5", Approximate(F("0.5"), F("0.01")), coin(1))
+    parts = canonical([(sampled("0.25", inner, lap(1)), 2), (Approximate(F(0), F("0.1")), 1)])
+    rest, least, most, good = _apart(parts, add=False)
+    assert rest == canonical([(sampled("0.25", sampled("0.5", Pure(F("0.5")), coin(1)), lap(1)), 2)])
+    assert least <= 1 - 0.9 * (1 - 0.25 * 0.5 * 0.01) ** 2 <= most
+    assert most - least < 1e-12
+    assert good == pytest.approx(0.9 * 0.99**2, rel=1e-12)
+    assert _apart(parts, add=True).least == pytest.approx(0.1, rel=1e-12)  # added, a sample leaks nothing
+
+
+@pytest.mark.parametrize("mu", [35, 60, 2000])
+@pytest.mark.parametrize("with_", [(), (gauss(1),), (coin("0.5"), lap("0.3"))])
+def test_a_sample_that_shows_all_it_draws_is_never_read_as_nothing(mu, with_):
+    q, k = 0.1, 2
+    parts = canonical([(sampled(q, GDP(F(mu))), k), *((law, 1) for law in with_)])
+    least = (1 - (1 - q) ** k) * (1 - 1e-6)  # drawn once, a unit is seen
+    assert delta_bounds(parts, 4.75).upper >= least
+    assert epsilon_bounds(parts, 0.9 * least).upper > 20
+
+
+def test_losses_beyond_the_doubles_are_not_discounted_twice():
+    far = Sampled(F("0.8421"), ((DiscreteGaussian(F("0.2512"), F(9)), 1),))
+    for e in (0.1, 0.5245, 1.5):
+        alone = delta_bounds(canonical([(far, 1)]), e)
+        whole = delta_bounds(canonical([(far, 1), (lap("0.0003"), 2)]), e)
+        assert alone.lower <= whole.upper
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(GDP(F("0.007991")), 1), (sampled("0.08305", Pure(F("0.6098"))), 1)],
+        [(GDP(F("393.8")), 10**4), (sampled("0.00000199", GDP(F("12.7"))), 1)],
+        [(BoundedRange(F("0.01746")), 1), (sampled("0.0001438", DiscreteGaussian(F("16.56"), F(7))), 1)],
+        [(BoundedRange(F("0.000957")), 10), (sampled("0.00002148", GDP(F("0.1037"))), 1)],
+        [(BoundedRange(F("72.07")), 1), (sampled("0.01056", BoundedRange(F("6.531"))), 1)],
+    ],
+)
+def test_what_an_engine_cannot_split_is_left_to_the_next(parts):
+    parts = canonical(parts)
+    for e in (0.05, 3.5, 40.0):
+        found = delta_bounds(parts, e)
+        assert max(delta_bounds(canonical([part]), e).lower for part in parts) <= found.upper <= 1
+    for delta in (1e-2, 1.5e-7, 1e-12):
+        low, high, _ = epsilon_bounds(parts, delta)
+        assert 0 <= low <= high
+
+
+def test_a_value_that_is_not_a_number_proves_nothing():
+    found = settle(lambda e: Bracket(math.nan, math.nan if e < 3 else 0.0, ""), 1.0, 1e-6)
+    assert found.upper >= 3
+    assert found.lower == 0
 
 
 @pytest.mark.parametrize("k", [2, 7, 40])

@@ -69,7 +69,7 @@ def settle(delta_at: Callable[[float], Bracket], guess: float, delta: float, slo
     if slope > 0 and here.upper > delta:
         step = max(least, 1.01 * (here.upper / delta - 1) / slope)
     there = here
-    while there.upper > delta:
+    while not there.upper <= delta:  # not a number proves nothing
         high, step = guess + step, step * 4
         if not high < 1e300:
             return Bracket(max(0.0, guess), math.inf, here.method)
@@ -77,7 +77,7 @@ def settle(delta_at: Callable[[float], Bracket], guess: float, delta: float, slo
     low, step, there = guess, least, here
     if slope > 0 and here.lower < delta:
         step = max(least, 1.01 * (1 - here.lower / delta) / slope)
-    while low > 0 and there.lower < delta:
+    while low > 0 and not there.lower >= delta:
         low, step = max(0.0, guess - step), step * 4
         there = delta_at(low) if low > 0 else there
     return Bracket(max(0.0, low), max(0.0, high), here.method)

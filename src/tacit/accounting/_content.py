@@ -280,7 +280,7 @@ def largest_loss(parts: Parts, *, add: bool) -> float:
     total = 0.0
     for law, times in parts:
         match law:
-            case RandomizedResponse(e) | Pure(e) | BoundedRange(e) | Shuffled(_, e) | Approximate(e, _):
+            case RandomizedResponse(e) | Pure(e) | BoundedRange(e) | Shuffled(_, e):
                 one = as_float(e)
             case Laplace(scale, s) | DiscreteLaplace(scale, s):
                 one = as_float(s / scale)

@@ -55,6 +55,8 @@ def dots(curve: Curve, grid: Reals) -> Dots:
     """Return a pair whose delta is at least the curve's, from its upper values on an increasing grid."""
     x = np.concatenate([[0.0], np.exp(grid)])
     y = np.concatenate([[1.0], np.clip(curve.upper(grid), 0.0, 1.0)])
+    if not np.isfinite(y).all():
+        raise NotConverged
     keep = _hull(x, y)  # of upper values of a convex curve: still above it, and convex
     x, y = x[keep], y[keep]
     masses = x[1:] * np.diff(np.append(np.minimum(np.diff(y) / np.diff(x), 0.0), 0.0))
@@ -96,7 +98,9 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
         inside = np.log1p(np.maximum(room, -1 + 1e-12))
         slip = 16 * U * (1 + np.abs(inside) + np.abs(room) / np.maximum(1 + room, 1e-12))
         value = q * bound(inside - sign * slip) * (1 + sign * 8 * U)
-        rest = -np.expm1(e) * (1 + sign * 8 * U) + max(0.0, sign) * 1e-11 * q  # P >= (1-q) Q below log(1-q)
+        rest = (
+            -np.expm1(np.minimum(e, 0.0)) * (1 + sign * 8 * U) + max(0.0, sign) * 1e-11 * q
+        )  # P >= (1-q) Q below log(1-q)
         found: Reals = np.where(room > -1 + 1e-11, value, rest)
         return found
 

@@ -99,6 +99,8 @@ class _Dithered:
 
     def __init__(self, mix: Mix, times: float = 1.0) -> None:
         self._mu = times * tiny(mix)
+        if not self._mu > 0:
+            raise NotConverged
         self._with = Inversion(Mix((*mix.factors, (GaussianLine(self._mu**2), 1))))
 
     def delta(self, e: float) -> Bracket:
@@ -126,7 +128,10 @@ _DITHERS = tuple(partial(_Dithered, times=times) for times in (0.4, 1.5, 6.0, 36
 
 
 class _Leaky(NamedTuple):
-    """An engine for finite pairs that dominate the parts, ``leak`` of them by infinite loss."""
+    """An engine for finite pairs that dominate the parts, ``leak`` of them by infinite loss.
+
+    The P-masses of the finite losses add up to 1 - leak, so delta is the leak and what the engine finds.
+    """
 
     inner: Engine
     leak: float
@@ -134,15 +139,15 @@ class _Leaky(NamedTuple):
 
     def delta(self, e: float) -> Bracket:
         found = self.inner.delta(e)
-        upper = min(1.0, (self.leak + (1 - self.leak) * found.upper) * (1 + 8 * U))
-        return Bracket(found.lower * (1 - self.leak) if self.exact else 0.0, upper, found.method)
+        upper = min(1.0, (self.leak + found.upper) * (1 + 8 * U))
+        return Bracket(found.lower if self.exact else 0.0, upper, found.method)
 
     def epsilon(self, delta: float) -> Bracket:
         if delta <= self.leak:
             raise NotConverged
-        found = self.inner.epsilon((delta - self.leak) / (1 - self.leak) * (1 - 8 * U))
-        lower = self.inner.epsilon(delta / (1 - self.leak) * (1 + 8 * U)).lower if self.exact else 0.0
-        return Bracket(lower, found.upper, found.method)
+        found = self.inner.epsilon((delta - self.leak) * (1 - 8 * U))
+        lower = self.inner.epsilon(delta).lower if self.exact and self.leak else found.lower
+        return Bracket(lower if self.exact else 0.0, found.upper, found.method)
 
 
 class _Renyi(NamedTuple):

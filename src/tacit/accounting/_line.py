@@ -172,6 +172,8 @@ class Atoms:
         found = []
         for side in (self.losses <= level, self.losses > level):
             share = float(weights[side].sum())
+            if not share > 0:
+                raise NotConverged
             phi, rough = transform(self.losses[side], weights[side] / share, h, nodes)
             size = float(weights[side] @ np.abs(self.losses[side])) / share
             slip = self.slack + 4 * U * (

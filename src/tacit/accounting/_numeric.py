@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def epsilon_bounds(parts: Parts, delta: float) -> Bracket:
     """Return certified bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, both directions."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
-        if worst.upper > 0 and _surely(parts, worst.upper, delta, add=add):
+        if worst.upper == math.inf or (worst.upper > 0 and _surely(parts, worst.upper, delta, add=add)):
             continue
         worst = larger(worst, _epsilon(parts, delta, add=add))
     return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
@@ -73,7 +74,7 @@ def loss_exceeds(parts: Parts, t: float) -> float:
 
 def renyi_divergence(parts: Parts, order: float) -> float:
     """Return an upper value of the Renyi divergence of this order, the larger of both directions."""
-    if not order > 1 or any(isinstance(law, Approximate) for law, _ in parts):
+    if not order > 1 or _leaks(parts):
         return math.inf
     worst = 0.0
     for add in _directions(parts):
@@ -108,21 +109,59 @@ def _directions(parts: Parts) -> tuple[bool, ...]:
     )
 
 
-def _infinite(parts: Parts) -> tuple[float, float]:
-    """Return bounds on the mass of infinite loss, 1 - prod (1 - delta_i)."""
-    stays = math.fsum(
-        k * math.log1p(-as_float(law.delta)) for law, k in parts if isinstance(law, Approximate)
+class _Apart(NamedTuple):
+    """What has finite loss, bounds on the mass of infinite loss, a lower value of the chance of neither end.
+
+    delta(e) of the whole is at most ``most + (1 - most) delta_rest(e)`` at every real e, and at least ``least
+    + good delta_rest(e)`` (docs/proofs/accounting.md, section 1).
+    """
+
+    rest: Parts
+    least: float
+    most: float
+    good: float
+
+
+def _apart(parts: Parts, *, add: bool) -> _Apart:
+    """Split off infinite loss: of approximate parts, and q times it of what is sampled."""
+    if not _leaks(parts):
+        return _Apart(parts, 0.0, 0.0, 1.0)
+    kept: list[tuple[Law, int]] = []
+    least = most = good = 0.0  # logarithms of what stays
+    for law, times in parts:
+        match law:
+            case Approximate(epsilon, delta):
+                stays = times * _log_stays(as_float(delta))
+                least, most, good = least + stays, most + stays, good + stays
+                if epsilon:
+                    kept.append((Pure(epsilon), times))
+            case Sampled(q, inner) if _leaks(inner):
+                within, rate = _apart(plain(inner), add=add), as_float(q)
+                least += 0.0 if add else times * _log_stays(rate * within.least)
+                most += times * _log_stays(rate * within.most)
+                good += times * (math.log(within.good) if within.good > 0 else -math.inf)
+                if within.rest:
+                    kept.append((Sampled(q, within.rest), times))
+            case _:
+                kept.append((law, times))
+    slip = 64 * U
+    return _Apart(
+        canonical(kept),
+        max(0.0, -math.expm1(least) * (1 - slip)),
+        -math.expm1(most) * (1 + slip),
+        math.exp(good) * (1 - slip * (1 - good)) if good > -700 else 0.0,
     )
-    return max(0.0, -math.expm1(stays) * (1 - 64 * U)), -math.expm1(stays) * (1 + 64 * U)
 
 
-def _finite(parts: Parts) -> Parts:
-    """Return the parts with finite loss."""
-    if not any(isinstance(law, Approximate) for law, _ in parts):
-        return parts
-    kept = [(law, k) for law, k in parts if not isinstance(law, Approximate)]
-    kept += [(Pure(law.epsilon), k) for law, k in parts if isinstance(law, Approximate) and law.epsilon]
-    return canonical(kept)
+def _leaks(parts: Parts) -> bool:
+    """Say whether some loss is infinite."""
+    return any(
+        isinstance(law, Approximate) or (isinstance(law, Sampled) and _leaks(law.parts)) for law, _ in parts
+    )
+
+
+def _log_stays(leak: float) -> float:
+    return math.log1p(-leak) if leak < 1 else -math.inf
 
 
 def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
@@ -131,19 +170,19 @@ def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
     add = add and len(_directions(parts)) > 1
     if e < 0:
         return both_sides(parts, e, add=add)
-    rest, (least, most) = _finite(parts), _infinite(parts)
+    rest, least, most, good = _apart(parts, add=add)
     if not rest or e >= largest_loss(rest, add=add):
         found = Bracket(0.0, 0.0, "closed form")
     else:
         found = answer(rest, lambda engine: engine.delta(e), add=add)
     upper = min(1.0, found.upper)
     upper = min(1.0, (most + (1 - most) * upper) * (1 + 8 * U)) if most else upper
-    return Bracket(max(0.0, (least + (1 - least) * found.lower) * (1 - 8 * U)), upper, found.method)
+    return Bracket(max(0.0, (least + good * found.lower) * (1 - 8 * U)), upper, found.method)
 
 
 def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
     parts = plain(parts)
-    rest, (least, most) = _finite(parts), _infinite(parts)
+    rest, least, most, good = _apart(parts, add=add)
     if delta < most:
         return Bracket(math.inf if delta < least else 0.0, math.inf, "closed form")
     sup = largest_loss(rest, add=add)
@@ -152,7 +191,7 @@ def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
         return Bracket(0.0, sup, "basic composition" if rest else "closed form")
     found = answer(rest, lambda engine: engine.epsilon(target), add=add)
     if most:
-        looser = (delta - least) / (1 - least) * (1 + 8 * U)
+        looser = (delta - least) / good * (1 + 8 * U) if good > 0 else 1.0
         lower = 0.0 if looser >= 1 else answer(rest, lambda engine: engine.epsilon(looser), add=add).lower
         found = Bracket(min(lower, found.upper), found.upper, found.method)
     return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
@@ -160,7 +199,7 @@ def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
 
 def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
     """Say whether Chernoff's bound alone certifies delta(e) <= delta."""
-    rest, (_, most) = _finite(plain(parts)), _infinite(parts)
+    rest, _, most, _ = _apart(plain(parts), add=add)
     try:
         mix, leak, *_ = content(rest, add=add)
         if not mix.factors:
@@ -178,7 +217,7 @@ def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
 def _tail(parts: Parts, t: float, *, add: bool) -> float:
     """Return an upper value of P(L > t) = delta(t) - delta'(t), by convexity in exp(t)."""
     parts = plain(parts)
-    rest, (_, most) = _finite(parts), _infinite(parts)
+    rest, _, most, _ = _apart(parts, add=add)
     if not rest:
         return min(1.0, most + float(t < 0))
     top = exact_largest_loss(rest)

@@ -33,6 +33,7 @@ _LOG_TINY = 41.0  # quadrature and truncation are driven to exp(-41) = 1.6e-18 o
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _MOST_POINTS = 1 << 18
 _CUT = 0.06  # width of the smooth cut between common and rare losses
+_HIGHEST = 600.0  # log of a density: lower slabs lie under it too
 _NDTR = 2.0**-41  # granted relative error of scipy's ndtr
 
 
@@ -121,6 +122,8 @@ class SampledGaussian:
 
     def cut(self, level: float) -> float:
         """Return the x where the loss is about the level."""
+        if level > _HIGHEST:
+            raise NotConverged
         return (math.log1p(math.expm1(level) / self.q) + self.mu**2 / 2) / self.mu
 
     def split(self, c: float, h: float, nodes: int, level: float) -> Split:
@@ -138,6 +141,8 @@ class SampledGaussian:
         for side in (-1, 1):
             part = weights / total * ndtr(side * (x - x0) / _CUT)
             share = float(part.sum())
+            if not share > 0:
+                raise NotConverged
             kept = part > 1e-20 * share
             phi, error, slip = self._transform(x[kept], log_a[kept], part[kept] / share, c, h, nodes)
             missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
@@ -190,7 +195,7 @@ class SampledGaussian:
         logs = (power + 1) * log_a - x * x / 2 - (self.mu * x - self.mu**2 / 2)
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
         bend = gap * gap * (1 + abs(power + 1) * self.mu**2 / 4) / 8
-        floor = np.exp(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6)
+        floor = np.exp(np.minimum(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6, _HIGHEST))
         if level is not None:  # the cut falls in x: its least in a cell is on the right
             from scipy.special import ndtr
 
@@ -202,7 +207,10 @@ class SampledGaussian:
         reach_left = np.searchsorted(-left, -levels, side="right")
         reach_right = np.searchsorted(-right, -levels, side="right")
         widths = log_a[mode + reach_right] - log_a[mode + 1 - reach_left]
-        return (levels - np.append(levels[1:], 0.0)) * widths, widths
+        masses = (levels - np.append(levels[1:], 0.0)) * widths
+        if not np.isfinite(masses).all():
+            raise NotConverged
+        return masses, widths
 
 
 def _one_less_sinc(y: Reals) -> Reals:

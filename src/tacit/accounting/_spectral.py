@@ -105,6 +105,8 @@ def log_moment(mix: Mix, c: float) -> float:
     for factor, times in mix.factors:
         line = factor.line(c, 0.0, 0)
         total += times * (line.log_norm + line.norm_error + 8 * U * abs(line.log_norm))
+    if math.isnan(total):
+        raise NotConverged
     return total + 4 * U * abs(total)
 
 
@@ -307,7 +309,7 @@ class _Spectrum:
         value, error, _ = self.sums(e)
         log = self.log_norm - self.plan.c * e
         slip = self.norm_error + 4 * U * (abs(self.log_norm) + abs(self.plan.c * e) + 4)
-        if not (log < 700 and slip < 0.01):
+        if not (log < 700 and slip < 0.01 and math.isfinite(value) and math.isfinite(error)):
             raise NotConverged
         upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
         if self.cut is not None:  # what was taken out of the sum, and its aliases from the left
@@ -393,7 +395,7 @@ def _evaluate(mix: Mix, plan: _Plan, cut: Cut | None = None) -> _Spectrum:
     most = min(half, _MOST_NODES if lattice is None else _MOST_NODES // 4)
     wanted = plan.log_ratio + _SMALL
     low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (plan.width * h))))
-    while left_out(nodes) > wanted:
+    while not left_out(nodes) <= wanted:
         if nodes == most:
             raise NotConverged
         low, nodes = nodes, min(2 * nodes, most)

@@ -17,7 +17,7 @@ from tacit.accounting._content import content, curve
 from tacit.accounting._curve import closed_curve, dots
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
 from tacit.accounting._lattice import lattice_cost
-from tacit.accounting._line import Atoms, _spread_transform, transform
+from tacit.accounting._line import Atoms
 from tacit.accounting._numeric import (
     Bracket,
     _apart,
@@ -28,7 +28,9 @@ from tacit.accounting._numeric import (
 )
 from tacit.accounting._rare import choose_cut, difference
 from tacit.accounting._sampled import SampledGaussian
-from tacit.accounting._spectral import Inversion, _evaluate
+from tacit.accounting._spectral import Inversion
+from tacit.accounting._spectrum import evaluate
+from tacit.accounting._transform import _spread_transform, transform
 from tacit.accounting.laws import (
     GDP,
     ZCDP,
@@ -376,7 +378,7 @@ def test_taking_common_losses_out_of_the_sum_leaves_delta_where_it_was(q, sigma,
     one = plain.delta(e)
     cut = choose_cut(mix.factors, e, plain.plan.c, plain.plan.period, math.log(one.upper))
     assert cut is not None
-    two = _evaluate(mix, plain.plan, cut).delta(e)
+    two = evaluate(mix, plain.plan, cut).delta(e)
     assert one.lower <= two.upper
     assert two.lower <= one.upper
     final = whole.delta(e)

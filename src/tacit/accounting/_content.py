@@ -23,9 +23,9 @@ from tacit.accounting._line import (
     Reals,
     ResponseLine,
 )
+from tacit.accounting._mix import Mix
 from tacit.accounting._renyi import CurveLine
 from tacit.accounting._sampled import SampledGaussian
-from tacit.accounting._spectral import Mix
 from tacit.accounting.laws import (
     GDP,
     ZCDP,

@@ -14,8 +14,9 @@ from tacit.accounting._content import Content, content, curve, gaussian_mu2
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
 from tacit.accounting._lattice import lattice_cost, listed_cost, on_lattice, snapped_cost, two_point_cost
 from tacit.accounting._line import Atoms, GaussianLine
+from tacit.accounting._mix import Mix, tiny
 from tacit.accounting._renyi import renyi_delta, renyi_epsilon
-from tacit.accounting._spectral import Inversion, Mix, tiny
+from tacit.accounting._spectral import Inversion
 from tacit.accounting.laws import (
     ZCDP,
     BoundedRange,

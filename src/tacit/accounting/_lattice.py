@@ -28,7 +28,8 @@ from tacit.accounting._line import (
     LatticeAtoms,
     Reals,
 )
-from tacit.accounting._spectral import Inversion, Lattice, Mix
+from tacit.accounting._mix import Lattice, Mix
+from tacit.accounting._spectral import Inversion
 from tacit.accounting.laws import (
     BoundedRange,
     DiscreteGaussian,

@@ -33,7 +33,7 @@ from tacit.accounting._content import (
 from tacit.accounting._engines import answer
 from tacit.accounting._gaussian import gaussian_tail
 from tacit.accounting._lattice import lattice_cost, on_lattice
-from tacit.accounting._spectral import log_moment, peak, spread, steer
+from tacit.accounting._mix import log_moment, peak, spread, steer
 from tacit.accounting.laws import (
     Approximate,
     BoundedRange,

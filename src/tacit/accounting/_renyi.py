@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.accounting._bracket import Bracket, U, settle
 from tacit.accounting._line import Line, Reals
-from tacit.accounting._spectral import Mix, log_moment, peak, spread, steer
+from tacit.accounting._mix import Mix, log_moment, peak, spread, steer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

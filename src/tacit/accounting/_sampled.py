@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting._bracket import NotConverged, U
-from tacit.accounting._line import Complexes, Line, Reals, Split, transform
+from tacit.accounting._line import Complexes, Line, Reals, Split
+from tacit.accounting._transform import transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tacit.cli import audit, budget, demo, doctor, explain, init, lab, plan, query, verify
+from tacit.cli import acts, audit, budget, demo, doctor, explain, init, lab, plan, query, verify
 from tacit.cli.app import app, main
 
 __all__ = [
+    "acts",
     "app",
     "audit",
     "budget",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import tacit
+from tacit.cli.refusals import in_words_of_the_command
 from tacit.errors import TacitError
 
 __all__ = ["app", "main"]
@@ -44,5 +45,5 @@ def main() -> None:
     try:
         app()
     except TacitError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {in_words_of_the_command(error)}", err=True)
         sys.exit(2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli.refusals import now_asking
 from tacit.errors import TacitError, bad_parameter
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ __all__ = [
     "Size",
     "Sql",
     "Within",
+    "declarations",
     "durable",
     "in_memory",
-    "pick",
     "sources_there",
 ]
 
@@ -73,8 +74,18 @@ class Price:
         )
 
 
-def pick(config: Config, name: str | None) -> str:
-    """Return the dataset's name: the one that was asked for, or the only one."""
+def declarations(file: Path, dataset: str | None, sql: str) -> tuple[Config, str]:
+    """Read the config and pick the dataset: the one that was asked for, or the only one."""
+    from tacit.tables import open_config
+
+    now_asking(file, None, dataset or "", sql)
+    config = open_config(file)
+    name = _pick(config, dataset)
+    now_asking(file, config, name, sql)
+    return config, name
+
+
+def _pick(config: Config, name: str | None) -> str:
     known = list(config.datasets)
     if name is None and len(known) == 1:
         return known[0]

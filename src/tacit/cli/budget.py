@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -14,22 +14,24 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from tacit.cli.app import app
+from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger
+from tacit.cli.output import JsonFlag  # noqa: TC001 - typer reads the annotations
 
 if TYPE_CHECKING:
     from tacit.accounting import Filter
-    from tacit.ledger import Account, Entry, Ledger
+    from tacit.ledger import Account, Entry
 
-__all__ = ["budget"]
+__all__ = ["Where", "budget", "safe"]
 
 _WIDTH = 40
 _T = TypeVar("_T")
 
 
 class _LedgerFirst(TyperGroup):
-    """Read ``tacit budget LEDGER`` as its status, and take the ledger before or after the command's name."""
+    """Read ``tacit budget [LEDGER]`` as its status; the ledger may stand before or after a command's name."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        if args and not args[0].startswith("-") and args[0] not in self.commands:
+        if not args or (args[0] not in self.commands and args[0] not in {"--help", "--show-completion"}):
             args = (
                 [args[1], args[0], *args[2:]] if args[1:2] and args[1] in self.commands else ["status", *args]
             )
@@ -39,30 +41,25 @@ class _LedgerFirst(TyperGroup):
 budget = typer.Typer(
     name="budget",
     cls=_LedgerFirst,
-    no_args_is_help=True,
-    help="Show what is left, who took what, and whether the record holds: tacit budget hospital.ledger",
+    help="Show what is left, who took what, and whether the record holds: tacit budget hospital.ledger. "
+    "Without a ledger, the one that tacit.toml names.",
 )
 app.add_typer(budget)
 
-_Where = Annotated[
-    str,
-    typer.Argument(metavar="LEDGER", envvar="TACIT_LEDGER", help="A ledger's path or postgresql:// address."),
-]
-_Key = Annotated[Path | None, typer.Option("--key", help="The ledger's key file, where it is not beside it.")]
+Where = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[LEDGER]", envvar="TACIT_LEDGER", show_default=False,
+        help="A ledger's path or postgresql:// address; by default the one of tacit.toml.",
+    ),
+]  # fmt: skip
 _Name = Annotated[str | None, typer.Option("--account", "-a", help="Only this account.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-
-
-def _open(where: str, key: Path | None) -> Ledger:
-    from tacit.ledger import Ledger
-
-    return Ledger.open(where, key=key, create=False)
 
 
 @budget.command()
-def status(where: _Where, *, key: _Key = None, as_json: _Json = False) -> None:
+def status(where: Where = None, *, key: KeyFile = None, as_json: JsonFlag = False) -> None:
     """Show every account: its budget, what is spent and what is left."""
-    with _open(where, key) as ledger:
+    with open_ledger(find_ledger(where), key) as ledger:
         accounts, sealed = ledger.accounts(), ledger.sealed
     if as_json:
         _print_json({"ledger": ledger.name, "sealed": sealed, "accounts": [_facts(one) for one in accounts]})
@@ -84,20 +81,20 @@ def status(where: _Where, *, key: _Key = None, as_json: _Json = False) -> None:
     console = Console()
     console.print(table if accounts else "no accounts yet")
     if sealed is not None:
-        console.print(Text(f"sealed: {_safe(sealed)}", style="red"))
+        console.print(Text(f"sealed: {safe(sealed)}", style="red"))
 
 
 @budget.command()
 def history(
-    where: _Where,
+    where: Where = None,
     *,
     account: _Name = None,
-    key: _Key = None,
+    key: KeyFile = None,
     limit: Annotated[int, typer.Option(min=1, help="Show this many of the latest entries.")] = 50,
-    as_json: _Json = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show who charged what, and the acts of the curator."""
-    with _open(where, key) as ledger:
+    with open_ledger(find_ledger(where), key) as ledger:
         entries = ledger.history(account)[-limit:]
     if as_json:
         _print_json([entry.to_json() for entry in entries])
@@ -107,22 +104,22 @@ def history(
         table.add_column(title, justify="right" if title == "entry" else "left")
     for entry in entries:
         cells = (entry.at[:19].replace("T", " "), entry.kind, entry.account or "", _cost(entry))
-        words = (_safe(entry.who), _safe(entry.purpose))
+        words = (safe(entry.who), safe(entry.purpose))
         table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *words)))
     Console().print(table)
 
 
 @budget.command("burn-down")
 def burn_down(
-    where: _Where,
+    where: Where = None,
     *,
     account: _Name = None,
-    key: _Key = None,
+    key: KeyFile = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw it into this picture (png, svg, pdf).")] = None,
-    as_json: _Json = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show what was left of an account (by default the first dataset) after each charge."""
-    with _open(where, key) as ledger:
+    with open_ledger(find_ledger(where), key) as ledger:
         accounts = ledger.accounts()
         name = account if account is not None else accounts[0].name if accounts else ""
         points = _points(ledger.account(name), ledger.history(name))
@@ -142,16 +139,16 @@ def burn_down(
 
 @budget.command()
 def verify(
-    where: _Where,
+    where: Where = None,
     *,
     witness: Annotated[
         Path | None, typer.Option(help="A witness file that was kept elsewhere; it proves completeness.")
     ] = None,
-    key: _Key = None,
-    as_json: _Json = False,
+    key: KeyFile = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Check the keyed chain, every total and the witness; exit with 3 if anything is wrong."""
-    with _open(where, key) as ledger:
+    with open_ledger(find_ledger(where), key) as ledger:
         report = ledger.verify(witness=witness)
     if as_json:
         head = {"count": report.head.count, "hash": report.head.hash}
@@ -165,15 +162,15 @@ def verify(
 
 @budget.command()
 def export(
-    where: _Where,
+    where: Where = None,
     *,
     to: Annotated[
         Path | None, typer.Option("--to", help="Write to this file instead of the terminal.")
     ] = None,
-    key: _Key = None,
+    key: KeyFile = None,
 ) -> None:
     """Write the whole log as JSON lines."""
-    with _open(where, key) as ledger:
+    with open_ledger(find_ledger(where), key) as ledger:
         if to is None:
             sys.stdout.writelines(line + "\n" for line in ledger.export())
         else:
@@ -251,7 +248,7 @@ def _draw(name: str, points: list[tuple[str, float]], path: Path) -> None:
     left = np.array([100 * share for _, share in points])
     axes.step(times, left, where="post", color="#0b7285")
     axes.fill_between(times, left, step="post", color="#0b7285", alpha=0.15)
-    axes.set(ylim=(0, 102), ylabel="left, %", title=f"Budget of {_safe(name)}".replace("$", r"\$"))
+    axes.set(ylim=(0, 102), ylabel="left, %", title=f"Budget of {safe(name)}".replace("$", r"\$"))
     axes.spines[["top", "right"]].set_visible(False)
     figure.autofmt_xdate()
     figure.savefig(path, dpi=150)
@@ -274,7 +271,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Show what others wrote without letting it move the cursor or colour the screen."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 

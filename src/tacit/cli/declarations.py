@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Declaration", "read_bound", "read_column", "read_key_list", "read_limit"]
+__all__ = [
+    "Declaration",
+    "option_text",
+    "read_bound",
+    "read_column",
+    "read_key_list",
+    "read_limit",
+    "toml_key",
+    "toml_value",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ class Declaration:
 
     def text(self) -> str:
         """Write the file."""
-        here = f"[datasets.{_key(self.name)}"
+        here = f"[datasets.{toml_key(self.name)}"
         others = [c for c in self.columns if c != self.unit]
         told = _inline(self.budget or {"epsilon": 3.0, "delta": 1e-6})
         lines = [
@@ -59,23 +68,27 @@ class Declaration:
             "",
             "# How much of one unit counts. Smaller: less noise, more left out.",
             f"{here}.limits]",
-            *(f"{_key(c)} = {limit}" for c, limit in (self.limits or {"rows": 10}).items()),
+            *(f"{toml_key(c)} = {limit}" for c, limit in (self.limits or {"rows": 10}).items()),
             "",
             "# Public ranges of the columns to be summed or averaged; values outside are",
             "# clipped. Take them from what everybody knows, not from the data.",
             f"{here}.bounds]",
-            *(f"{_key(c)} = [{_number(low)}, {_number(high)}]" for c, (low, high) in self.bounds.items()),
-            *(f"# {_key(c)} = [LOW, HIGH]" for c in others if self._may_be(c, "number", self.bounds)),
+            *(f"{toml_key(c)} = [{_number(low)}, {_number(high)}]" for c, (low, high) in self.bounds.items()),
+            *(f"# {toml_key(c)} = [LOW, HIGH]" for c in others if self._may_be(c, "number", self.bounds)),
             "",
             "# Groups that everybody knows to exist. Others are selected privately (delta).",
             f"{here}.keys]",
-            *(f"{_key(c)} = {_list(values)}" for c, values in self.keys.items()),
-            *(f'# {_key(c)} = ["A", "B"]' for c in others if self._may_be(c, "text", self.keys)),
+            *(f"{toml_key(c)} = {_list(values)}" for c, values in self.keys.items()),
+            *(f'# {toml_key(c)} = ["A", "B"]' for c in others if self._may_be(c, "text", self.keys)),
             "",
             "# number, text, boolean or date; needed where the question does not tell.",
             f"{here}.types]",
-            *(f"{_key(c)} = {_quote(kind)}" for c, kind in self.types.items()),
-            *(f'# {_key(c)} = "number"' for c in others if c not in {*self.types, *self.bounds, *self.keys}),
+            *(f"{toml_key(c)} = {_quote(kind)}" for c, kind in self.types.items()),
+            *(
+                f'# {toml_key(c)} = "number"'
+                for c in others
+                if c not in {*self.types, *self.bounds, *self.keys}
+            ),
         ]
         return "\n".join(lines) + "\n"
 
@@ -141,7 +154,54 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _key(text: str) -> str:
+def option_text(table: str, name: str, value: object) -> str:
+    """Write a fact as an option of ``tacit init``; empty where it has none.
+
+    Examples
+    --------
+    >>> option_text("bounds", "stay", (0, 30))
+    '--bounds stay=0:30'
+    """
+    match table, value:
+        case "bounds", (low, high):
+            told = f"--bounds {name}={low}:{high}"
+        case "keys", [*values]:
+            told = f"--keys {name}={','.join(map(str, values))}"
+        case "types", kind:
+            told = f"--type {name}={kind}"
+        case "limits", most:
+            told = f"--limit {name}={most}"
+        case "", str(column) if name == "unit":
+            told = f"--unit {column}"
+        case _:
+            return ""
+    option, _, rest = told.partition(" ")
+    return f'{option} "{rest}"' if " " in rest else told
+
+
+def toml_value(value: object, table: str = "") -> str:
+    """Write a fact's value as TOML; a public table is its source and key.
+
+    Examples
+    --------
+    >>> toml_value((0, 30)), toml_value("text"), toml_value(("h.csv", "hospital"), "public")
+    ('[0, 30]', '"text"', '{source = "h.csv", key = "hospital"}')
+    """
+    match value:
+        case (str(source), str(key)) if table == "public":
+            return f"{{source = {_quote(source)}, key = {_quote(key)}}}"
+        case list() | tuple():
+            return _list(value)
+        case dict():
+            return "{" + ", ".join(f"{name} = {number}" for name, number in value.items()) + "}"
+        case str():
+            return _quote(value)
+        case _:
+            return str(value).lower()
+
+
+def toml_key(text: str) -> str:
+    """Write a TOML key, quoted where it must be."""
     plain = text.isascii() and text.replace("_", "").replace("-", "").isalnum()
     return text if plain else _quote(text)
 

@@ -12,6 +12,7 @@ import typer
 from tacit.cli.app import app
 from tacit.cli.declarations import Declaration, read_bound, read_column, read_key_list, read_limit
 from tacit.cli.output import say, write_file
+from tacit.cli.refusals import now_asking
 from tacit.errors import TacitError, bad_parameter
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def init(
             fix="--config other.toml, or --force to overwrite it (the ledger keeps what was spent)",
         )
     called = name or re.sub(r"\W+", "_", data.stem).strip("_") or "data"
+    now_asking(None, None, called)
     schema = _schema(data, called)
     known = [column for column, _ in schema]
     types = {column: kind for column, kind in schema if kind}

@@ -44,5 +44,7 @@ def write_file(path: Path, write: Callable[[Path], object], what: str, option: s
             "cannot-write",
             f"{what} could not be written to {path}",
             why=str(problem),
-            fix=f"{option} ./{path.name}",
+            fix=f"{option} ./{path.stem}.png"
+            if option == "--plot" and isinstance(problem, ValueError)
+            else f"{option} ./{path.name}",
         ) from problem

@@ -30,10 +30,8 @@ def plan(
     as_json: JsonFlag = False,
 ) -> None:
     """Say what a question will cost and how far off its answer may be. Touches neither data nor ledger."""
-    from tacit.tables import open_config
-
-    declared = open_config(config)
-    opened = asking.in_memory(declared, asking.pick(declared, dataset))
+    declared, name = asking.declarations(config, dataset, sql)
+    opened = asking.in_memory(declared, name)
     made = asking.Price(epsilon, delta, rho, within, confidence, size).plan(opened, sql)
     if as_json:
         show_json(_facts(made))

@@ -55,11 +55,8 @@ def query(
     as_json: JsonFlag = False,
 ) -> None:
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
-    from tacit.tables import open_config
-
     _can_write(out, plot, certificate)
-    declared = open_config(config)
-    name = asking.pick(declared, dataset)
+    declared, name = asking.declarations(config, dataset, sql)
     asking.sources_there(declared, name)
     price = asking.Price(epsilon, delta, rho, within, confidence, size)
     price.plan(asking.in_memory(declared, name), sql)  # what is refused is refused before a ledger is made

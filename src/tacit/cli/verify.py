@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from tacit.cli.app import app
+from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger
 from tacit.cli.output import JsonFlag, say, show_json
 from tacit.errors import TacitError
 
@@ -25,9 +26,7 @@ def verify(
         str | None,
         typer.Option("--ledger", envvar="TACIT_LEDGER", help="A ledger's path or postgresql:// address."),
     ] = None,
-    key: Annotated[
-        Path | None, typer.Option("--key", help="The ledger's key file, where it is not beside it.")
-    ] = None,
+    key: KeyFile = None,
     config: Annotated[
         Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="Where --ledger is not given.")
     ] = Path("tacit.toml"),
@@ -36,15 +35,14 @@ def verify(
 ) -> None:
     """Check a certificate against the ledger, and the ledger itself; exit with 3 if either fails."""
     from tacit.core import Certificate
-    from tacit.ledger import Ledger
 
     if not certificate.is_file():
         raise TacitError("bad-certificate", f"{certificate} is not there", fix="tacit verify stay.json")
     promise = Certificate.load(certificate)
-    where = _named(config) if ledger is None else ledger
+    where = find_ledger(ledger, config, say="--ledger")
     state = ""
     try:
-        with Ledger.open(where, key=key, create=False) as book:
+        with open_ledger(where, key) as book:
             report = book.verify()
             state = str(report)
             problems = list(report.problems) or promise.problems(book)
@@ -71,12 +69,3 @@ def verify(
         )
     if problems:
         raise typer.Exit(3)
-
-
-def _named(config: Path) -> str:
-    from tacit.tables import open_config
-
-    where = open_config(config).ledger
-    if where is None:
-        raise TacitError("bad-parameter", f"{config} names no ledger", fix="--ledger hospital.ledger")
-    return where

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting import Cost
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
-from tacit.errors import TacitError
 from tacit.tables.threshold import threshold
 
 if TYPE_CHECKING:
@@ -101,13 +100,6 @@ def calibrate(
 
     Of Laplace and Gaussian noise the one with the smaller predicted error is taken.
     """
-    if any(s.mechanism == "threshold" for s in steps) and not ask.delta:
-        raise TacitError(
-            "keys-missing",
-            "the groups are not public, and the plan has no delta",
-            why="which groups exist is private; without delta it can never be told",
-            fix='.group_by("hospital", keys=["A", "B"]) or .plan(epsilon=1, delta=1e-6)',
-        )
     if ask.rho is None and not ask.delta:
         return _family("laplace", steps, who, ask, weights)
     laplace = _family("laplace", steps, who, ask, weights)

@@ -19,7 +19,7 @@ from tacit.tables.algebra import (
     scope,
 )
 from tacit.tables.emit_expressions import expression_sql, number, quote
-from tacit.tables.expressions import Column, Node, names
+from tacit.tables.expressions import Column, Node, names, words_of
 from tacit.tables.kinds import kind_of
 from tacit.tables.statistics import Grid, grid_for
 
@@ -139,7 +139,13 @@ def _measure(measure: Measure) -> str:
             return f"{function}(CASE WHEN NOT isnan({value}) THEN {value} END)"
         case "sum" | "mean":
             if measure.bounds is None:
-                raise TacitError("missing-bounds", "a sum within a unit needs bounds", fix="bounds=(0, 30)")
+                what = words_of(measure.argument)
+                raise TacitError(
+                    "missing-bounds",
+                    f"{measure.function} of {what} within a unit needs bounds",
+                    why="it is taken on an integer grid, which public bounds decide",
+                    fix=f'tc.protect(..., bounds={{"{what}": (0, 30)}})',
+                )
             grid = grid_for(measure.bounds, "sum")
             q = quantised(value, grid)
             total = f"CAST(sum({q}) AS DOUBLE) * {number(float(grid.step))}"

@@ -32,6 +32,7 @@ __all__ = [
     "lit",
     "names",
     "text_of",
+    "words_of",
 ]
 
 
@@ -190,3 +191,35 @@ def text_of(node: Node) -> str:
             return f"{value!r}" if kind != "date" else f"date {value!r}"
         case Call(op, args):
             return f"{op}({', '.join(text_of(a) for a in args)})"
+
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=", "and": "AND", "or": "OR",
+}  # fmt: skip
+
+
+def words_of(node: Node) -> str:
+    """Write an expression for people only, as they would in SQL; nothing is computed from it.
+
+    Examples
+    --------
+    >>> words_of(Call("div", (Call("add", (Column("stay", "number"), lit(1))), lit(2))))
+    '(stay + 1) / 2'
+    """
+    match node:
+        case Column(name):
+            return name
+        case Literal(value, "number"):
+            return f"{value:.15g}" if isinstance(value, float) else "NULL"
+        case Literal(value):
+            return "NULL" if value is None else f"{value!r}" if isinstance(value, str) else str(value).upper()
+        case Call(op, args) if op in _SIGNS and len(args) > 1:
+            return f" {_SIGNS[op]} ".join(_bracketed(a) for a in args)
+        case Call(op, args):
+            return f"{op}({', '.join(words_of(a) for a in args)})"
+
+
+def _bracketed(node: Node) -> str:
+    inner = words_of(node)
+    return f"({inner})" if isinstance(node, Call) and node.op in _SIGNS else inner

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tacit.core.facts import Fact
 from tacit.errors import TacitError
-from tacit.tables.expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, text_of
+from tacit.tables.expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, words_of
 
 __all__ = ["Scope", "bounds_of", "kind_of", "resolve"]
 
@@ -101,7 +101,7 @@ def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None)
         if i < len(args) and not isinstance(args[i], Literal):
             raise TacitError(
                 "bad-expression",
-                f"argument {i + 1} of {op} must be a constant, got {text_of(args[i])}",
+                f"argument {i + 1} of {op} must be a constant, got {words_of(args[i])}",
                 why="it must be known before the data is seen",
                 fix="write the value itself",
             )
@@ -159,19 +159,18 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
         kinds.add(want)
     shared = next(iter(kinds)) if len(kinds) == 1 else "date" if kinds == {"date", "text"} else None
     if not kinds:
-        shown = ", ".join(sorted(text_of(a) for a in args))
         column = next((a.name for a in args if isinstance(a, Column)), "x")
         raise TacitError(
             "unknown-kind",
-            f"{op}({shown}) does not say how to read its columns",
+            f"{words_of(Call(op, args))} does not say how to read its columns",
             why="types are declared, never guessed from the data",
             fix=f'tc.protect(..., types={{"{column}": "number"}})  # or "text", "date", "boolean"',
         )
     if shared is None:
-        shown = ", ".join(f"{text_of(a)} ({kind_of(a)})" for a in first)
+        shown = ", ".join(f"{words_of(a)} ({kind_of(a)})" for a in first)
         raise TacitError(
             "bad-expression",
-            f"{op} needs values of one kind, got {shown}",
+            f"{words_of(Call(op, args))} needs values of one kind, got {shown}",
             why="values of different kinds are never equal",
             fix="CAST(x AS DOUBLE) or CAST(x AS VARCHAR)",
         )
@@ -184,9 +183,9 @@ def _agree(node: Node, want: Kind | None) -> Node:
         return node
     raise TacitError(
         "bad-expression",
-        f"{text_of(node)} is a {have}, and a {want} is needed here",
+        f"{words_of(node)} is a {have}, and a {want} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
-        fix=f"CAST({text_of(node).split(':')[0]} AS {'DOUBLE' if want == 'number' else want.upper()})",
+        fix=f"CAST({words_of(node)} AS {'DOUBLE' if want == 'number' else want.upper()})",
     )
 
 

@@ -15,7 +15,7 @@ from typing import Literal as OneOf
 from tacit.errors import TacitError
 from tacit.exact import rational
 from tacit.tables.algebra import Aggregate, Bounds, Question, Relation, Scan, scope
-from tacit.tables.expressions import Call, Column, Literal, Node, text_of
+from tacit.tables.expressions import Call, Column, Literal, Node, words_of
 from tacit.tables.statistics import Statistic, grid_for, nice_step
 
 __all__ = ["Reading", "Step", "lower"]
@@ -119,7 +119,7 @@ def _moments(aggregates: tuple[Aggregate, ...]) -> _Shared:
 
 def _bounds(aggregate: Aggregate) -> Bounds:
     if aggregate.bounds is None:
-        what = text_of(aggregate.argument).split(":")[0] if aggregate.argument is not None else "x"
+        what = "x" if aggregate.argument is None else words_of(aggregate.argument)
         plain = isinstance(aggregate.argument, Column)
         raise TacitError(
             "missing-bounds",

@@ -17,7 +17,7 @@ from tacit.tables.algebra import Question, document
 from tacit.tables.answering import Answering
 from tacit.tables.budgeting import MOST_SCALE, Ask, Share, calibrate
 from tacit.tables.emit import statements
-from tacit.tables.expressions import text_of
+from tacit.tables.expressions import words_of
 from tacit.tables.lowering import Reading, Step, lower
 from tacit.tables.readings import expected_error, rank_error
 from tacit.tables.stability import Contribution, contribution
@@ -73,6 +73,7 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
     if not level < 1:
         raise bad_parameter("confidence", "between 0 and 1", target.confidence, fix="confidence=0.95")
     size = None if target.size is None else count("size", target.size, zero=False)
+    _insist_on_keys(question, target)
     ask = _ask(steps, readings, who, weights, target, level, size)
     shares = _calibrated(steps, who, ask, weights, target.copies)
     if any(share.scale > MOST_SCALE for share in shares):
@@ -98,6 +99,18 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
         ledger=home.ledger,
         post=post,
     )
+
+
+def _insist_on_keys(question: Question, target: Target) -> None:
+    """Refuse groups that are neither public nor to be selected privately, with the columns that need keys."""
+    if question.by and question.keys is None and not target.delta:
+        names = ", ".join(name for name, _ in question.by)
+        raise TacitError(
+            "keys-missing",
+            f"the groups of {names} are not public, and the plan has no delta",
+            why="which groups exist is private; without delta it can never be told",
+            fix=f'.group_by("{question.by[0][0]}", keys=["A", "B"]) or .plan(epsilon=1, delta=1e-7)',
+        )
 
 
 def _weights(
@@ -198,7 +211,7 @@ def _forecast(
     reading: Reading, share: Share, level: Fraction, size: int | None, question: Question
 ) -> Forecast:
     aggregate = next(a for a in question.aggregates if a.name == reading.aggregate)
-    what = "" if aggregate.argument is None else text_of(aggregate.argument).split(":")[0]
+    what = "" if aggregate.argument is None else words_of(aggregate.argument)
     meaning = f"{aggregate.function}({what})"
     note = ""
     if reading.function == "pick":

@@ -61,7 +61,7 @@ _INSTEAD: dict[str, str] = {
     "Pow": "x * x",
     "ApproxDistinct": "COUNT(DISTINCT x)",
     "Anonymous": "the functions of the reference",
-    "Star": "the columns you need",
+    "Star": "SELECT COUNT(*) FROM visits",
     "TimeToStr": "EXTRACT(year FROM d)",
 }
 

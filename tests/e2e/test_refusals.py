@@ -1,0 +1,188 @@
+"""Every refusal that a command can meet, met for real: words that can be typed, no Python."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacit.cli import main
+from tacit.cli.refusals import speaks_python
+
+TACIT = Path(sys.executable).with_name("tacit")
+ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
+
+
+def tacit(*words, cwd, **environment):
+    return subprocess.run(
+        [TACIT, *words],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Visits with a budget of epsilon 1 and no delta, of which 0.5 is spent; bounds and keys are left out."""
+    folder = tmp_path_factory.mktemp("refusals")
+    lines = [f"{i // 2},{'AB'[i % 2]},{i % 9},n{i % 3}" for i in range(400)]
+    (folder / "stays.csv").write_text("pid,ward,stay,note\n" + "\n".join(lines) + "\n")
+    assert tacit("init", "stays.csv", "--unit", "pid", "-e", "1", cwd=folder).returncode == 0
+    asked = tacit("query", "SELECT COUNT(*) FROM stays", "-e", "0.5", "--certificate", "a.json", cwd=folder)
+    assert asked.returncode == 0, asked.stderr
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    for file in made.iterdir():
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+CASES = [
+    # (words, code, what the fix says)
+    ("plan 'SELECT COUNT(*) FROM stays'", "bad-parameter", "--epsilon 0.5"),
+    ("plan 'SELECT COUNT(*) FROM stays' -e 0", "bad-parameter", "--epsilon 0.5"),
+    ("plan 'SELECT COUNT(*) FROM stays' -e 1 --delta 2", "bad-parameter", "--delta 1e-6"),
+    ("plan 'SELECT COUNT(*) FROM stays' -e 1 --confidence 2", "bad-parameter", "--confidence"),
+    ("plan 'SELECT * FROM stays' -e 1", "not-allowed", "SELECT COUNT(*) FROM stays"),
+    ("plan 'SELECT ward FROM stays' -e 1", "not-allowed", "SELECT COUNT(*) FROM stays"),
+    ("plan SELEC -e 1", "not-allowed", "SELECT COUNT(*) FROM stays"),
+    ("plan 'SELECT COUNT(*) FROM stays WHERE ((' -e 1", "bad-sql", "SELECT COUNT(*) FROM stays"),
+    ("plan 'SELECT COUNT(*) FROM stay' -e 1", "unknown-table", "FROM stays"),
+    ("plan 'SELECT COUNT(*) FROM stays WHERE foo > 1' -e 1", "unknown-column", "note, pid, stay, ward"),
+    ("plan 'SELECT COUNT(*) FROM stays WHERE stay = note' -e 1", "unknown-kind", 'types]: stay = "number"'),
+    ("plan 'SELECT COUNT(*) FROM stays WHERE UPPER(stay) > 3' -e 1", "bad-expression", "CAST("),
+    ("plan 'SELECT AVG(stay) FROM stays' -e 1", "missing-bounds", "bounds]: stay = [0, 30]"),
+    (
+        "plan 'SELECT AVG(stay / 2) FROM stays' -e 1",
+        "missing-bounds",
+        "AVG(LEAST(GREATEST(stay / 2, 0), 30))",
+    ),
+    (
+        "plan 'SELECT AVG(m) FROM (SELECT pid, SUM(stay) AS m FROM stays GROUP BY pid) t' -e 1",
+        "missing-bounds",
+        "AVG(LEAST(GREATEST(m, 0), 30))",
+    ),
+    (
+        "plan 'SELECT ward, COUNT(*) FROM stays GROUP BY ward' -e 1",
+        "keys-missing",
+        'keys]: ward = ["A", "B"]',
+    ),
+    ("plan 'SELECT ward, COUNT(*) FROM stays GROUP BY ward' -e 1", "keys-missing", "or --delta 1e-7"),
+    ("query 'SELECT COUNT(*) FROM stays' -e 2", "budget-exceeded", "epsilon"),
+    ("query 'SELECT COUNT(*) FROM stays' -e 0.1 --account x", "unknown-account", "tacit budget"),
+    ("query 'SELECT COUNT(*) FROM stays' -e 0.1 --out x.xls", "bad-parameter", "--out answer.csv"),
+    ("query 'SELECT COUNT(*) FROM stays' -e 0.1 --out no/x.csv", "cannot-write", "--out ./x.csv"),
+    ("init stays.csv", "bad-parameter", "--unit"),
+    ("init none.csv --unit pid --force", "bad-parameter", "tacit init"),
+    ("init stays.csv --unit foo --force", "unknown-column", "pid, ward"),
+    ("init stays.csv --unit pid", "cannot-write", "--force"),
+    ("init stays.csv --unit pid --force --bounds stay=9:1", "bad-parameter", "--bounds stay=0:30"),
+    ("init stays.csv --unit pid --force --keys ward=A,A", "bad-parameter", "--keys ward=A,B"),
+    ("init stays.csv --unit pid --force --limit rows=0", "bad-parameter", "--limit rows=10"),
+    ("init stays.csv --unit pid --force --type ward=x", "bad-parameter", "--type ward=number"),
+    ("budget none.ledger", "not-a-ledger", "tacit.toml"),
+    ("budget stays.csv", "not-a-ledger", "check the path"),
+    ("budget open --account a --parent b -e 1", "unknown-account", "tacit budget"),
+    ("budget grow --account stays -e 0.1 --who a --statement b", "bad-parameter", "another"),
+    ("verify none.json", "bad-certificate", "tacit verify"),
+    ("verify stays.csv", "bad-certificate", "--certificate"),
+    ("explain --epsilon 1 --prior 3", "bad-parameter", "--prior 0.5"),
+    ("explain --statistic mean --error 1", "bad-parameter", "--bounds 0 100"),
+    ("lab membership --trials 1", "bad-parameter", "--trials 20000"),
+    ("audit laplace --epsilon 1 --samples 1", "bad-parameter", "--samples 1000000"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "fix"), CASES)
+def test_a_refusal_can_be_acted_upon(made, words, code, fix, monkeypatch, capsys):
+    """Run the command's entry point in this process: the same as installed, without the start of Python."""
+    before = (made / "tacit.toml").read_text()
+    monkeypatch.chdir(made)
+    monkeypatch.setattr(sys, "argv", ["tacit", *shlex.split(words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr()
+    assert ended.value.code == 2
+    assert told.out == ""
+    assert f"code: {code}" in told.err
+    said = re.search(r"^  fix: (.*)$", told.err, re.MULTILINE)
+    assert said, told.err
+    assert fix in said[1]
+    assert not speaks_python(said[1])
+    assert (made / "tacit.toml").read_text() == before
+
+
+def test_the_line_that_the_fix_names_is_the_one_to_change(folder):
+    asked = ("plan", "SELECT AVG(stay) AS s FROM stays", "-e", "0.5")
+    said = re.search(r"tacit\.toml line (\d+), under \S+: (.*)", tacit(*asked, cwd=folder).stderr)
+    lines = (folder / "tacit.toml").read_text().splitlines()
+    lines[int(said[1]) - 1] = said[2]
+    (folder / "tacit.toml").write_text("\n".join(lines))
+    assert tacit(*asked, cwd=folder).returncode == 0
+
+
+def test_an_aggregate_of_an_expression_works_as_the_fix_says(folder):
+    said = tacit("plan", "SELECT AVG(stay / 2) FROM stays", "-e", "0.5", cwd=folder).stderr
+    aggregate = re.search(r"question: (.*)", said)[1]
+    assert tacit("plan", f"SELECT {aggregate} FROM stays", "-e", "0.5", cwd=folder).returncode == 0
+
+
+def test_a_larger_budget_is_recorded_as_the_fix_says(folder):
+    text = (folder / "tacit.toml").read_text()
+    (folder / "tacit.toml").write_text(text.replace("{epsilon = 1}", "{epsilon = 2}"))
+    question = ("query", "SELECT COUNT(*) FROM stays", "-e", "1.25")
+    done = tacit(*question, cwd=folder)
+    assert "code: account-differs" in done.stderr
+    assert "budget = {epsilon = 1}" in done.stderr
+    act = re.search(r"tacit (budget grow .*) --statement", done.stderr)[1]
+    grown = tacit(*act.split(), "--statement", "board decision 7", "--who", "ana", cwd=folder)
+    assert grown.returncode == 0, grown.stderr
+    assert tacit(*question, cwd=folder).returncode == 0
+    history = tacit("budget", "history", cwd=folder).stdout
+    assert "board decision 7" in history
+
+
+def test_a_share_is_opened_and_pays(folder):
+    opened = tacit("budget", "open", "--account", "ana", "--parent", "stays", "-e", "0.2", cwd=folder)
+    assert opened.returncode == 0, opened.stderr
+    question = ("query", "SELECT COUNT(*) FROM stays", "--account", "ana")
+    assert tacit(*question, "-e", "0.3", cwd=folder).returncode == 2
+    assert tacit(*question, "-e", "0.1", cwd=folder).returncode == 0
+
+
+def test_without_a_budget_the_line_to_fill_in_is_named(folder):
+    assert tacit("init", "stays.csv", "--unit", "pid", "--force", cwd=folder).returncode == 0
+    said = tacit("plan", "SELECT COUNT(*) FROM stays", "-e", "0.5", cwd=folder).stderr
+    number = int(re.search(r"tacit\.toml line (\d+): budget = ", said)[1])
+    assert "budget = " in (folder / "tacit.toml").read_text().splitlines()[number - 1]
+
+
+@pytest.mark.parametrize(
+    ("harm", "code", "fix"),
+    [
+        (lambda f: (f / "tacit.ledger.key").unlink(), "ledger-key", "export TACIT_LEDGER_KEY_FILE="),
+        (lambda f: (f / "tacit.ledger").unlink(), "ledger-rolled-back", "put the store back"),
+        (lambda f: os.truncate(f / "tacit.ledger", 3000), "ledger-damaged", "verify"),
+        (lambda f: (f / "tacit.ledger.key").write_text("zz"), "ledger-key", "restore"),
+    ],
+)
+def test_a_broken_ledger_says_what_to_do(folder, harm, code, fix):
+    harm(folder)
+    for words in (("budget",), ("query", "SELECT COUNT(*) FROM stays", "-e", "0.1")):
+        done = tacit(*words, cwd=folder)
+        assert done.returncode == 2
+        said = re.search(r"^  fix: (.*)$", done.stderr, re.MULTILINE)[1]
+        assert fix in said
+        assert not speaks_python(said)
+        assert "Traceback" not in done.stderr
+    assert f"code: {code}" in done.stderr

@@ -1,5 +1,6 @@
 """Every refusal that a command can meet, met for real: words that can be typed, no Python."""
 
+import json
 import os
 import re
 import shlex
@@ -186,3 +187,54 @@ def test_a_broken_ledger_says_what_to_do(folder, harm, code, fix):
         assert not speaks_python(said)
         assert "Traceback" not in done.stderr
     assert f"code: {code}" in done.stderr
+
+
+# errors for programs
+
+
+@pytest.mark.parametrize("words", [("--json", "plan", "SELECT AVG(stay) FROM stays", "-e", "1"),
+                                   ("plan", "SELECT AVG(stay) FROM stays", "-e", "1", "--json")])  # fmt: skip
+def test_with_json_an_error_is_one_json_value_on_standard_output(made, words):
+    done = tacit(*words, cwd=made)
+    assert done.returncode == 2
+    assert done.stderr == ""
+    error = json.loads(done.stdout)["error"]
+    assert set(error) == {"code", "what", "why", "fix"}
+    assert error["code"] == "missing-bounds"
+    assert error["fix"].endswith("under [datasets.stays.bounds]: stay = [0, 30]")
+
+
+@pytest.mark.parametrize(
+    ("words", "help_for"),
+    [(("foo", "--json"), "tacit"), (("plan", "--json"), "tacit plan"), (("--json", "lab", "x"), "tacit lab")],
+)
+def test_wrong_words_are_an_error_of_the_same_shape(made, words, help_for):
+    done = tacit(*words, cwd=made)
+    assert (done.returncode, done.stderr) == (2, "")
+    error = json.loads(done.stdout)["error"]
+    assert (error["code"], error["fix"]) == ("usage", f"{help_for} --help")
+
+
+def test_json_may_stand_before_the_command(made, tmp_path):
+    for words in (
+        ("budget",),
+        ("verify", "a.json"),
+        ("plan", "SELECT COUNT(*) FROM stays", "-e", "1"),
+        ("init", "stays.csv", "--unit", "pid", "--config", str(tmp_path / "other.toml")),
+        ("audit", "laplace", "--epsilon", "1", "--samples", "400"),
+    ):
+        done = tacit("--json", *words, cwd=made)
+        assert done.returncode == 0, done.stderr
+        assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_ctrl_c_is_told_to_programs_too(monkeypatch, capsys):
+    def pressed(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.audit.lab.membership_attack", pressed)
+    monkeypatch.setattr(sys, "argv", ["tacit", "lab", "membership", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "interrupted"

@@ -1,10 +1,11 @@
-"""The command's root: global options and how errors reach a terminal."""
+"""The command's root: global options and how errors reach a terminal or a program."""
 
 from __future__ import annotations
 
 import io
+import json
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -13,6 +14,9 @@ from tacit.cli.refusals import in_words_of_the_command
 from tacit.errors import TacitError
 
 __all__ = ["app", "main"]
+
+#: Words that are no command: typer's, whichever click it carries.
+_Misuse: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 app = typer.Typer(
     name="tacit",
@@ -34,16 +38,41 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, errors too; also after COMMAND.")
+    ] = False,
 ) -> None:
     """Learn from sensitive data without exposing anyone in it."""
 
 
 def main() -> None:
-    """Run the command; a refusal is printed without a traceback and exits with status 2."""
+    """Run the command.
+
+    A refusal exits with status 2 and no traceback: as text on standard error, or with ``--json`` as one JSON
+    value on standard output, ``{"error": {"code", "what", "why", "fix"}}``.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show becomes "?"; stderr escapes it
         sys.stdout.reconfigure(errors="replace")
+    for_programs = "--json" in sys.argv[1:]
     try:
-        app()
+        status = app(standalone_mode=not for_programs)
     except TacitError as error:
-        typer.echo(f"error: {in_words_of_the_command(error)}", err=True)
+        refusal = in_words_of_the_command(error)
+        if for_programs:
+            _end(2, refusal.code, refusal.what, refusal.why, refusal.fix)
+        typer.echo(f"error: {refusal}", err=True)
         sys.exit(2)
+    except _Misuse as error:  # reaches us only with --json; without, typer has shown it
+        context = getattr(error, "ctx", None)
+        words = getattr(error, "format_message", error.__str__)()
+        where = "tacit" if context is None else context.command_path
+        _end(2, "usage", words, "the words typed are no command of tacit", f"{where} --help")
+    if for_programs and status == 130:
+        _end(130, "interrupted", "stopped by Ctrl-C", "a charge that was made stays", "run the command again")
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _end(status: int, code: str, what: str, why: str, fix: str) -> NoReturn:
+    """Print an error as one JSON value and end."""
+    typer.echo(json.dumps({"error": {"code": code, "what": what, "why": why, "fix": fix}}))
+    sys.exit(status)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.app import app
+from tacit.cli.output import JsonFlag, show_json
 from tacit.errors import bad_parameter
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def audit(
         int, typer.Option(help="Outputs drawn on each of two neighbouring inputs.")
     ] = 1_000_000,
     confidence: Annotated[float, typer.Option(help="Confidence of the reported lower bound.")] = 0.999,
+    as_json: JsonFlag = False,
 ) -> None:
     """Attack a mechanism on the neighbours it names as its worst; exit with 1 if its promise is broken."""
     from tacit.audit import audit as attack
@@ -60,12 +62,15 @@ def audit(
     known = _mechanisms()
     if mechanism not in known:
         names = ", ".join(known)
-        names = ", ".join(known)
         raise bad_parameter("mechanism", f"one of {names}", mechanism, fix="tacit audit laplace --epsilon 1")
     target = known[mechanism](epsilon, delta)
     at = delta if "gaussian" in mechanism else 0.0
     found = attack(target, samples=samples, delta=at, confidence=confidence)
-    typer.echo(repr(target))
-    typer.echo(repr(found))
+    if as_json:
+        proven = {"epsilon_lower": found.epsilon_lower, "delta": at, "confidence": confidence}
+        show_json({"mechanism": mechanism, "claimed": epsilon, **proven, "holds": found.holds})
+    else:
+        typer.echo(repr(target))
+        typer.echo(repr(found))
     if found.holds is False:
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ import typer
 
 from tacit.cli.app import app
 from tacit.cli.declarations import Declaration, read_bound, read_column, read_key_list, read_limit
-from tacit.cli.output import say, write_file
+from tacit.cli.output import JsonFlag, say, show_json, write_file
 from tacit.cli.refusals import now_asking
 from tacit.errors import TacitError, bad_parameter
 
@@ -51,6 +51,7 @@ def init(
     *,
     rows: Annotated[bool, typer.Option("--row", help="Protect single rows, not people.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Write a commented tacit.toml: columns from the header or schema, the rest for you to decide.
 
@@ -91,6 +92,9 @@ def init(
     )
     draft.check(config.parent)
     write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
+    if as_json:
+        show_json({"written": str(config), "dataset": called, "columns": known, "types": types})
+        return
     say(f"written: {config} ({len(known)} columns of {data.name}; no value was read)", *_next(draft, config))
 
 

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonFlag", "PlotFile", "say", "show_json", "write_file"]
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+def _or_at_the_root(context: typer.Context, wanted: bool) -> bool:  # noqa: FBT001 - typer hands it by position
+    """``tacit --json plan`` is ``tacit plan --json``."""
+    return wanted or bool(context.find_root().params.get("as_json"))
+
+
+JsonFlag = Annotated[
+    bool, typer.Option("--json", callback=_or_at_the_root, help="Print JSON instead of text; errors too.")
+]
 PlotFile = Annotated[
     Path | None, typer.Option("--plot", help="Write a picture to this file (.png, .svg, .pdf).")
 ]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import math
 import os
+import subprocess
+import sys
+import tempfile
 from fractions import Fraction
 from pathlib import Path
 
@@ -525,3 +529,33 @@ def test_columns_that_are_never_read_are_refused_before_any_charge(tmp_path):
     assert data.where("EXTRACT(year FROM fine) > 2000").agg(n=tc.count()).plan(epsilon=1) is not None
     with pytest.raises(tc.TacitError, match="'list' is stored as"):
         tc.protect(tmp_path / "t.parquet", unit="list", budget=tc.Budget(epsilon=1))
+
+
+_KILLED = """
+import os, signal, pyarrow as pa
+from tacit.engines import DuckDB, read_source
+from tacit.engines.duck import Place
+engine = DuckDB({"t": Place(read_source(pa.table({"u": [1], "x": [2.0]})), "u")}, key=1, snapshot=0)
+engine.integers('SELECT count(*) FROM "t first 5"', {}, [("t", 5)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_snapshot_that_a_killed_process_left_is_swept_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    subprocess.run([sys.executable, "-c", _KILLED], check=False)
+    [left] = tmp_path.iterdir()
+    assert (left / "snapshot.duckdb").exists()
+    first = _one(pa.table({"u": [1], "x": [2.0]}))
+    first.integers("SELECT count(*) FROM t", {})
+    [own] = tmp_path.iterdir()
+    assert own != left
+    assert own.stat().st_mode & 0o077 == 0
+    second = _one(pa.table({"u": [1], "x": [2.0]}))
+    second.integers("SELECT count(*) FROM t", {})
+    assert own.exists(), "the folder of a living engine was swept away"
+    first.close()
+    del first
+    gc.collect()
+    assert not own.exists()

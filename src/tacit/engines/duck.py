@@ -11,10 +11,7 @@ What it guarantees to the plan
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import threading
-import weakref
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +28,7 @@ from tacit.engines.layout import (
     source_sql,
     view_sql,
 )
+from tacit.engines.scratch import scratch_folder
 from tacit.errors import TacitError
 from tacit.progress import progress
 
@@ -87,7 +85,6 @@ class DuckDB:
         self._memory = memory
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self._folder = ""
         self._asked: dict[str, int] = {}
         self._stamps: dict[str, object] = {}
         self._types: dict[str, list[tuple[str, str]]] = {}
@@ -195,14 +192,17 @@ class DuckDB:
         import duckdb
 
         shared = [p.source.place for p in self._places.values() if p.source.kind == "connection"]
-        folder = self._folder = tempfile.mkdtemp(prefix="tacit-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = scratch_folder(self)
         if shared:
             con: duckdb.DuckDBPyConnection = shared[0].cursor()  # type: ignore[attr-defined]
         else:
             con = duckdb.connect(
-                str(Path(folder) / "snapshot.duckdb"),
-                config={"memory_limit": self._memory, "temp_directory": folder, "pandas_analyze_sample": 0},
+                str(folder / "snapshot.duckdb"),
+                config={
+                    "memory_limit": self._memory,
+                    "temp_directory": str(folder),
+                    "pandas_analyze_sample": 0,
+                },
             )
         files = []
         for name, place in self._places.items():

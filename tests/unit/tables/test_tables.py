@@ -606,3 +606,14 @@ def test_no_row_can_be_reached():
     assert not public & {"rows", "head", "count", "len", "columns", "to_pandas", "describe", "shape"}
     with pytest.raises(TypeError):
         len(data)
+
+
+def test_weights_change_the_noise_and_so_the_plan_that_is_stored():
+    """Two plans of one hash would share a stored answer, whatever noise each promised."""
+    asked = visits().agg(n=tc.count(), m=tc.mean("length_of_stay"))
+    plain, same, other = (
+        asked.plan(epsilon=1, weights=w) for w in (None, {"n": 1, "m": 1}, {"n": 3, "m": 1})
+    )
+    assert plain.hash == same.hash
+    assert plain.mechanisms != other.mechanisms
+    assert plain.hash != other.hash

@@ -19,6 +19,7 @@ from tacit.ledger import Ledger
 from tacit.tables.algebra import How, Scan
 from tacit.tables.emit import grid_columns
 from tacit.tables.expressions import Column
+from tacit.tables.group_keys import public_column
 from tacit.tables.kinds import Scope, resolve
 from tacit.tables.planning import Home
 from tacit.tables.query import Answer, Grouped, Rows
@@ -139,7 +140,7 @@ def protect(
     name: str | None = None,
     version: int = 1,
     bounds: Mapping[str, Sequence[Number]] | None = None,
-    keys: Mapping[str, Sequence[object]] | None = None,
+    keys: Mapping[str, Sequence[object] | str] | None = None,
     types: Mapping[str, object] | None = None,
     never_null: Sequence[str] = (),
     limits: Mapping[str, int | None] | Limits | None = None,
@@ -170,7 +171,8 @@ def protect(
     bounds
         Public ranges by column; values outside are clipped.
     keys
-        Public values by column, for grouping.
+        Public values by column, for grouping: a list, or the name of a public table (the values of its key)
+        or ``"table.column"``, which is read now, since nothing in it is private.
     types
         ``number``, ``text``, ``boolean`` or ``date`` by column, where the context does not tell.
     never_null
@@ -224,10 +226,16 @@ def protect(
         raise bad_parameter(
             "source", "tables whose names differ", sorted((*sources, *shared)), fix="another name"
         )
-    facts = _read_facts(bounds or {}, keys or {}, types or {}, never_null)
+    listed = {c: v for c, v in (keys or {}).items() if not isinstance(v, str)}
+    facts = _read_facts(bounds or {}, listed, types or {}, never_null)
     places = {n: Place(read_source(s), whom.column, _grids(n, facts)) for n, s in sources.items()}
     places |= {n: Place(read_source(s), None) for n, (s, _) in shared.items()}
     engine = DuckDB(places, key=noise.uniform_below(2**62))
+    named = {c: v for c, v in (keys or {}).items() if isinstance(v, str)}
+    if named:
+        known = {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
+        read = {c: public_column(v, known, engine) for c, v in named.items()}
+        facts = _read_facts(bounds or {}, listed | read, types or {}, never_null)
     tables = {n: _table(n, engine, facts, None, whom) for n in sources}
     tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
     books = _ledger(ledger)

@@ -15,9 +15,19 @@ from tacit.tables.expressions import Column, Node
 from tacit.tables.kinds import Scope, kind_of, resolve
 
 if TYPE_CHECKING:
+    from tacit.core.facts import Table
+    from tacit.core.protocols import Engine
     from tacit.tables.query import Rows
 
-__all__ = ["KeysGiven", "check_kinds", "from_public_tables", "key_node", "kinds_of_keys", "read_group_keys"]
+__all__ = [
+    "KeysGiven",
+    "check_kinds",
+    "from_public_tables",
+    "key_node",
+    "kinds_of_keys",
+    "public_column",
+    "read_group_keys",
+]
 
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 
@@ -58,18 +68,21 @@ _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
 def from_public_tables(given: KeysGiven, rows: Rows) -> _Lists:
     """Read the keys that are given as the name of a public table."""
     if isinstance(given, str):
-        return _public_column(given, rows)
+        return public_column(given, rows.tables, rows.home.engine)
     if isinstance(given, Mapping):
-        return {n: _public_column(v, rows) if isinstance(v, str) else v for n, v in given.items()}
+        return {
+            n: public_column(v, rows.tables, rows.home.engine) if isinstance(v, str) else v
+            for n, v in given.items()
+        }
     return given
 
 
-def _public_column(written: str, rows: Rows) -> list[object]:
+def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> list[object]:
     """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
-    name, _, column = (written, "", "") if written in rows.tables else written.rpartition(".")
-    table = rows.tables.get(name)
+    name, _, column = (written, "", "") if written in tables else written.rpartition(".")
+    table = tables.get(name)
     if table is None or not table.public:
-        public = sorted(n for n, t in rows.tables.items() if t.public)
+        public = sorted(n for n, t in tables.items() if t.public)
         raise TacitError(
             "bad-parameter",
             f"keys must be a list or the name of a public table, got the text {written[:40]!r}",
@@ -85,7 +98,7 @@ def _public_column(written: str, rows: Rows) -> list[object]:
         )
     kind = table.facts.get(column, Fact()).kind
     read = quote(column) if kind is None else expression_sql(Column(column, kind))
-    values = rows.home.engine.public_values(name, read, _MOST_KEYS + 1)
+    values = engine.public_values(name, read, _MOST_KEYS + 1)
     if values is None:
         raise TacitError(
             "unknown-table",

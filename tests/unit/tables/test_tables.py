@@ -366,6 +366,17 @@ def test_keys_of_a_public_table(tmp_path, kind):
     release = beds.plan(epsilon=10**6).release()
     assert release.keys["beds"] == (1.0, 2.0)
     assert release["n"].value == (2, 0)
+    declared = tc.protect(
+        {"t": (con, "t") if kind == "connection" else con.execute("FROM t").df()},
+        unit="pid",
+        types={"beds": "number"},
+        keys={"h": "places", "beds": "places.beds"},
+        public={"places": (source, "h")},
+        budget=HUGE,
+    )
+    assert declared.group_by("h").agg(n=tc.count()).plan(epsilon=10**6).release()["n"].value == (2, 0, 0)
+    again = declared.join("places").group_by("beds").agg(n=tc.count()).plan(epsilon=10**6).release()
+    assert again.keys["beds"] == (1.0, 2.0)
     asked = data.sql("SELECT h, COUNT(*) AS n FROM t GROUP BY h", keys={"h": "places"})
     assert asked.plan(epsilon=10**6).release().keys["h"] == ("A", "B", "Z")
 

@@ -33,7 +33,7 @@ from tacit.errors import TacitError
 from tacit.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import duckdb
 
@@ -85,6 +85,7 @@ class DuckDB:
         self._memory = memory
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._discard: Callable[[], object] = lambda: None
         self._asked: dict[str, int] = {}
         self._stamps: dict[str, object] = {}
         self._types: dict[str, list[tuple[str, str]]] = {}
@@ -185,6 +186,8 @@ class DuckDB:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+                self._stamps.clear()
+                self._discard()
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         if self._connection is not None:
@@ -192,7 +195,7 @@ class DuckDB:
         import duckdb
 
         shared = [p.source.place for p in self._places.values() if p.source.kind == "connection"]
-        folder = scratch_folder(self)
+        folder, self._discard = scratch_folder(self)
         if shared:
             con: duckdb.DuckDBPyConnection = shared[0].cursor()  # type: ignore[attr-defined]
         else:

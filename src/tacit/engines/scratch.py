@@ -11,6 +11,10 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 try:
     import fcntl
@@ -23,8 +27,8 @@ _PREFIX = "tacit-"
 _ALIVE = "alive"
 
 
-def scratch_folder(owner: object) -> Path:
-    """Make a folder that only this user can enter and that is removed with its owner.
+def scratch_folder(owner: object) -> tuple[Path, Callable[[], object]]:
+    """Make a folder that only this user can enter, and what removes it, at the latest with its owner.
 
     Folders that processes of this user have left behind are removed first.
     """
@@ -34,8 +38,7 @@ def scratch_folder(owner: object) -> Path:
     if fcntl is not None:
         fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "new").rename(folder / _ALIVE)  # under this name it is locked from the first moment on
-    weakref.finalize(owner, _remove, folder, lock)
-    return folder
+    return folder, weakref.finalize(owner, _remove, folder, lock)
 
 
 def _remove(folder: Path, lock: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._grid import fine_grid, to_steps
-from tacit.mechanisms._mechanism import Mechanism
+from tacit.mechanisms._mechanism import Interval, Mechanism, show
 from tacit.mechanisms.clipping import clip, read_bounds, rows_of
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._mechanism import Adjacency
 
-__all__ = ["IntegerRange", "Rows", "noise_for", "public_size"]
+__all__ = ["Clipped", "IntegerRange", "Noised", "Rows", "check_size"]
 
 
 class Rows(Mechanism):
@@ -139,3 +139,65 @@ class Noised(Rows):
     def exact(self, value: Any) -> Any:
         """Return the exact statistic that gets noise: private, for neighbour searches only."""
         raise NotImplementedError
+
+    def release_many(self, value: Any, count: int) -> NDArray[Any]:
+        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only.
+
+        Where a release is computed from several noisy numbers, those numbers.
+        """
+        return self.noise.release_many(self.exact(value), count)
+
+    def error(self, confidence: Number) -> float:
+        """Return the half-width that the noise stays within (what clipping cuts off is not in it)."""
+        return self.noise.error(confidence)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on each number that gets noise."""
+        return self.noise.variance
+
+    def interval(self, released: object, confidence: Number) -> Interval[Any]:
+        """Return the range that holds the exact statistic with this confidence over the noise."""
+        return self.noise.interval(released, confidence)
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class Clipped(Noised):
+    """A statistic of values clipped to public bounds, the number of rows public (`n`) or private."""
+
+    range: IntegerRange
+    n: int | None
+    adjacency: Adjacency
+    noise: Laplace | Gaussian
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bounds: tuple[Number, Number] | None = None,
+        n: int | None = None,
+        missing: Number | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> None:
+        span = self._span(bounds, missing)
+        size, near = public_size(n, adjacency)
+        moved = self._moved(span, size)
+        added = noise_for(sensitivity=moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
+        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
+            object.__setattr__(self, name, value)
+
+    @staticmethod
+    def _span(bounds: tuple[Number, Number] | None, missing: Number | None) -> IntegerRange:
+        return IntegerRange.of(bounds, missing)
+
+    @staticmethod
+    @abstractmethod
+    def _moved(span: IntegerRange, size: int | None) -> Fraction:
+        """Return the most that one row can move the statistic, in L1 and so in L2."""
+
+    def __repr__(self) -> str:
+        rows = "n private" if self.n is None else f"n={self.n}"
+        bounds = f"({show(self.range.low)}, {show(self.range.high)})"
+        return f"{type(self).__name__}(bounds={bounds}, {rows}; {self.noise!r})"

@@ -11,18 +11,14 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
-from tacit.mechanisms._mechanism import Interval, confidence_level, show
-from tacit.mechanisms._rows import IntegerRange, Noised, check_size, noise_for, public_size
+from tacit.mechanisms._mechanism import Interval, confidence_level
+from tacit.mechanisms._rows import Clipped, IntegerRange, Noised, check_size
 from tacit.mechanisms.clipping import truncate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tacit.mechanisms._mechanism import Adjacency
     from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-    from tacit.mechanisms.gaussian import Gaussian
-    from tacit.mechanisms.laplace import Laplace
 
 __all__ = ["Count", "Mean", "MeanAndCount", "Sum"]
 
@@ -66,23 +62,6 @@ class Count(Noised):
         """Return the number of rows plus noise."""
         return int(self.noise.release(self.exact(value)))
 
-    def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
-        return self.noise.release_many(self.exact(value), count)
-
-    def error(self, confidence: Number) -> float:
-        """Return the half-width that the noise stays within."""
-        return self.noise.error(confidence)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise."""
-        return self.noise.variance
-
-    def interval(self, released: object, confidence: Number) -> Interval[Any]:
-        """Return the range that holds the true number of rows with this confidence over the noise."""
-        return self.noise.interval(released, confidence)
-
     @property
     def worst_pair(self) -> tuple[list[int], list[int]]:
         """Nobody, and one person."""
@@ -113,7 +92,7 @@ def counting_noise(
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Sum(Noised):
+class Sum(Clipped):
     """The sum of values clipped to public bounds, plus noise.
 
     Guarantee: values are clipped, put on an integer grid, clipped again and summed exactly. Under
@@ -147,28 +126,9 @@ class Sum(Noised):
       code: missing-bounds
     """
 
-    range: IntegerRange
-    n: int | None
-    adjacency: Adjacency
-    noise: Laplace | Gaussian
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: tuple[Number, Number] | None = None,
-        n: int | None = None,
-        missing: Number | None = None,
-        adjacency: Adjacency | None = None,
-    ) -> None:
-        span = IntegerRange.of(bounds, missing)
-        size, near = public_size(n, adjacency)
-        most = span.width if size is not None else max(abs(span.bottom), abs(span.top))
-        added = noise_for(sensitivity=most * span.grid, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
-        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
-            object.__setattr__(self, name, value)
+    @staticmethod
+    def _moved(span: IntegerRange, size: int | None) -> Fraction:
+        return (span.width if size is not None else max(abs(span.bottom), abs(span.top))) * span.grid
 
     def exact(self, value: Any) -> Fraction:
         """Return the exact sum of the clipped, gridded values: private."""
@@ -180,23 +140,6 @@ class Sum(Noised):
         """Return the clipped sum plus noise."""
         return float(self.noise.release(self.exact(value)))
 
-    def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
-        return self.noise.release_many(self.exact(value), count)
-
-    def error(self, confidence: Number) -> float:
-        """Return the half-width that the noise stays within (what clipping cuts off is not in it)."""
-        return self.noise.error(confidence)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise."""
-        return self.noise.variance
-
-    def interval(self, released: object, confidence: Number) -> Interval[Any]:
-        """Return the range that holds the sum of the clipped values with this confidence over the noise."""
-        return self.noise.interval(released, confidence)
-
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """A row with the largest pull added, or the lowest value turned into the highest."""
@@ -204,13 +147,6 @@ class Sum(Noised):
         if self.n is None:
             return [], [high if abs(high) >= abs(low) else low]
         return [low] * self.n, [low] * (self.n - 1) + [high]
-
-    def __repr__(self) -> str:
-        return f"Sum(bounds={_bounds(self.range)}, {self.adjacency}; {self.noise!r})"
-
-
-def _bounds(span: IntegerRange) -> str:
-    return f"({show(span.low)}, {show(span.high)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +163,7 @@ class MeanAndCount:
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Mean(Noised):
+class Mean(Clipped):
     """The mean of values clipped to public bounds, with the number of rows public or private.
 
     Guarantee, `n` public (replace): the exact mean of the clipped values moves by at most (high - low) / n.
@@ -251,28 +187,9 @@ class Mean(Noised):
     (True, 4000.0)
     """
 
-    range: IntegerRange
-    n: int | None
-    adjacency: Adjacency
-    noise: Laplace | Gaussian
-
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: tuple[Number, Number] | None = None,
-        n: int | None = None,
-        missing: Number | None = None,
-        adjacency: Adjacency | None = None,
-    ) -> None:
-        span = IntegerRange.of(bounds, missing)
-        size, near = public_size(n, adjacency)
-        moved = Fraction(1) if size is None else span.width * span.grid / size
-        added = noise_for(sensitivity=moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
-        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
-            object.__setattr__(self, name, value)
+    @staticmethod
+    def _moved(span: IntegerRange, size: int | None) -> Fraction:
+        return Fraction(1) if size is None else span.width * span.grid / size
 
     def exact(self, value: Any) -> Any:
         """Return what gets noise, exactly: the mean, or the two sums as fractions of the range (private)."""
@@ -288,10 +205,6 @@ class Mean(Noised):
         """Return the mean plus noise: a float with `n` public, a `MeanAndCount` with `n` private."""
         noisy = self.noise.release(self.exact(value))
         return float(noisy) if self.n is not None else self._mean(float(noisy[0]), float(noisy[1]))
-
-    def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` independent outputs on the same rows (or two sums): for auditors only."""
-        return self.noise.release_many(self.exact(value), count)
 
     def _mean(self, above: float, below: float) -> MeanAndCount:
         low, high = float(self.range.low), float(self.range.high)
@@ -314,11 +227,6 @@ class Mean(Noised):
         """Return the half-width that both sums stay within together."""
         return self.noise.error(confidence, size=2, together=True)
 
-    @property
-    def variance(self) -> float:
-        """The variance of the noise: on the mean, or with `n` private on each of the two sums."""
-        return self.noise.variance
-
     def interval(self, released: Any, confidence: Number) -> Interval[float]:
         """Return the range that holds the mean of the clipped values with this confidence over the noise."""
         low, high = float(self.range.low), float(self.range.high)
@@ -338,10 +246,6 @@ class Mean(Noised):
         """One more row at the top, or the lowest value turned into the highest."""
         low, high = float(self.range.low), float(self.range.high)
         return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
-
-    def __repr__(self) -> str:
-        rows = "n private" if self.n is None else f"n={self.n}"
-        return f"Mean(bounds={_bounds(self.range)}, {rows}; {self.noise!r})"
 
 
 def _part(above: float, below: float, otherwise: float) -> float:

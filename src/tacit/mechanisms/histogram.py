@@ -11,9 +11,9 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.mechanisms._mechanism import Interval, exactly_one, read_adjacency
+from tacit.mechanisms._mechanism import exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
-from tacit.mechanisms._rows import Rows
+from tacit.mechanisms._rows import Noised
 from tacit.mechanisms.aggregates import counting_noise
 from tacit.mechanisms.clipping import rows_of
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.accounting import Cost
     from tacit.mechanisms._mechanism import Adjacency
     from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms.discrete_laplace import DiscreteLaplace
@@ -33,7 +32,7 @@ _NOWHERE = object()  # equals no category
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Histogram(Rows):
+class Histogram(Noised):
     """The number of rows in each public cell, plus integer noise on every cell, empty ones included.
 
     Guarantee: one row is in one cell at most. Added or removed it moves one count by 1: sensitivity 1 over
@@ -65,7 +64,7 @@ class Histogram(Rows):
     categories: tuple[Any, ...] | None
     edges: tuple[Fraction, ...] | None
     adjacency: Adjacency
-    noise: DiscreteLaplace | DiscreteGaussian
+    noise: DiscreteLaplace | DiscreteGaussian  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -96,16 +95,6 @@ class Histogram(Rows):
             object.__setattr__(self, name, value)
 
     @property
-    def cost(self) -> Cost:
-        """The cost of the noise on all cells together."""
-        return self.noise.cost
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """The most that one row can move all counts together."""
-        return self.noise.sensitivity
-
-    @property
     def cells(self) -> int:
         """The number of cells."""
         return len(self.categories) if self.categories is not None else len(self.edges or ()) - 1
@@ -128,22 +117,9 @@ class Histogram(Rows):
         """Return the noisy count of every cell; some are negative, which is no error (see `truncate`)."""
         return np.asarray(self.noise.release(self.exact(value)))
 
-    def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
-        return self.noise.release_many(self.exact(value), count)
-
     def error(self, confidence: Number, *, together: bool = False) -> float:
         """Return the half-width that the noise of one cell (or of all cells together) stays within."""
         return self.noise.error(confidence, size=self.cells, together=together)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise on one cell."""
-        return self.noise.variance
-
-    def interval(self, released: object, confidence: Number) -> Interval[Any]:
-        """Return the range of each cell that holds its true count with this confidence over the noise."""
-        return self.noise.interval(released, confidence)
 
     @property
     def worst_pair(self) -> tuple[list[Any], list[Any]]:

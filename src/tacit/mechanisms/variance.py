@@ -8,16 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.mechanisms._mechanism import Interval, confidence_level, show
-from tacit.mechanisms._rows import IntegerRange, Noised, check_size, noise_for, public_size
+from tacit.mechanisms._mechanism import Interval, confidence_level
+from tacit.mechanisms._rows import Clipped, IntegerRange, check_size
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tacit.exact import Number
-    from tacit.mechanisms._mechanism import Adjacency
-    from tacit.mechanisms.gaussian import Gaussian
-    from tacit.mechanisms.laplace import Laplace
 
 __all__ = ["Variance", "VarianceAndCount"]
 
@@ -38,7 +33,7 @@ class VarianceAndCount:
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Variance(Noised):
+class Variance(Clipped):
     """The population variance of values clipped to public bounds, with the number of rows public or private.
 
     Guarantee, `n` public (replace): n^2 times the variance is the sum of (x_i - x_j)^2 over pairs; one row
@@ -61,30 +56,16 @@ class Variance(Noised):
     0.0999
     """
 
-    range: IntegerRange
-    n: int | None
-    adjacency: Adjacency
-    noise: Laplace | Gaussian
+    @staticmethod
+    def _span(bounds: tuple[Number, Number] | None, missing: Number | None) -> IntegerRange:
+        return IntegerRange.of(bounds, missing, cells=_CELLS)
 
-    def __init__(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        bounds: tuple[Number, Number] | None = None,
-        n: int | None = None,
-        missing: Number | None = None,
-        adjacency: Adjacency | None = None,
-    ) -> None:
-        span = IntegerRange.of(bounds, missing, cells=_CELLS)
-        size, near = public_size(n, adjacency)
-        moved = Fraction(1)
-        if size is not None:  # one row alone has no pair, and nothing to hide: charge it like two
-            moved = max(1, size - 1) * (span.width * span.grid) ** 2 / size**2
-        added = noise_for(sensitivity=moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
-        for name, value in (("range", span), ("n", size), ("adjacency", near), ("noise", added)):
-            object.__setattr__(self, name, value)
+    @staticmethod
+    def _moved(span: IntegerRange, size: int | None) -> Fraction:
+        if size is None:
+            return Fraction(1)
+        # one row alone has no pair, and nothing to hide: charge it like two
+        return max(1, size - 1) * (span.width * span.grid) ** 2 / size**2
 
     def exact(self, value: Any) -> Any:
         """Return what gets noise, exactly: the variance, or the three sums (private)."""
@@ -108,10 +89,6 @@ class Variance(Noised):
             return float(noisy)
         return self._moments(float(noisy[0]), float(noisy[1]), float(noisy[2]))
 
-    def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` independent outputs on the same rows (`n` private: the sums): for auditors only."""
-        return self.noise.release_many(self.exact(value), count)
-
     def _moments(self, high: float, middle: float, low: float) -> VarianceAndCount:
         width, bottom = float(self.range.high - self.range.low), float(self.range.low)
         rows = high + middle + low
@@ -126,11 +103,6 @@ class Variance(Noised):
         if self.n is not None:
             return self.noise.error(confidence)
         return self.noise.error(confidence, size=3, together=True)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise: on the released variance, or on each of the three sums."""
-        return self.noise.variance
 
     def interval(self, released: Any, confidence: Number) -> Interval[float]:
         """Return the range that holds the variance of the clipped values, over the noise."""
@@ -162,11 +134,6 @@ class Variance(Noised):
         """All alike, and one of them at the other end."""
         low, high = float(self.range.low), float(self.range.high)
         return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
-
-    def __repr__(self) -> str:
-        rows = "n private" if self.n is None else f"n={self.n}"
-        bounds = f"({show(self.range.low)}, {show(self.range.high)})"
-        return f"Variance(bounds={bounds}, {rows}; {self.noise!r})"
 
 
 def _share(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:

@@ -189,6 +189,17 @@ def test_a_broken_ledger_says_what_to_do(folder, harm, code, fix):
     assert f"code: {code}" in done.stderr
 
 
+def test_a_spent_budget_says_what_would_fit_and_that_fits(folder):
+    done = tacit("query", "SELECT COUNT(*) FROM stays", "-e", "0.8", cwd=folder)
+    assert "what is left: epsilon 0.5 of 1" in done.stderr
+    assert "fix: --epsilon 0.5 or less" in done.stderr
+    done = tacit("query", "SELECT COUNT(*) AS m FROM stays WHERE ward = 'A'", "-e", "0.5", cwd=folder)
+    assert "left: nothing of epsilon 1" in done.stdout
+    done = tacit("query", "SELECT COUNT(*) FROM stays WHERE ward = 'B'", "-e", "0.1", cwd=folder)
+    assert "fix: ask again what was released (it is free)" in done.stderr
+    assert tacit("query", "SELECT COUNT(*) FROM stays", "-e", "0.5", cwd=folder).returncode == 0
+
+
 # errors for programs
 
 

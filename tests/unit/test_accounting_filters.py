@@ -428,3 +428,47 @@ def test_a_stored_filter_with_fields_missing_or_added_is_refused():
     for damaged in ({**stored, "more": 1}, {k: v for k, v in stored.items() if k != "rho"}, [], None, "x"):
         with pytest.raises(TacitError):
             Filter.from_json(damaged)
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "told"),
+    [
+        (Budget(epsilon=3), Spend(epsilon=1), "epsilon 2 of 3"),
+        (
+            Budget(epsilon=1),
+            Spend(epsilon=Fraction(1, 3)),
+            "epsilon 0.666666 of 1",
+        ),  # down: it must still fit
+        (Budget(epsilon=3, delta=1e-6), Spend(epsilon=1), "epsilon 2 of 3; delta up to 5e-07 of 1e-06"),
+        (Budget(epsilon=3, delta=1e-6), Spend(epsilon=3), "nothing of epsilon 3"),
+        (Budget(rho=0.1), Spend(rho=0.04), "rho 0.06 of 0.1"),
+    ],
+)
+def test_what_is_left_is_told_in_the_terms_that_were_declared(budget, spent, told):
+    left = Filter.start(budget).after(spent).remaining
+    assert str(left) == told
+    assert "of=" not in repr(left)
+
+
+@pytest.mark.parametrize(
+    ("budget", "spend", "advice"),
+    [
+        (Budget(epsilon=1), Spend(epsilon=2), "epsilon at most 1, or ask the curator"),
+        (Budget(epsilon=1), Spend(epsilon=0.5, delta=1e-9), "a question without delta"),
+        (Budget(epsilon=1, delta=1e-6), Spend(epsilon=0.5, delta=1e-6), "delta at most 5e-07 (half of"),
+        (Budget(rho=0.1), Spend(rho=1), "rho at most 0.1"),
+    ],
+)
+def test_a_refused_charge_says_what_would_fit(budget, spend, advice):
+    with pytest.raises(TacitError) as refusal:
+        Filter.start(budget).after(spend)
+    assert advice in refusal.value.fix
+
+
+def test_where_nothing_is_left_the_refusal_says_so_and_not_at_most_zero():
+    spent = Filter.start(Budget(epsilon=1)).after(Spend(epsilon=1))
+    with pytest.raises(TacitError) as refusal:
+        spent.after(Spend(epsilon=0.1))
+    assert "nothing of epsilon 1" in refusal.value.what
+    assert "ask again what was released" in refusal.value.fix
+    assert "at most" not in refusal.value.fix

@@ -12,7 +12,8 @@ front. The argument is `docs/proofs/filters.md`. Rules (sums include the new cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from tacit.accounting._certified import below, on_grid, room, round_down
@@ -29,15 +30,38 @@ _LARGEST = Fraction(2) ** 1023  # larger than any budget
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """The largest single charge of each kind that still fits: a pure epsilon, a delta, a rho (None: none)."""
+    """The largest single charge of each kind that still fits: a pure epsilon, a delta, a rho (None: none).
+
+    Printed in the terms in which the budget was declared, rounded down, so that what is shown still fits.
+
+    Examples
+    --------
+    >>> print(Filter.start(Budget(epsilon=3, delta=1e-6)).after(Spend(epsilon=1)).remaining)
+    epsilon 2 of 3; delta up to 5e-07 of 1e-06
+    >>> print(Filter.start(Budget(rho=0.1)).after(Spend(rho=0.1)).remaining)
+    nothing of rho 0.1
+    """
 
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
+    of: Budget | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        left = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-        return ", ".join(f"{name} {float(value):.6g}" for name, value in left.items() if value) or "nothing"
+        if self.of is None:
+            known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
+            return ", ".join(f"{name} {_shown(value)}" for name, value in known.items() if value) or "nothing"
+        name, left, whole = (
+            ("epsilon", self.epsilon, self.of.epsilon)
+            if self.of.rho is None
+            else ("rho", self.rho, self.of.rho)
+        )
+        if not left:  # a delta alone buys no answer
+            return f"nothing of {name} {_shown(whole or _ZERO)}"
+        text = f"{name} {_shown(left)} of {_shown(whole or _ZERO)}"
+        if not self.of.delta:
+            return text
+        return f"{text}; delta up to {_shown(self.delta)} of {_shown(self.of.delta)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +103,9 @@ class Filter:
             left = self.remaining
             raise TacitError(
                 "budget-exceeded",
-                f"a charge of {spend} does not fit into what is left of {self.budget!r}: {left}",
+                f"a charge of {spend} does not fit into what is left: {left}",
                 why="every answer adds to what is known about one unit, and answers cannot be taken back",
-                fix=f"ask for less ({self._advice(spend, left)}), or ask the curator for a larger budget",
+                fix=self._advice(spend, left),
             )
         return charged
 
@@ -93,6 +117,10 @@ class Filter:
     @property
     def remaining(self) -> Remaining:
         """The largest single charge of each kind that still fits, rounded down."""
+        return replace(self._largest(), of=self.budget)
+
+    def _largest(self) -> Remaining:
+        """Return the largest single charge of each kind that still fits, rounded down."""
         budget = self.budget
         if budget.rho is not None:
             left, epsilon = self._of_rho(budget.rho)
@@ -160,14 +188,31 @@ class Filter:
         return low
 
     def _advice(self, spend: Spend, left: Remaining) -> str:
+        """Say what would fit, or that nothing does."""
+        curator = "ask the curator for a larger budget"
+        of = self.budget
+        if not (left.rho if of.rho is not None else left.epsilon):
+            return f"ask again what was released (it is free), or {curator} or one for data of other people"
+        if spend.delta and not of.delta:
+            return (
+                f"a question without delta (name the groups that are public), or {curator}: it has no delta"
+            )
         if spend.delta > left.delta:
-            return f"delta at most {float(left.delta):.6g}"
+            half = "" if of.rho is not None else " (half of the budget's delta is kept for adding up answers)"
+            return f"delta at most {_shown(left.delta)}{half}, or {curator}"
         if spend.epsilon is not None and left.epsilon is not None:
-            return f"epsilon at most {float(left.epsilon):.6g}"
+            return f"epsilon at most {_shown(left.epsilon)}, or {curator}"
         if spend.rho is not None and left.rho is not None:
-            return f"rho at most {float(left.rho):.6g}"
-        wants = "rho" if self.budget.delta or self.budget.rho else "epsilon"
-        return f"this budget holds only costs with a finite {wants}"
+            return f"rho at most {_shown(left.rho)}, or {curator}"
+        wants = "rho" if of.delta or of.rho else "epsilon"
+        return f"this budget holds only costs with a finite {wants}; ask for {wants}, or {curator}"
+
+
+def _shown(value: Fraction) -> str:
+    """Show six digits, rounded down: who asks for what is shown must not be refused for the rounding."""
+    with localcontext() as context:
+        context.prec, context.rounding = 6, ROUND_FLOOR
+        return f"{float(Decimal(value.numerator) / Decimal(value.denominator)):g}"
 
 
 def _add(total: Fraction | None, more: Fraction | None) -> Fraction | None:

@@ -64,7 +64,7 @@ def query(
     with opened.ledger, _interruptible():
         before = opened.ledger.head.count
         release = price.plan(opened, sql).release(who=who, purpose=purpose, account=account)
-        left = str(opened.remaining)
+        left = opened.remaining
     entry = _entry(release)
     fresh = entry > before
     _keep(release, out, plot, certificate)  # before anything is printed: a terminal may fail, a charge stays
@@ -75,7 +75,7 @@ def query(
                 "confidence": release.confidence,
                 "marks": list(release.marks),
                 "fresh": fresh,
-                "left": left,
+                "left": {name: _exact(getattr(left, name)) for name in ("epsilon", "delta", "rho")},
                 "certificate": dict(release.certificate.fields),
             }
         )
@@ -85,6 +85,10 @@ def query(
         for path in (out, plot, certificate):
             if path is not None:
                 say(f"written: {path}")
+
+
+def _exact(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _entry(release: Release) -> int:

@@ -252,6 +252,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Asked, TacitError]
         (r"\.?\bplan\(([^()]*)\)", _options),
         (r"  # or (.*)", _said(r" (or \1)")),
         (r"\bbounds=\(([\d.-]+), ([\d.-]+)\)(?: in the aggregate)?", _pair),
+        (r"\b(epsilon|delta|rho) at most ([\d.e+-]*\d)", _said(r"--\1 \2 or less")),
         (r"SELECT COUNT\(\*\) FROM visits", _question),
         (r"Ledger\.open\((?:\.\.\.|url), key='([^']*)'\)(?: or set \w+)?",
          _said(r"export TACIT_LEDGER_KEY_FILE=\1")),

@@ -74,6 +74,7 @@ def query(
                 "rows": list(release),
                 "confidence": release.confidence,
                 "marks": list(release.marks),
+                "notes": dict(release.notes),
                 "fresh": fresh,
                 "left": {name: _exact(getattr(left, name)) for name in ("epsilon", "delta", "rho")},
                 "certificate": dict(release.certificate.fields),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["plan_html", "plan_text", "plot_release", "release_html", "release_text"]
 
 _LINES = 40
+_KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
 
 
 def _rendered(*parts: RenderableType) -> str:
@@ -39,7 +40,8 @@ def _rendered(*parts: RenderableType) -> str:
         if isinstance(part, Table) and not unicode:
             part.box = ASCII
         console.print(part)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+    text = out.getvalue().replace(_KEPT, " ")
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 def _shown(value: Value) -> str:
@@ -58,7 +60,7 @@ def _meaning(plan: Plan) -> str:
     """Say what the total means in odds; with delta only what holds except with that probability."""
     epsilon = plan.promised.get("epsilon")
     if epsilon is None:
-        return "odds: no fixed factor; rho bounds the expected loss (see plan.cost)"
+        return "rho has no fixed factor of odds; explain reads it as an epsilon at a delta"
     text = f"nobody's odds (of being in the data, of any fact) move by more than a factor {_factor(epsilon)}"
     return text if "delta" not in plan.promised else f"{text}, up to delta {float(plan.promised['delta']):g}"
 
@@ -107,7 +109,7 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
         line = [_shown(values[i]) for values in release.keys.values()]
         for cells in release.columns.values():
             low, high = cells.low[i], cells.high[i]
-            interval = "" if low is None or high is None else f"  [{_shown(low)}, {_shown(high)}]"
+            interval = "" if low is None or high is None else f"  [{_shown(low)},{_KEPT}{_shown(high)}]"
             line.append(_shown(cells.value[i]) + interval)
         lines.append(line)
     return head, lines
@@ -124,15 +126,29 @@ def _nothing(release: Release) -> str:
     )
 
 
-def _caption(release: Release) -> str:
+def _caption(release: Release) -> list[str]:
+    """Say what the intervals cover, and of each column what it stands for and why it may have none."""
     if not len(release):
-        return _nothing(release)
+        return [_nothing(release)]
+    without = [name for name, cells in release.columns.items() if None in cells.low]
     text = (
         f"value [low, high]; intervals cover the noise with {release.confidence:.0%}, "
         "not rows beyond a unit's limit or values outside the bounds"
     )
     more = len(release) - _LINES
-    return "; ".join([text, *release.marks, *([f"{more} more lines"] if more > 0 else [])])
+    parts = [*([text] if len(without) < len(release.columns) else []), *release.marks]
+    parts += [f"{more} more lines"] if more > 0 else []
+    return [*(["; ".join(parts)] if parts else []), *_notes(release, without)]
+
+
+def _notes(release: Release, without: list[str]) -> list[str]:
+    told = [f"{name}: {release.notes[name]}" for name in release.columns if name in release.notes]
+    values = {name: release.columns[name].value for name in without}
+    numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
+    words = [name for name in without if name not in numbers]
+    why = "how far off it may be depends on how close the values lie, which is private"
+    told += [f"no interval for {', '.join(numbers)}: {why}"] if numbers else []
+    return told + ([f"no interval for {', '.join(words)}: it is no number"] if words else [])
 
 
 def release_text(release: Release) -> str:
@@ -146,7 +162,7 @@ def release_text(release: Release) -> str:
         table.add_column(Text(name), justify="left" if i < len(release.keys) else "right")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return _rendered(table, Text(_caption(release)))
+    return _rendered(table, *(Text(line) for line in _caption(release)))
 
 
 def release_html(release: Release) -> str:
@@ -154,7 +170,9 @@ def release_html(release: Release) -> str:
     head, lines = _table(release)
     top = "".join(f"<th>{escape(h)}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in line) + "</tr>" for line in lines)
-    return f"<table><tr>{top}</tr>{body}</table><i>{escape(_caption(release))}</i>"
+    return (
+        f"<table><tr>{top}</tr>{body}</table><i>{'<br>'.join(escape(line) for line in _caption(release))}</i>"
+    )
 
 
 def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:

@@ -27,7 +27,8 @@ Post = Callable[[Release], Release]
 class Forecast:
     """What to expect of one column.
 
-    The mechanism, and the half-width of its interval where it follows from public facts.
+    The mechanism, and the half-width of its interval where it follows from public facts; ``stands_for`` says
+    what the released column is, where its name may say more than it holds.
     """
 
     column: str
@@ -35,6 +36,7 @@ class Forecast:
     mechanism: str
     error: float | None
     note: str = ""
+    stands_for: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -88,6 +90,11 @@ class Plan:
         }
         return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What a released column stands for, where its name may say more than it holds."""
+        return {c.column: c.stands_for for c in self.columns if c.stands_for}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.hash == other.hash
 
@@ -109,7 +116,7 @@ class Plan:
         """
         drawn = self.draw(who=who, purpose=purpose, account=account)
         payload = self.task.read(json.loads(drawn.payload), self.confidence)
-        release = Release.from_payload(payload, self.confidence, self.certificate(drawn))
+        release = Release.from_payload(payload, self.confidence, self.certificate(drawn), self.notes)
         return release if self.post is None else self.post(release)
 
     def draw(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,7 +42,8 @@ class Release:
     """An answer: one line per group, per column a value with ``low`` and ``high``.
 
     The interval covers the noise with the stated confidence; it says nothing of what clipping and limits
-    left out.
+    left out. A value that was picked among candidates may have none (``low`` and ``high`` are None), and the
+    printed release says so.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ class Release:
         The machine-readable promise.
     marks
         What has been done to the values since they were released.
+    notes
+        What a column stands for, where its name may say more: an extreme is told by a quantile.
     """
 
     keys: Mapping[str, tuple[Value, ...]]
@@ -63,6 +66,7 @@ class Release:
     confidence: float
     certificate: Certificate
     marks: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).value)
@@ -183,7 +187,13 @@ class Release:
         return release_html(self)
 
     @classmethod
-    def from_payload(cls, payload: Mapping[str, Any], confidence: float, certificate: Certificate) -> Release:
+    def from_payload(
+        cls,
+        payload: Mapping[str, Any],
+        confidence: float,
+        certificate: Certificate,
+        notes: Mapping[str, str] | None = None,
+    ) -> Release:
         """Build a release from the stored JSON."""
         return cls(
             {name: tuple(values) for name, values in payload["keys"].items()},
@@ -195,6 +205,7 @@ class Release:
             },
             confidence,
             certificate,
+            notes=dict(notes or {}),
         )
 
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, cast
 from tacit.core.plan import Forecast, Plan, Post
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.tables.algebra import Question, document
+from tacit.tables.algebra import Aggregate, Question, document
 from tacit.tables.answering import Answering
 from tacit.tables.budgeting import MOST_SCALE, Ask, Share, calibrate
 from tacit.tables.emit import statements
 from tacit.tables.expressions import words_of
+from tacit.tables.laws import half_width
 from tacit.tables.lowering import Reading, Step, lower
 from tacit.tables.readings import expected_error, rank_error
 from tacit.tables.stability import Contribution, contribution
@@ -91,7 +92,7 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
         cost=cost,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         columns=tuple(_forecast(r, shares[r.step], level, size, question) for r in readings),
-        facts=_facts(question, who, shares, readings),
+        facts=_facts(question, who, shares, readings, unit.column),
         mechanisms=tuple(_mechanism(s) for s in shares),
         sql=tuple(s.sql for s in emitted),
         confidence=float(level),
@@ -217,26 +218,47 @@ def _forecast(
     if reading.function == "pick":
         note = "a candidate; no number"
     elif reading.function in {"mean", "variance", "std"}:
-        note = "depends on the number of rows: give size="
+        note = "depends on the number of rows: give a size"
     elif reading.function in {"quantile", "level"}:
         level_text = f"level {float(reading.level):g}"
         rows = rank_error(reading, share, level)
         note = f"{level_text}, a candidate within {rows:,.0f} rows of its rank"
         if float(reading.level) in {0.01, 0.99} and aggregate.function == "quantile":
             note += "; stands for an extreme, which itself would show one person"
-    return Forecast(reading.column, meaning, _law(share), expected_error(reading, share, level, size), note)
+    error = expected_error(reading, share, level, size)
+    return Forecast(reading.column, meaning, _law(share), error, note, _stands_for(reading, aggregate, what))
+
+
+def _stands_for(reading: Reading, aggregate: Aggregate, what: str) -> str:
+    """Say what a released column is where its name may say more: an extreme is told by a quantile."""
+    if reading.function == "pick":
+        return f"the most common value of {what}, picked among the candidates"
+    if reading.function not in {"quantile", "level"}:
+        return ""
+    told = f"the {float(reading.level):g} quantile of {what}"
+    extreme = {0.01: "smallest", 0.99: "largest"}.get(float(reading.level))
+    if extreme is None or aggregate.function != "quantile":
+        return told
+    return f"{told}, not the {extreme} value: that would show one person"
+
+
+def _unit_of(share: Share) -> Fraction:
+    """Return what one integer step of a statistic is worth in the column's own units (or their squares)."""
+    grid = share.step.statistic.grid
+    return Fraction(1) if grid is None else grid.step ** (2 if share.step.statistic.kind == "squares" else 1)
 
 
 def _law(share: Share) -> str:
+    scale = _figure(share.scale * _unit_of(share))
     match share.law:
         case "gaussian":
-            return f"discrete Gaussian, sigma {float(share.scale):,.4g}"
+            return f"discrete Gaussian, sigma {scale}"
         case "exponential":
-            return f"exponential mechanism, scale {float(share.scale):,.4g}"
+            return f"exponential mechanism, scale {scale}"
         case "threshold":
-            return f"discrete Laplace, scale {float(share.scale):,.4g}, shown from {share.above} units"
+            return f"discrete Laplace, scale {scale}, shown from {share.above} units"
         case _:
-            return f"discrete Laplace, scale {float(share.scale):,.4g}"
+            return f"discrete Laplace, scale {scale}"
 
 
 def _mechanism(share: Share) -> Mapping[str, JSON]:
@@ -253,7 +275,11 @@ def _mechanism(share: Share) -> Mapping[str, JSON]:
 
 
 def _facts(
-    question: Question, who: Contribution, shares: tuple[Share, ...], readings: tuple[Reading, ...]
+    question: Question,
+    who: Contribution,
+    shares: tuple[Share, ...],
+    readings: tuple[Reading, ...],
+    unit: str,
 ) -> tuple[tuple[str, str], ...]:
     """List what the plan prints beside its columns: all of it public."""
     facts = [
@@ -265,15 +291,15 @@ def _facts(
     facts.append(("limits", limit))
     if question.by:
         names = ", ".join(n for n, _ in question.by)
-        known = "selected privately" if question.keys is None else f"{len(question.keys)} public"
+        known = _selected(shares[0], unit) if question.keys is None else f"{len(question.keys)} public"
         facts.append(("groups", f"by {names}: {known}"))
     for i, share in enumerate(shares):
         grid = share.step.statistic.grid
         columns = ", ".join(r.column for r in readings if r.step == i) or "which groups exist"
-        text = f"sensitivity {share.l1:,} (L1)"
+        text = f"sensitivity {_figure(share.l1 * _unit_of(share))} (L1)"
         if grid is not None:
             clipped = f"values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
-            text += f" in grid steps of {float(grid.step):g}; {clipped}"
+            text += f"; {clipped} and rounded to whole steps of {_power(grid.step)}"
         paid = (
             f"epsilon {float(share.epsilon):.4g}"
             if share.epsilon is not None
@@ -281,3 +307,23 @@ def _facts(
         )
         facts.append((columns, f"{paid}; {text}"))
     return tuple(facts)
+
+
+def _selected(share: Share, unit: str) -> str:
+    """Say how large a group must be to appear, from the public threshold on its noisy size."""
+    whom = f"different {unit}" if unit else "rows"
+    often = share.above + half_width(share, Fraction(95, 100))
+    return (
+        f"selected privately; a group appears only with about {share.above:,} or more {whom} "
+        f"(nearly always from {often:,})"
+    )
+
+
+def _figure(value: Fraction) -> str:
+    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"
+
+
+def _power(step: Fraction) -> str:
+    """Write a grid's step, a power of two."""
+    exponent = step.numerator.bit_length() - step.denominator.bit_length()
+    return str(step) if step >= 1 else f"2^{exponent}"

@@ -63,7 +63,9 @@ class Post:
             *release.marks,
             *(["lines chosen after the noise"] if self.having or self.limit is not None else []),
         )
-        return replace(release, keys=keys, columns=columns, marks=marks)
+        shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
+        notes = {name: release.notes[source] for name, source in shown if source in release.notes}
+        return replace(release, keys=keys, columns=columns, marks=marks, notes=notes)
 
     def _line(self, release: Release, i: int) -> dict[str, Interval]:
         line: dict[str, Interval] = {name: (values[i], None, None) for name, values in release.keys.items()}

@@ -61,7 +61,9 @@ class Reader:
         """
         found = _aggregate(node, self._names)
         if found is not None:
-            return Column(self._place(found, alias))
+            named = isinstance(node, exp.Min | exp.Max | exp.Median)
+            word = type(node).__name__.lower() if named else found.function
+            return Column(self._place(found, alias, word))
         if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
             plain = read_expression(node, self._names)
             if plain in self._by:
@@ -74,19 +76,19 @@ class Reader:
         }
         return _rebuilt(node, parts)
 
-    def _place(self, asked: Asked, alias: str) -> str:
+    def _place(self, asked: Asked, alias: str, word: str) -> str:
         for name, known in self.asked.items():
             if known == asked and (not alias or alias == name):
                 return name
-        name = alias or _default_name(asked, {*self.asked, *self.keys})
+        name = alias or _default_name(word, asked, {*self.asked, *self.keys})
         if name in self.asked or name in self.keys:
             raise TacitError("not-allowed", f"two columns are called {name!r}", fix=f"AS {name}_2")
         self.asked[name] = asked
         return name
 
 
-def _default_name(asked: Asked, taken: set[str]) -> str:
-    base = asked.function
+def _default_name(word: str, asked: Asked, taken: set[str]) -> str:
+    base = word
     if isinstance(asked.argument, Column):
         base = f"{base}_{asked.argument.name}"
     name, i = base, 1

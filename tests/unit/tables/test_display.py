@@ -1,0 +1,102 @@
+"""What a plan and a release say: how large a group must be, what stands for an extreme, why no interval."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tacit as tc
+from tacit.core.certificate import SCHEMA, Certificate
+from tacit.core.release import Cells, Release
+from tacit.tables import example_visits
+
+FIELDS = dict.fromkeys(("dataset", "mechanisms", "cost", "filter", "plan", "software", "ledger"), "")
+CERTIFICATE = Certificate({**FIELDS, "schema": SCHEMA, "dataset": {"name": "visits"}})
+
+
+@pytest.fixture(scope="module")
+def visits():
+    return tc.protect(
+        example_visits(),
+        name="visits",
+        unit="patient_id",
+        bounds={"length_of_stay": (0, 30)},
+        limits={"rows": 5},
+        budget=tc.Budget(epsilon=100, delta=1e-3),
+    )
+
+
+def words(text):
+    return re.sub(r"\s+", " ", str(text))
+
+
+def test_a_plan_with_private_groups_says_how_large_a_group_must_be(visits):
+    grouped = visits.group_by("icd").agg(n=tc.count_units())
+    plan = grouped.plan(epsilon=2, delta=1e-6)
+    told = re.search(r"a group appears only with about (\d+) or more different patient_id", words(plan))
+    assert told
+    release = plan.release()
+    assert len(release) > 0
+    assert min(release["n"].value) >= int(told[1])  # the noisy sizes that were shown reached what was told
+    strict = grouped.plan(epsilon=2, delta=1e-12)
+    assert int(re.search(r"about (\d+) or more", words(strict))[1]) > int(told[1])
+
+
+def test_groups_of_single_rows_are_counted_in_rows():
+    rows = tc.protect(example_visits(), unit=tc.Unit.row(), budget=tc.Budget(epsilon=9, delta=1e-3))
+    plan = rows.group_by("icd").agg(n=tc.count()).plan(epsilon=1, delta=1e-6)
+    assert re.search(r"about \d+ or more rows", words(plan))
+
+
+@pytest.mark.parametrize(
+    ("asked", "level", "extreme"), [("MAX", "0.99", "largest"), ("MIN", "0.01", "smallest")]
+)
+def test_an_extreme_says_that_it_is_a_quantile(visits, asked, level, extreme):
+    release = visits.sql(f"SELECT {asked}(length_of_stay) AS longest FROM visits").plan(epsilon=1).release()
+    assert release.notes["longest"].startswith(f"the {level} quantile of length_of_stay, not the {extreme}")
+    assert f"longest: the {level} quantile" in words(release)
+    assert f"longest: the {level} quantile" in release._repr_html_()
+
+
+def test_what_a_column_stands_for_follows_it_through_having_and_order(visits):
+    sql = "SELECT hospital, MAX(length_of_stay) AS m FROM visits GROUP BY hospital ORDER BY m DESC LIMIT 2"
+    release = visits.sql(sql, keys={"hospital": ["Ahorn", "Birke", "Buche"]}).plan(epsilon=5).release()
+    assert list(release.notes) == ["m"]
+
+
+def test_unnamed_aggregates_are_called_what_was_asked_for(visits):
+    sql = "SELECT MIN(length_of_stay), MEDIAN(length_of_stay), MAX(length_of_stay) FROM visits"
+    assert [c.column for c in visits.sql(sql).plan(epsilon=1).columns] == [
+        "min_length_of_stay",
+        "median_length_of_stay",
+        "max_length_of_stay",
+    ]
+
+
+def test_a_column_without_interval_says_why_and_one_with_an_interval_does_not():
+    without, with_one = Cells((7.0,), (None,), (None,)), Cells((7.0,), (5.0,), (9.0,))
+    both = words(Release({}, {"a": without, "b": with_one}, 0.95, CERTIFICATE))
+    assert "no interval for a: how far off it may be depends on how close the values lie" in both
+    assert "intervals cover the noise with 95%" in both
+    alone = words(Release({}, {"a": without}, 0.95, CERTIFICATE))
+    assert "intervals cover" not in alone
+    assert "no interval" not in words(Release({}, {"b": with_one}, 0.95, CERTIFICATE))
+    picked = words(Release({}, {"c": Cells(("I10",), (None,), (None,))}, 0.95, CERTIFICATE))
+    assert "no interval for c: it is no number" in picked
+
+
+def test_noise_is_told_in_the_columns_own_units(visits):
+    plan = words(visits.sql("SELECT SUM(length_of_stay) AS days FROM visits").plan(epsilon=1))
+    assert "discrete Laplace, scale 150" in plan  # 5 rows of at most 30 days
+    assert "sensitivity 150 (L1); values are clipped to [0, 30] and rounded to whole steps of 2^-25" in plan
+
+
+def test_an_interval_is_not_broken_over_lines(visits, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    sql = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay, SUM(length_of_stay) AS days"
+    sql += " FROM visits GROUP BY hospital"
+    text = str(visits.sql(sql, keys={"hospital": ["Ahorn"]}).plan(epsilon=5).release())
+    table = [line for line in text.splitlines() if line.startswith("│") and "[" in line]
+    assert all(line.count("[") == line.count("]") for line in table)
+    assert len(table) == 1

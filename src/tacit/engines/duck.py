@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,8 +113,7 @@ class DuckDB:
             if source.kind == "parquet":
                 if not Path(str(source.place)).exists():
                     return None
-                with duckdb.connect() as con:
-                    described = con.execute(f"DESCRIBE {source_sql(source, table)}").fetchall()
+                described = _reader().execute(f"DESCRIBE {source_sql(source, table)}").fetchall()
             elif source.kind == "database":
                 if not Path(str(source.place)).exists():
                     return None
@@ -133,11 +133,8 @@ class DuckDB:
         source = self._places[table].source
         described = self.schema(table) or ()
         found = {name: kind for name, kind in described if not readable(kind)}
-        if described and source.kind == "parquet":
-            import duckdb
-
-            with duckdb.connect() as con:
-                found |= dict.fromkeys(sorted(_coarse(con, source)), "TIMESTAMP in milliseconds")
+        if described:
+            found |= dict.fromkeys(sorted(_coarse(_reader(), source)), "TIMESTAMP in milliseconds")
         return found
 
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
@@ -274,6 +271,18 @@ class DuckDB:
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
+
+
+def _reader() -> duckdb.DuckDBPyConnection:
+    """Return a connection that reads the schemas of files, one for the process."""
+    return _schemas().cursor()
+
+
+@cache
+def _schemas() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
 
 
 def _stamp(source: Source) -> object:

@@ -141,6 +141,8 @@ def _keep(release: Release, out: Path | None, plot: Path | None, certificate: Pa
 def _draw(release: Release, path: Path) -> None:
     from matplotlib.figure import Figure
 
+    from tacit.core.picture import figure_width
+
     numbers = [
         name
         for name, cells in release.columns.items()
@@ -148,8 +150,7 @@ def _draw(release: Release, path: Path) -> None:
     ][:_MOST_PANELS]
     if not numbers:
         raise ValueError("the answer holds no numbers")
-    size = (max(5.0, 0.6 * len(release)), 3.2 * len(numbers))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=(figure_width(release), 3.6 * len(numbers)), layout="constrained")
     panels = figure.subplots(len(numbers), 1, squeeze=False)
     for name, (axes,) in zip(numbers, panels, strict=True):
         release.plot(name, ax=axes)

@@ -1,4 +1,4 @@
-"""Plans and releases for people: terminal, notebook, picture."""
+"""Plans and releases for people: terminal and notebook."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import sys
 from html import escape
 from typing import TYPE_CHECKING
 
-from tacit.errors import TacitError
-
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from rich.console import RenderableType
 
     from tacit.core.plan import Plan
     from tacit.core.release import Release, Value
 
-__all__ = ["plan_html", "plan_text", "plot_release", "release_html", "release_text"]
+__all__ = ["nothing_to_show", "plan_html", "plan_text", "release_html", "release_text", "shown"]
 
 _LINES = 40
 _KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
@@ -44,7 +41,8 @@ def _rendered(*parts: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def _shown(value: Value) -> str:
+def shown(value: Value) -> str:
+    """Write a released value in a few digits."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return "" if value is None else str(value)
     if abs(value) >= 1e15 or not math.isfinite(value):
@@ -79,7 +77,7 @@ def plan_text(plan: Plan) -> str:
     for name in ("column", "what", "noise", f"+/- at {plan.confidence:.0%}"):
         table.add_column(Text(name))
     for column in plan.columns:
-        error = _shown(column.error) if column.error is not None else column.note
+        error = shown(column.error) if column.error is not None else column.note
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
     lines = [f"{name}: {text}" for name, text in plan.facts]
     lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.identity.unit}; hash {plan.hash[:16]}"]
@@ -90,7 +88,7 @@ def plan_html(plan: Plan) -> str:
     """Write a plan for a notebook."""
     rows = "".join(
         f"<tr><td>{escape(c.column)}</td><td>{escape(c.meaning)}</td><td>{escape(c.mechanism)}</td>"
-        f"<td>{escape(_shown(c.error) if c.error is not None else c.note)}</td></tr>"
+        f"<td>{escape(shown(c.error) if c.error is not None else c.note)}</td></tr>"
         for c in plan.columns
     )
     facts = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in plan.facts)
@@ -106,16 +104,16 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
     head = [*release.keys, *release.columns]
     lines = []
     for i in range(min(len(release), _LINES)):
-        line = [_shown(values[i]) for values in release.keys.values()]
+        line = [shown(values[i]) for values in release.keys.values()]
         for cells in release.columns.values():
             low, high = cells.low[i], cells.high[i]
-            interval = "" if low is None or high is None else f"  [{_shown(low)},{_KEPT}{_shown(high)}]"
-            line.append(_shown(cells.value[i]) + interval)
+            interval = "" if low is None or high is None else f"  [{shown(low)},{_KEPT}{shown(high)}]"
+            line.append(shown(cells.value[i]) + interval)
         lines.append(line)
     return head, lines
 
 
-def _nothing(release: Release) -> str:
+def nothing_to_show(release: Release) -> str:
     """Say why there is no line: groups that are public are always shown, so these were selected privately."""
     if release.marks:
         text = "no line to show: none met the condition, or no group was large enough"
@@ -129,7 +127,7 @@ def _nothing(release: Release) -> str:
 def _caption(release: Release) -> list[str]:
     """Say what the intervals cover, and of each column what it stands for and why it may have none."""
     if not len(release):
-        return [_nothing(release)]
+        return [nothing_to_show(release)]
     without = [name for name, cells in release.columns.items() if None in cells.low]
     text = (
         f"value [low, high]; intervals cover the noise with {release.confidence:.0%}, "
@@ -173,27 +171,3 @@ def release_html(release: Release) -> str:
     return (
         f"<table><tr>{top}</tr>{body}</table><i>{'<br>'.join(escape(line) for line in _caption(release))}</i>"
     )
-
-
-def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
-    """Draw one column with error bars over its groups."""
-    from matplotlib.figure import Figure
-
-    name = column or next(iter(release.columns))
-    cells = release[name]
-    values = [v for v in cells.value if isinstance(v, int | float)]
-    if len(values) != len(cells.value):
-        raise TacitError("bad-parameter", f"{name} holds no numbers to plot", fix="a column of numbers")
-    labels = [" / ".join(_shown(k[i]) for k in release.keys.values()) or name for i in range(len(values))]
-    below = [v - low if low is not None else 0.0 for v, low in zip(values, cells.low, strict=True)]
-    above = [high - v if high is not None else 0.0 for v, high in zip(values, cells.high, strict=True)]
-    axes = (
-        ax
-        if ax is not None
-        else Figure(figsize=(max(4.0, 0.6 * len(values)), 3.5), layout="constrained").subplots()
-    )
-    axes.errorbar(range(len(values)), values, yerr=[below, above], fmt="o", capsize=4)
-    axes.set_xticks(range(len(values)), labels, rotation=45 if len(values) > 4 else 0)
-    axes.set_ylabel(name)
-    axes.set_title(f"noise interval, {release.confidence:.0%}", fontsize=9)
-    return axes

@@ -171,8 +171,8 @@ class Release:
         parquet.write_table(self.to_arrow(), path)
 
     def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw a column with error bars."""
-        from tacit.core.display import plot_release
+        """Draw a column with error bars; the title says dataset, key, cost and what the bars cover."""
+        from tacit.core.picture import plot_release
 
         return plot_release(self, column, ax)
 

@@ -1,0 +1,101 @@
+"""A release as a picture: one column with error bars over its groups, with what it is about in the title."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tacit.core.display import nothing_to_show, shown
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tacit.core.release import Release
+
+__all__ = ["figure_width", "plot_release"]
+
+_MOST = 60  # groups in one picture: more cannot be told apart
+_LONG = 24  # letters of a group's label
+_COLOUR = "#0b7285"
+
+
+def figure_width(release: Release) -> float:
+    """Return a width in inches at which the labels of the groups can be read."""
+    return min(max(5.5, 0.6 * len(release)), 0.35 * _MOST)
+
+
+def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
+    """Draw one column with error bars over its groups."""
+    from matplotlib.figure import Figure
+
+    name = column or next(iter(release.columns))
+    cells = release[name]
+    values = [v for v in cells.value if isinstance(v, int | float)][:_MOST]
+    if len(values) != len(cells.value[:_MOST]):
+        raise TacitError("bad-parameter", f"{name} holds no numbers to plot", fix="a column of numbers")
+    axes = Figure(figsize=(figure_width(release), 3.8), layout="constrained").subplots() if ax is None else ax
+    axes.set_title(_plain(f"{_about(release, name)}\n{_covers(release, name)}"), fontsize=9, loc="left")
+    axes.set_ylabel(_plain(name))
+    axes.spines[["top", "right"]].set_visible(False)
+    if not values:
+        words = textwrap.fill(nothing_to_show(release), 50)
+        axes.text(0.5, 0.5, _plain(words), ha="center", va="center", transform=axes.transAxes)
+        axes.set(xticks=[], yticks=[])
+        return axes
+    ends = [(cells.low[i], cells.high[i]) for i in range(len(values))]
+    below = [v - low if low is not None else 0.0 for v, (low, _) in zip(values, ends, strict=True)]
+    above = [high - v if high is not None else 0.0 for v, (_, high) in zip(values, ends, strict=True)]
+    bars = None if None in cells.low else [below, above]
+    axes.errorbar(range(len(values)), values, yerr=bars, fmt="o", capsize=4, color=_COLOUR)
+    labels = [_label(release, i) or name for i in range(len(values))]
+    slanted = len(labels) > 4 or max(map(len, labels)) > 12
+    axes.set_xticks(
+        range(len(values)),
+        [_plain(label) for label in labels],
+        rotation=45 if slanted else 0,
+        ha="right" if slanted else "center",
+    )
+    axes.set_xlim(-0.6, len(values) - 0.4)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_xlabel(_plain(", ".join(release.keys)))
+    return axes
+
+
+def _about(release: Release, name: str) -> str:
+    """Say which dataset, which column, by which keys, at which cost."""
+    dataset, promised = release.certificate.fields["dataset"], release.certificate.fields.get("promised")
+    named = str(dataset.get("name", "")) if isinstance(dataset, Mapping) else ""
+    cost = (
+        ", ".join(f"{key} {_short(str(value))}" for key, value in promised.items())
+        if isinstance(promised, Mapping)
+        else ""
+    )
+    by = f" by {', '.join(release.keys)}" if release.keys else ""
+    return ", ".join(part for part in (f"{named}: {name}{by}".strip(": "), cost) if part)
+
+
+def _covers(release: Release, name: str) -> str:
+    cells = release[name]
+    told = release.notes.get(name, "").split(",")[0]
+    bars = "no interval" if None in cells.low else f"bars: noise interval, {release.confidence:.0%}"
+    more = [f"first {_MOST} of {len(release)} groups"] if len(release) > _MOST else []
+    return "; ".join(part for part in (told, bars if len(release) else "", *more) if part)
+
+
+def _label(release: Release, i: int) -> str:
+    label = " / ".join(shown(values[i]) for values in release.keys.values())
+    return label if len(label) <= _LONG else label[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _short(exact: str) -> str:
+    """Write an exact fraction in a few digits."""
+    from fractions import Fraction
+
+    return f"{float(Fraction(exact)):g}"
+
+
+def _plain(text: str) -> str:
+    """Keep names from being read as formulae."""
+    return text.replace("$", r"\$")

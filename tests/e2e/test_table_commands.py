@@ -107,6 +107,21 @@ def test_init_reads_only_the_first_line_of_a_csv(tmp_path):
     assert "xff" not in (tmp_path / "tacit.toml").read_text()
 
 
+def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
+    lines = [f"{i};{'AB'[i % 2]};{i % 9},5;{SECRET}" for i in range(900)]
+    (tmp_path / "besuche.csv").write_text("pid;station;tage;notiz\n" + "\n".join(lines) + "\n")
+    words = ("--unit", "pid", "--epsilon", "9", "--limit", "rows=1", "--keys", "station=A,B")
+    done = tacit("init", "besuche.csv", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "separated by semicolons" in done.stdout
+    assert '# tage = "number"' in (tmp_path / "tacit.toml").read_text()
+    question = "SELECT station, COUNT(*) AS n FROM besuche GROUP BY station"
+    done = tacit("query", question, "-e", "9", "--json", cwd=tmp_path)
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["station"] for row in rows] == ["A", "B"]
+    assert all(abs(row["n"] - 450) < 20 for row in rows)
+
+
 def test_init_takes_types_from_a_schema(tmp_path):
     from tacit.tables import example_visits
 

@@ -95,7 +95,8 @@ def init(
     if as_json:
         show_json({"written": str(config), "dataset": called, "columns": known, "types": types})
         return
-    say(f"written: {config} ({len(known)} columns of {data.name}; no value was read)", *_next(draft, config))
+    told = f"written: {config} ({len(known)} columns of {data.name}; no value was read)"
+    say(told, *_separated(data), *_next(draft, config))
 
 
 def _schema(data: Path, name: str) -> list[tuple[str, str]]:
@@ -121,6 +122,17 @@ def _schema(data: Path, name: str) -> list[tuple[str, str]]:
             fix="--name THE_TABLE",
         )
     return [(column, "") for column in columns]
+
+
+def _separated(data: Path) -> list[str]:
+    """Say which separator the header showed, where it is not the usual one, and what it means for numbers."""
+    from tacit.engines import read_source
+
+    source = read_source(data)
+    if source.kind != "csv" or source.delimiter in {",", "\t"}:
+        return []
+    sign = {";": "semicolons", "|": "bars"}[source.delimiter]
+    return [f"columns are separated by {sign}, as the header shows; 3,5 is no number here: write 3.5"]
 
 
 def _kind(sql_type: str) -> str:

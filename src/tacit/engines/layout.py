@@ -58,9 +58,9 @@ def source_sql(source: Source, name: str) -> str:
         case "parquet":
             return f"SELECT * FROM read_parquet({path})"
         case "csv":
-            delimiter = "\\t" if str(source.place).lower().endswith(".tsv") else ","
             return (
-                f"SELECT * FROM read_csv({path}, header = true, all_varchar = true, delim = '{delimiter}', "
+                f"SELECT * FROM read_csv({path}, header = true, all_varchar = true, "
+                f"delim = '{source.delimiter}', "
                 "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
                 "ignore_errors = true, parallel = false, "
                 f"max_line_size = 67108864, auto_detect = false, columns = {_text_columns(source)})"

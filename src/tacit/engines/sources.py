@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ _FILES = {
     ".db": "database",
 }
 _MOST_HEADER = 1 << 20
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +48,12 @@ class Source:
     place: object
     table: str = ""
     within: tuple[str, ...] = ()
+
+    @property
+    def delimiter(self) -> str:
+        """What separates the columns of a CSV: a comma, semicolon, tab or bar, as its header line shows."""
+        path = Path(str(self.place))
+        return _delimiter(path, _first_line(path) or "")
 
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, or None where they are not at hand. Reads no row."""
@@ -99,16 +107,30 @@ def _names(frame: object) -> tuple[str, ...] | None:
     return None
 
 
-def _header(path: Path) -> tuple[str, ...] | None:
+def _first_line(path: Path) -> str | None:
     """Read the header line of a CSV file and nothing after it."""
     try:
         with path.open("rb") as file:
             line = file.readline(_MOST_HEADER)
     except OSError:
         return None
-    text = line.decode("utf-8-sig", errors="replace")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    return _distinct(next(csv.reader([text], delimiter=delimiter), []))
+    return line.decode("utf-8-sig", errors="replace")
+
+
+def _header(path: Path) -> tuple[str, ...] | None:
+    text = _first_line(path)
+    return None if text is None else _distinct(next(csv.reader([text], delimiter=_delimiter(path, text)), []))
+
+
+def _delimiter(path: Path, header: str) -> str:
+    """Tell what separates the columns: the sign that the header line has most often, quoted names aside.
+
+    A function of the header alone, which is public; cells are never looked at. A ``.tsv`` has tabs.
+    """
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(_DELIMITERS, key=bare.count)  # on a tie the first: a comma
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:

@@ -73,9 +73,10 @@ def test_failures_after_the_charge_are_opaque_and_stay_charged(tmp_path):
     assert float(data.remaining.epsilon) == 0
 
 
-def test_only_the_header_of_a_csv_is_read_before_the_charge(tmp_path, monkeypatch):
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_only_the_header_of_a_csv_is_read_before_the_charge(tmp_path, monkeypatch, sign):
     path = tmp_path / "t.csv"
-    path.write_text("pid,x\n" + "1,2\n" * 1000)
+    path.write_text(f"pid{sign}x\n" + f"1{sign}2\n" * 1000)
     from tacit.engines import sources
 
     read = []
@@ -104,7 +105,34 @@ def test_only_the_header_of_a_csv_is_read_before_the_charge(tmp_path, monkeypatc
     monkeypatch.setattr(sources.Path, "open", spy)
     data = tc.protect(path, unit="pid", bounds={"x": (0, 5)}, budget=tc.Budget(epsilon=1))
     data.agg(s=tc.sum("x")).plan(epsilon=0.5)
-    assert set(read) == {b"pid,x\n"}
+    assert set(read) == {f"pid{sign}x\n".encode()}
+
+
+@pytest.mark.parametrize(
+    ("file", "sign"), [("t.csv", ","), ("t.csv", ";"), ("t.csv", "\t"), ("t.csv", "|"), ("t.tsv", "\t")]
+)
+def test_the_header_shows_what_separates_the_columns(tmp_path, file, sign):
+    """Cells and quoted names hold all the other signs, and more of them than the header has."""
+    header = sign.join(["pid", '"Size; of, a | thing"', "x"])
+    cells = [sign.join([str(i), '"a;b,c|d"', str(i % 5)]) for i in range(200)]
+    (tmp_path / file).write_text("\n".join([header, *cells, ""]))
+    data = tc.protect(
+        tmp_path / file, unit="pid", bounds={"x": (0, 5)}, limits={"rows": 1}, budget=HUGE, name="t"
+    )
+    sql = """SELECT COUNT(*) AS n, AVG(x) AS x FROM t WHERE "Size; of, a | thing" = 'a;b,c|d'"""
+    release = data.sql(sql).plan(epsilon=10**6).release()
+    assert release["n"].value == (200,)
+    assert release["x"].value[0] == pytest.approx(2, abs=1e-3)
+
+
+def test_what_separates_columns_is_never_taken_from_cells(tmp_path):
+    from tacit.engines import read_source
+
+    (tmp_path / "one.csv").write_text("pid\n1;2;3\n4;5;6\n")
+    assert read_source(tmp_path / "one.csv").delimiter == ","
+    assert read_source(tmp_path / "one.csv").columns() == ("pid",)
+    (tmp_path / "tie.csv").write_text("a;b,c\n")
+    assert read_source(tmp_path / "tie.csv").columns() == ("a;b", "c")
 
 
 def test_the_same_plan_gives_the_stored_release():

@@ -154,9 +154,17 @@ class Release:
         return pa.table(self.to_dict())
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the release as CSV text, and write it to a file if a path is given."""
+        """Return the release as CSV text, and write it to a file if a path is given.
+
+        Numbers have the digits that the noise leaves meaningful (a thousandth of the narrowest interval of
+        their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep them exactly.
+        """
+        from tacit.core.digits import meaningful
+
         text = io.StringIO()
-        columns = self.to_dict()
+        columns = {name: list(values) for name, values in self.keys.items()}
+        for name, cells in self.columns.items():
+            columns |= dict(zip((name, f"{name}_low", f"{name}_high"), meaningful(cells), strict=True))
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))

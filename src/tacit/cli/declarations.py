@@ -92,6 +92,10 @@ class Declaration:
         ]
         return "\n".join(lines) + "\n"
 
+    def could_be(self, kind: str) -> list[str]:
+        """Return the columns that may be of a kind, as far as the schema tells."""
+        return [c for c in self.columns if c != self.unit and self.types.get(c, kind) == kind]
+
     def _may_be(self, column: str, kind: str, declared: Mapping[str, object]) -> bool:
         other = self.keys if kind == "number" else self.bounds
         return column not in declared and column not in other and self.types.get(column, kind) == kind

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.app import app
-from tacit.cli.declarations import Declaration, read_bound, read_column, read_key_list, read_limit
+from tacit.cli.declarations import (
+    Declaration,
+    option_text,
+    read_bound,
+    read_column,
+    read_key_list,
+    read_limit,
+)
 from tacit.cli.output import JsonFlag, say, show_json, write_file
 from tacit.cli.refusals import now_asking
 from tacit.errors import TacitError, bad_parameter
@@ -63,7 +70,7 @@ def init(
             "bad-parameter",
             "say who is protected: --unit COLUMN, or --row for single rows",
             why="a person with many rows is protected as a whole only if Tacit knows whose rows they are",
-            fix=f"tacit init {data} --unit patient_id",
+            fix=_units(data),
         )
     if config.exists() and not force:
         raise TacitError(
@@ -96,7 +103,17 @@ def init(
         show_json({"written": str(config), "dataset": called, "columns": known, "types": types})
         return
     told = f"written: {config} ({len(known)} columns of {data.name}; no value was read)"
-    say(told, *_separated(data), *_next(draft, config))
+    *advice, question = _next(draft, config)
+    say(told, *_separated(data), *advice)
+    typer.echo(question)  # a command to be copied: not broken over lines
+
+
+def _units(data: Path) -> str:
+    """Name the columns that could be the unit, where the file is at hand."""
+    columns = [column for column, _ in _schema(data, "data")] if data.is_file() else []
+    if not columns:
+        return f"tacit init {data} --unit patient_id"
+    return f"tacit init {data} --unit COLUMN, one of: {', '.join(columns[:12])}"
 
 
 def _schema(data: Path, name: str) -> list[tuple[str, str]]:
@@ -166,15 +183,24 @@ def _next(draft: Declaration, config: Path) -> Sequence[str]:
     todo = []
     if not draft.budget:
         todo.append("the budget: what may be learned in total (tacit explain --epsilon 3 says what it means)")
-    if not draft.bounds:
+    if not draft.bounds and (could := draft.could_be("number")):
         todo.append(
-            "bounds of the columns to be averaged or summed, from public knowledge, not from the data"
+            f"bounds of what you average or sum ({_few(could)}), from public knowledge, not from the data: "
+            f"{option_text('bounds', could[-1], ('LOW', 'HIGH'))}"
         )
-    if not draft.keys:
-        todo.append("keys of the columns to group by, where they are public")
+    if not draft.keys and (could := draft.could_be("text")):
+        todo.append(
+            f"keys of what you group by ({_few(could)}), where they are public: "
+            f"{option_text('keys', could[0], ['A', 'B'])}"
+        )
     place = "" if config == Path("tacit.toml") else f" --config {config}"
     question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
-    told = [*([f"decide in {config}:"] if todo else []), *(f"  - {one}" for one in todo)]
+    how = f"decide, in {config} or by options of tacit init --force:"
+    told = [*([how] if todo else []), *(f"  - {one}" for one in todo)]
     if draft.budget:
         return [*told, f"next: {question}"]
     return [*told, "first: set the line `budget = ...` (nothing is planned without one)", f"then: {question}"]
+
+
+def _few(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:6]) + (", ..." if len(columns) > 6 else "")

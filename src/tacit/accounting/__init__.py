@@ -9,6 +9,7 @@ Examples
 
 from tacit.accounting import textbook
 from tacit.accounting._numeric import Bracket
+from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.budget import Budget, Spend
 from tacit.accounting.calibration import calibrate, queries_within, scale_for, sigma_for
 from tacit.accounting.cost import Cost
@@ -22,7 +23,10 @@ __all__ = [
     "Remaining",
     "Spend",
     "calibrate",
+    "largest_pure",
+    "pure_rho",
     "queries_within",
+    "rho_cap",
     "scale_for",
     "sigma_for",
     "textbook",

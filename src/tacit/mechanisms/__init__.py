@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._mechanism import Interval, Mechanism
 from tacit.mechanisms.aggregates import Count, Mean, MeanAndCount, Sum
 from tacit.mechanisms.bounds import Bounds
@@ -29,9 +30,11 @@ __all__ = [
     "Estimate",
     "Exponential",
     "Gaussian",
+    "GaussianLaw",
     "Histogram",
     "Interval",
     "Laplace",
+    "LaplaceLaw",
     "LaplaceTextbook",
     "Mean",
     "MeanAndCount",

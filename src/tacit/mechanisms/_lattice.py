@@ -31,7 +31,15 @@ _SLACK = 1e-11  # relative error allowed to the Gaussian tail sums, always taken
 
 @dataclass(frozen=True, slots=True)
 class LaplaceLaw:
-    """P(k) proportional to exp(-|k| / scale) on the integers."""
+    """P(k) proportional to exp(-|k| / scale) on the integers: discrete Laplace noise, exactly.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> law = LaplaceLaw(Fraction(2))
+    >>> law.half_width(Fraction(95, 100)), round(law.exceeds(6), 4)
+    (6, 0.0376)
+    """
 
     scale: Fraction
 
@@ -84,7 +92,14 @@ class LaplaceLaw:
 
 @dataclass(frozen=True, slots=True)
 class GaussianLaw:
-    """P(k) proportional to exp(-k^2 / (2 sigma^2)) on the integers."""
+    """P(k) proportional to exp(-k^2 / (2 sigma^2)) on the integers: discrete Gaussian noise, exactly.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> GaussianLaw(Fraction(2)).half_width(Fraction(95, 100))
+    4
+    """
 
     sigma: Fraction
 

@@ -21,8 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from tacit.accounting import Cost
-from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
+from tacit.accounting import Cost, largest_pure, pure_rho, rho_cap
 from tacit.tables.threshold import threshold
 
 if TYPE_CHECKING:

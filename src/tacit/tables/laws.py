@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
+from tacit.mechanisms import GaussianLaw, LaplaceLaw
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -16,6 +16,7 @@ from scipy.stats import norm
 from tacit.accounting import Cost
 from tacit.accounting._certified import exp_down, exp_up, log_down, log_up
 from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho, rho_cap
+from tacit.errors import TacitError
 
 F = Fraction
 
@@ -324,3 +325,13 @@ def test_the_rho_branch_alone_is_not_epsilon_half_delta_dp():
     total = leaked + quad(tail, threshold, 20, points=[float(epsilon)])[0]
     assert 1.15 < total / float(half) < 1.25
     assert total < 2 * float(half)  # the whole budget holds
+
+
+def test_parallel_branches_are_refused_under_replace_also_where_they_are_equal():
+    """A replaced unit can leave one branch for another: two counts that each promise 0.3 change by 0.6."""
+    one, other = Cost.pure(0.3, adjacency="replace"), Cost.pure(0.2, adjacency="replace")
+    for branches in ((one, one), (one, other), (one, one, Cost.zero("replace"))):
+        with pytest.raises(TacitError) as refused:
+            Cost.parallel(*branches)
+        assert refused.value.code == "no-guarantee"
+    assert Cost.parallel(one) == one

@@ -257,8 +257,8 @@ class Cost(Readings):
 
         Each unit takes part in one branch, settled by its data before any answer is seen. In sums every
         combination of branches counts, so the reading is that of the worst unit; a largest epsilon of
-        different deltas is never formed. Under *replace* a unit may leave one branch for another, both
-        change, and nothing is said.
+        different deltas is never formed. Refused under *replace*: a unit may leave one branch for another,
+        and both change.
 
         Examples
         --------
@@ -272,6 +272,8 @@ class Cost(Readings):
             if not isinstance(cost, Cost):
                 raise bad_parameter("cost", "a Cost", cost, fix="Cost.parallel(a, b)")
         adjacency = the_same(cost.adjacency for cost in costs)
+        if sum(1 for cost in costs if cost.parts) > 1:  # before equal branches become one
+            check(((laws.Parallel(tuple(cost.parts for cost in costs)), 1),), adjacency)
         branches: set[Parts] = set()
         for cost in costs:
             match cost.parts:

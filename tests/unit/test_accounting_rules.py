@@ -168,6 +168,8 @@ def test_a_float_root_stands_for_the_whole_square():
     for squared in range(1, 200):
         cost = Cost.discrete_gaussian(sigma=1, sensitivity=math.sqrt(squared), dimension=300)
         assert cost.rho == squared / 2
+    for written in (1.7320508, 1.732, 1.733 - 0.001):
+        assert Cost.discrete_gaussian(sigma=1, sensitivity=written, dimension=3).rho == 1.5
 
 
 def test_a_laplace_vector_is_known_as_epsilon_dp_and_covers_its_moves():

@@ -150,7 +150,7 @@ class Cost(Readings):
         several numbers move at once, and only rho = sensitivity^2 / (2 sigma^2) is known (Canonne, Kamath
         and Steinke 2020), so the cost of a vector is `Cost.zcdp` of it. Moves are whole, so their squared
         length is: a sensitivity whose square is within 1e-12 of a whole number counts as its root, any
-        other is rounded down to one.
+        other is rounded up to one (1.73 may stand for the root of 3).
 
         Examples
         --------
@@ -428,4 +428,4 @@ def _whole_square(move: Fraction) -> Fraction:
             why="noise on the whole numbers protects whole moves",
             fix="sensitivity=1",
         )
-    return Fraction(squared.numerator // squared.denominator)
+    return Fraction(-(-squared.numerator // squared.denominator))

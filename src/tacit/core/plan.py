@@ -112,7 +112,7 @@ class Plan:
         who, purpose
             Recorded in the ledger.
         account
-            An account below the dataset's that pays as well.
+            An account below the dataset's that pays as well; any other is refused.
         """
         drawn = self.draw(who=who, purpose=purpose, account=account)
         payload = self.task.read(json.loads(drawn.payload), self.confidence)
@@ -128,6 +128,7 @@ class Plan:
             compute=lambda _: json.dumps(self.task.run()).encode(),
             who=who,
             purpose=purpose,
+            dataset=self.identity.account,
         )
 
     def certificate(self, drawn: Any) -> Certificate:

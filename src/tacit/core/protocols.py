@@ -38,8 +38,12 @@ class Ledger(Protocol):
         compute: Callable[[Any], bytes],
         who: str = "",
         purpose: str = "",
+        dataset: str | None = None,
     ) -> Any:
-        """Return the release: ``payload`` and ``receipt``."""
+        """Return the release: ``payload`` and ``receipt``.
+
+        Refuses an account that is neither the dataset's nor below it.
+        """
 
 
 class Engine(Protocol):

@@ -14,6 +14,7 @@ __all__ = ["ADJACENCIES", "Adjacency", "Identity", "Unit"]
 #: units is public.
 Adjacency = Literal["add/remove", "replace"]
 ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")
+_ROW = "row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ class Unit:
         column: object = self.column
         if not isinstance(column, str) or "\x00" in column:
             raise bad_parameter("unit", "the name of a column", self.column, fix='unit="patient_id"')
+        if self.column == _ROW:
+            raise bad_parameter(
+                "unit",
+                'a column of another name than "row"',
+                self.column,
+                why="ledgers and certificates write event level as row, and the two must not be mixed up",
+                fix="rename the column, or tc.Unit.row() to protect single rows",
+            )
 
     @classmethod
     def row(cls) -> Unit:
@@ -54,7 +63,7 @@ class Unit:
         return "Unit.row()" if self.is_row else f"Unit({self.column!r})"
 
     def __str__(self) -> str:
-        return "row" if self.is_row else self.column
+        return _ROW if self.is_row else self.column
 
 
 @dataclass(frozen=True, slots=True)

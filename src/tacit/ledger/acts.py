@@ -23,6 +23,7 @@ __all__ = [
     "Exceeded",
     "Order",
     "charge",
+    "check_lineage",
     "grow",
     "must_find",
     "open_account",
@@ -65,6 +66,7 @@ class Order:
     who: str
     purpose: str
     key: str
+    dataset: str = ""
 
 
 def must_find(book: Book, name: str) -> Account:
@@ -73,6 +75,17 @@ def must_find(book: Book, name: str) -> Account:
     if account is None:
         raise unknown_account(name)
     return account
+
+
+def check_lineage(book: Book, account: Account, dataset: str) -> None:
+    """Refuse an account whose charges do not reach the dataset's own."""
+    if dataset and must_find(book, dataset).id not in account.path:
+        raise TacitError(
+            "account-differs",
+            f"account {account.name!r} is not below {dataset!r}, the dataset's own",
+            why="what is learned from a dataset is charged to its budget, whoever else pays",
+            fix=f"ledger.create_account({account.name + '-' + dataset!r}, parent={dataset!r}, budget=...)",
+        )
 
 
 def unknown_account(name: str) -> TacitError:

@@ -31,6 +31,7 @@ class Verdict:
 def authorise(book: Book, order: acts.Order) -> Verdict:
     """Decide a draw: hand out what is stored, or charge and claim the receipt's one draw in one entry."""
     account = acts.must_find(book, order.account)
+    acts.check_lineage(book, account, order.dataset)
     version = order.version or account.version
     stored = book.release_of_plan(account.root, version, order.plan)
     known = book.entry_with_key(order.key) if order.key else None

@@ -269,6 +269,7 @@ class Ledger(Readable):
         who: str = "",
         purpose: str = "",
         key: str | None = None,
+        dataset: str | Account | None = None,
     ) -> StoredRelease:
         """Charge, compute, store, return: the one way to a release.
 
@@ -276,7 +277,8 @@ class Ledger(Readable):
         and crashes, and what it returns is durable before it is returned. The same plan on the same declared
         version returns the stored release: free for the dataset, charged to each account below it that has
         not paid yet. If anything fails after the charge, one opaque error is raised (``release-failed``) and
-        the charge stays.
+        the charge stays. With ``dataset`` named, an account that is neither that one nor below it is refused:
+        its charge would not reach the dataset's budget.
 
         Examples
         --------
@@ -289,7 +291,13 @@ class Ledger(Readable):
         (b'about 40', Fraction(0, 1))
         """
         order = orders.order_of(
-            account, cost, plan=doors.token("plan", plan), who=who, purpose=purpose, key=key
+            account,
+            cost,
+            plan=doors.token("plan", plan),
+            who=who,
+            purpose=purpose,
+            key=key,
+            dataset=dataset,
         )
         with self._desk.turn((self.account(order.account).root, order.plan)):
             verdict = self._desk.do(partial(draws.authorise, order=order), order.key)

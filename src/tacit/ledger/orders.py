@@ -60,7 +60,14 @@ def _priced(cost: Cost) -> tuple[object, Spend, str]:
 
 
 def order_of(
-    account: object, cost: object, *, plan: str | None, who: str, purpose: str, key: str | None
+    account: object,
+    cost: object,
+    *,
+    plan: str | None,
+    who: str,
+    purpose: str,
+    key: str | None,
+    dataset: str | Account | None = None,
 ) -> acts.Order:
     """Read a charge; the cost must be a `Cost`, whatever it looks like."""
     if not isinstance(cost, Cost):
@@ -83,4 +90,5 @@ def order_of(
         who=doors.prose("who", who),
         purpose=doors.prose("purpose", purpose),
         key="" if key is None else "k:" + doors.token("key", key),
+        dataset="" if dataset is None else name(dataset),
     )

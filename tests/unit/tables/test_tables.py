@@ -709,3 +709,26 @@ def test_weights_change_the_noise_and_so_the_plan_that_is_stored():
     assert plain.hash == same.hash
     assert plain.mechanisms != other.mechanisms
     assert plain.hash != other.hash
+
+
+def test_a_question_is_paid_from_the_dataset_s_own_budget_whoever_else_pays():
+    """Another account of the ledger, however rich, cannot stand in for the dataset's."""
+    ledger = tc.Ledger.memory()
+    frame = pd.DataFrame({"pid": range(1000)})
+    data = tc.protect(frame, unit="pid", name="visits", budget=tc.Budget(epsilon=1), ledger=ledger)
+    ledger.create_account("other", unit="pid", budget=tc.Budget(epsilon=10**6))
+    ledger.create_account("team", parent="visits", budget=tc.Budget(epsilon=0.6))
+    for epsilon in (0.5, 50_000):
+        with pytest.raises(TacitError) as refused:
+            data.agg(n=tc.count()).plan(epsilon=epsilon).release(account="other")
+        assert refused.value.code == "account-differs"
+    assert ledger.account("other").spent.epsilon == ledger.account("visits").spent.epsilon == 0
+    data.agg(n=tc.count()).plan(epsilon=0.5).release(account="team")
+    assert ledger.account("team").spent.epsilon == ledger.account("visits").spent.epsilon == Fraction(1, 2)
+    with pytest.raises(TacitError):  # stored by now, and still not for an account from elsewhere
+        data.agg(n=tc.count()).plan(epsilon=0.5).release(account="other")
+
+
+def test_a_unit_s_column_cannot_pass_for_event_level():
+    with pytest.raises(TacitError, match="another name"):
+        tc.protect("absent.csv", unit="row", budget=HUGE)

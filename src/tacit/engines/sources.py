@@ -114,7 +114,7 @@ def _first_line(path: Path) -> str | None:
             line = file.readline(_MOST_HEADER)
     except OSError:
         return None
-    return line.decode("utf-8-sig", errors="replace")
+    return line.split(b"\r")[0].decode("utf-8-sig", errors="replace")  # however lines end
 
 
 def _header(path: Path) -> tuple[str, ...] | None:

@@ -242,7 +242,8 @@ def protect(
     books.create_account(
         identity.account, unit=str(whom), budget=budget, adjacency=adjacency, version=identity.version
     )
-    home = Home(identity, engine, books, alone=len(sources) == 1)
+    lines = {place.source.kind for place in places.values() if place.unit is not None}
+    home = Home(identity, engine, books, alone=len(sources) == 1 and "csv" not in lines)
     return Dataset(home, tables, Limits.read(limits), next(iter(sources)), books)
 
 

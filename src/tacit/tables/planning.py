@@ -36,7 +36,8 @@ __all__ = ["Home", "Target", "make_plan"]
 class Home:
     """Where a question is asked: the dataset's identity, its engine and its ledger.
 
-    ``alone``: one protected table, so that every unit has a row in it.
+    ``alone``: one protected table, so that every unit has a row in it; of a CSV file, whose unreadable lines
+    are left out, that cannot be said.
     """
 
     identity: Identity

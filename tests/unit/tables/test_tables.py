@@ -15,6 +15,7 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 from tacit.tables import example_visits, load_config
+from tacit.tables.answering import exact_integers
 from tacit.tables.examples import EXAMPLE_HOSPITALS
 from tacit.tables.threshold import threshold
 
@@ -268,7 +269,7 @@ def test_worked_example_8_and_13():
 def test_worked_examples_9_and_12(people, low, high, total, moved, scale):
     """The number of people is public: one value each, replaced; the mean is a sum over that number."""
     data = tc.protect(
-        "absent.csv",
+        "absent.parquet",
         unit="p",
         bounds={"x": (low, high)},
         never_null=["x"],
@@ -732,3 +733,33 @@ def test_a_question_is_paid_from_the_dataset_s_own_budget_whoever_else_pays():
 def test_a_unit_s_column_cannot_pass_for_event_level():
     with pytest.raises(TacitError, match="another name"):
         tc.protect("absent.csv", unit="row", budget=HUGE)
+
+
+@pytest.mark.parametrize("bad", [b"p5,\xff", b"", b"p5,200,"])
+@pytest.mark.parametrize("unit", ["u", tc.Unit.row()])
+def test_a_line_that_is_left_out_changes_a_sum_by_no_more_than_is_declared(tmp_path, unit, bad):
+    """Under replace with one value each the sensitivity is U - L, unless a line can vanish."""
+    lines = [b"u,x", *(b"p%d,200" % i for i in range(100))]
+    sums = []
+    for name, sixth in (("a", lines[6]), ("b", bad)):
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(b"\n".join([*lines[:6], sixth, *lines[7:]]) + b"\n")
+        data = tc.protect(
+            path,
+            unit=unit,
+            bounds={"x": (100, 200)},
+            never_null=["x"],
+            adjacency="replace",
+            limits={"rows": 1},
+            budget=HUGE,
+        )
+        task = data.agg(s=tc.sum("x")).plan(epsilon=1).task
+        [exact] = exact_integers(task.engine, task.question, task.statements).values()
+        sums.append(exact[()][0])
+    assert abs(sums[0] - sums[1]) <= task.shares[0].l1
+
+
+def test_a_header_ends_where_its_line_ends(tmp_path):
+    (tmp_path / "old.csv").write_bytes(b"u,x\rsecret1,2\rsecret2,3\r")
+    data = tc.protect(tmp_path / "old.csv", unit="u", budget=HUGE)
+    assert data.tables["data"].columns == ("u", "x")

@@ -9,13 +9,16 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # One stamp per extra: nothing is installed again unless pyproject.toml changed.
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) (once, about a minute) ..."
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[plot]' && touch $@
+	@echo "Installing Tacit and what it needs into $(VENV) ..."
+	@$(PIP) -e '.[plot]' && touch $@
 
 $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[$*]' && touch $@
+	@echo "Installing what '$*' needs into $(VENV) ..."
+	@$(PIP) -e '.[$*]' && touch $@
 
 demo: $(VENV)/.base
 	$(BIN)/tacit demo

@@ -70,3 +70,19 @@ def test_every_command_is_documented():
     page = (ROOT / "docs/reference/cli.md").read_text()
     for name in typer.main.get_command(app).commands:
         assert f"`tacit {name}" in page, f"docs/reference/cli.md does not mention `tacit {name}`"
+
+
+def test_make_says_what_it_sets_up_while_one_waits():
+    """What ``make -n`` would run on a first ``make demo``: words before each long step."""
+    planned = subprocess.run(
+        ["make", "-n", "demo", "VENV=nowhere"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout.splitlines()
+    at = [i for i, line in enumerate(planned) if "-m venv nowhere" in line or "pip install" in line]
+    assert len(at) == 2
+    assert "Setting up nowhere (once, about a minute)" in planned[at[0] - 1]
+    assert "Installing Tacit" in planned[at[1] - 1]

@@ -44,6 +44,7 @@ ADVICE: Final[dict[str, str]] = {
     "missing-limit": "declare rows = 10 under [datasets.NAME.limits] of tacit.toml",
     "keys-missing": "declare the groups under [datasets.NAME.keys] of tacit.toml, or give --delta 1e-7",
     "unknown-column": "a column of the table; tacit.toml lists them",
+    "unreadable-column": "store it as a number, a text, a date or a timestamp in microseconds",
     "unknown-table": "the dataset's name, as tacit.toml has it",
     "unknown-kind": "declare the column's kind under [datasets.NAME.types] of tacit.toml",
     "bad-expression": "CAST(x AS DOUBLE) or CAST(x AS VARCHAR)",

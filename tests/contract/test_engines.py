@@ -554,3 +554,19 @@ def test_a_snapshot_that_a_killed_process_left_is_swept_away(tmp_path, monkeypat
     del first, second
     gc.collect()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_notebook_without_widgets_gets_its_answer():
+    """DuckDB refuses its progress setting in a kernel without ipywidgets; the charge must not be lost."""
+    kernel = """
+import sys, types
+sys.modules["IPython"] = types.ModuleType("IPython")
+sys.modules["IPython"].get_ipython = lambda: types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules["ipywidgets"] = None
+import tacit as tc
+from tacit.tables import example_visits
+visits = tc.protect(example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+print(visits.agg(n=tc.count()).plan(epsilon=1).release().value > 0)
+"""
+    done = subprocess.run([sys.executable, "-c", kernel], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

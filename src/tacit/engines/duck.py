@@ -11,6 +11,7 @@ What it guarantees to the plan
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -223,7 +224,8 @@ class DuckDB:
             con.execute("SET allow_community_extensions = false")
             con.execute("SET autoinstall_known_extensions = false")
             con.execute("SET preserve_insertion_order = false")
-            con.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+            with contextlib.suppress(duckdb.Error):  # a notebook without ipywidgets refuses it: then no bar
+                con.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             con.execute("SET lock_configuration = true")
         con.execute(GRID_MACRO)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")

@@ -63,6 +63,9 @@ def test_the_history_shows_who_took_what_and_no_control_characters(run, path):
     done = run("history", path)
     assert done.returncode == 0, done.stderr
     assert "report 2" in done.stdout
+    assert "epsilon 0.25" in done.stdout
+    assert "charged" in done.stdout
+    assert "Cost" not in done.stdout
     assert "\x1b" not in done.stdout
     assert "[red]map[/]" in done.stdout
     only = json.loads(run("history", path, "--account", "ana", "--json", "--limit", "2").stdout)
@@ -84,6 +87,7 @@ def test_verify_says_yes_or_no_by_its_exit_status(run, path, tmp_path):
     done = run("verify", path)
     assert done.returncode == 0
     assert "completeness not proven" in done.stdout
+    assert "no latest entries were cut off" in " ".join(done.stdout.split())
     witness = tmp_path / "elsewhere"
     shutil.copy(f"{path}.witness", witness)
     assert "consistent and complete up to entry 6" in run("verify", path, "--witness", witness).stdout
@@ -118,3 +122,18 @@ def test_an_unknown_account_is_refused_with_status_2(run, path):
     done = run("history", path, "--account", "nobody")
     assert done.returncode == 2
     assert "code: unknown-account" in done.stderr
+
+
+def test_without_a_ledger_the_one_of_the_config_is_shown(run, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nothing = run()
+    assert nothing.returncode == 2
+    assert "fix: tacit budget where/tacit.ledger" in nothing.stderr
+    facts = 'source = "v.csv"\nunit = "patient_id"\nbudget = {epsilon = 1}\n'
+    (tmp_path / "tacit.toml").write_text(f'ledger = "{path}"\n[datasets.visits]\n{facts}')
+    for words in ((), ("status",), ("history",), ("verify",)):
+        done = run(*words)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == run(*words, path).stdout
+    (tmp_path / "tacit.toml").write_text(f"[datasets.visits]\n{facts}")
+    assert "declares no ledger" in run().stderr

@@ -423,3 +423,55 @@ def test_what_verify_cannot_read_is_refused(released):
     refused(tacit("verify", "missing.json", cwd=released), "missing.json is not there")
     refused(tacit("verify", "a.json", "--ledger", "missing.ledger", cwd=released), "missing.ledger")
     assert not (released / "missing.ledger").exists()
+
+
+def test_verify_from_another_folder_says_what_to_name(released, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    certificate = str(released / "a.json")
+    refused(
+        tacit("verify", certificate, cwd=elsewhere),
+        "--ledger where/tacit.ledger",
+        "--config where/tacit.toml",
+    )
+    for option, file in (("--ledger", "tacit.ledger"), ("--config", "tacit.toml")):
+        done = tacit("verify", certificate, option, str(released / file), cwd=elsewhere)
+        assert done.returncode == 0, done.stderr
+        told = " ".join(done.stdout.split())
+        assert "verified: entry 2" in told
+        assert "Not proven: that no latest entries were cut off" in told
+
+
+def test_explain_takes_a_certificate_as_it_stands(released):
+    done = tacit("explain", "a.json", cwd=released)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == tacit("explain", "--certificate", "a.json", cwd=released).stdout
+    assert "What epsilon 1 means" in done.stdout
+    refused(tacit("explain", "none.json", cwd=released), "bad-certificate", "is not there")
+    refused(tacit("explain", "a.json", "--epsilon", "1", cwd=released), "one question")
+
+
+def test_a_csv_has_the_digits_that_mean_something_and_parquet_all(released):
+    import pyarrow.parquet as parquet
+
+    for file in ("a.csv", "a.parquet"):
+        done = tacit("query", BY_WARD, "-e", "1", "--out", file, cwd=released)
+        assert done.returncode == 0, done.stderr
+    lines = (released / "a.csv").read_text().splitlines()
+    assert lines[0] == "ward,n,n_low,n_high,days,days_low,days_high"
+    exact = parquet.read_table(released / "a.parquet").to_pylist()
+    for line, row in zip(lines[1:], exact, strict=True):
+        value, low, high = map(float, line.split(",")[4:])
+        assert all(len(number.partition(".")[2]) <= 4 for number in line.split(",")[4:])
+        assert low <= row["days_low"] <= row["days"] <= row["days_high"] <= high
+        assert abs(value - row["days"]) <= (row["days_high"] - row["days_low"]) / 1000
+
+
+def test_init_speaks_of_the_columns_at_hand(data):
+    done = tacit("init", "visits.csv", cwd=data)
+    refused(done, "--unit COLUMN, one of: pid, ward, stay, note")
+    done = tacit("init", "visits.csv", "--unit", "pid", cwd=data, COLUMNS="200")
+    assert "bounds of what you average or sum (ward, stay, note)" in done.stdout
+    assert "--bounds note=LOW:HIGH" in done.stdout
+    assert (
+        "keys of what you group by (ward, stay, note), where they are public: --keys ward=A,B" in done.stdout
+    )

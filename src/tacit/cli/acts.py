@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.budget import Where, budget, safe
+from tacit.cli.budget import Where, budget, safe, told
 from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger
 from tacit.cli.output import JsonFlag, say, show_json
 from tacit.errors import TacitError
@@ -99,5 +99,4 @@ def _told(account: Account, what: str, *, as_json: bool) -> None:
     if as_json:
         show_json({"account": account.name, "budget": account.budget, "left": str(account.filter.remaining)})
     else:
-        told = repr(account.budget).removeprefix("Budget(").removesuffix(")").replace("=", " ")
-        say(f"{what}, budget {told}; left: {account.filter.remaining}")
+        say(f"{what}, budget {told(account.budget)}; left: {account.filter.remaining}")

@@ -14,16 +14,22 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from tacit.cli.app import app
-from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger
+from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger, what_is_not_proven
 from tacit.cli.output import JsonFlag  # noqa: TC001 - typer reads the annotations
 
 if TYPE_CHECKING:
-    from tacit.accounting import Filter
+    from tacit.accounting import Budget, Filter
     from tacit.ledger import Account, Entry
 
-__all__ = ["Where", "budget", "safe"]
+__all__ = ["Where", "budget", "safe", "told"]
 
 _WIDTH = 40
+#: What the entries of the log are, in words.
+_ACTS = {
+    "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
+    "release": "answer stored", "grow": "budget raised", "refresh": "started anew", "version": "new version",
+    "unseal": "unsealed",
+}  # fmt: skip
 _T = TypeVar("_T")
 
 
@@ -66,14 +72,13 @@ def status(where: Where = None, *, key: KeyFile = None, as_json: JsonFlag = Fals
         return
     table = Table(box=None, header_style="dim", pad_edge=False)
     expiring = any(account.expires is not None for account in accounts)
-    for title in ("account", "protects", "budget", "left", "", *(["expires"] if expiring else [])):
+    for title in ("account", "protects", "left of the budget", "", *(["expires"] if expiring else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):
         share = _share_left(account.filter)
         table.add_row(
             Text("  " * (len(account.path) - 1) + account.name),
             Text(account.unit),
-            Text(_short(repr(account.budget)).removeprefix("Budget(").removesuffix(")")),
             Text(str(account.filter.remaining)),
             _bar(share, 16),
             *([Text(_until(account))] if expiring else []),
@@ -100,12 +105,20 @@ def history(
         _print_json([entry.to_json() for entry in entries])
         return
     table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("entry", "when (UTC)", "what", "account", "cost", "who", "purpose"):
-        table.add_column(title, justify="right" if title == "entry" else "left")
+    words = [name for name in ("who", "purpose") if any(getattr(entry, name) for entry in entries)]
+    for title in ("entry", "when (UTC)", "what", "account", "cost", *words):
+        table.add_column(
+            title, justify="right" if title == "entry" else "left", no_wrap=title in {"entry", "when (UTC)"}
+        )
     for entry in entries:
-        cells = (entry.at[:19].replace("T", " "), entry.kind, entry.account or "", _cost(entry))
-        words = (safe(entry.who), safe(entry.purpose))
-        table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *words)))
+        cells = (
+            entry.at[:19].replace("T", " "),
+            _ACTS.get(entry.kind, entry.kind),
+            entry.account or "",
+            _cost(entry),
+        )
+        told_by = (safe(getattr(entry, name)) for name in words)
+        table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *told_by)))
     Console().print(table)
 
 
@@ -156,6 +169,8 @@ def verify(
         _print_json({**found, "problems": list(report.problems)})
     else:
         Console().print(Text(str(report), style="green" if report.ok else "red"))
+        if report.ok and not report.complete:
+            Console().print(Text(what_is_not_proven("--witness FILE")))
     if not report.ok:
         raise typer.Exit(3)
 
@@ -262,12 +277,12 @@ def _bar(share: float, width: int) -> Text:
 
 
 def _cost(entry: Entry) -> str:
-    if entry.spend is None:
-        return ""
-    return _short(repr(entry.cost) if entry.cost is not None else repr(entry.spend))
+    return "" if entry.spend is None else str(entry.spend)
 
 
-def _short(text: str) -> str:
+def told(budget: Budget) -> str:
+    """Write a budget as people say it: ``epsilon 3, delta 1e-06``."""
+    text = repr(budget).removeprefix("Budget(").removesuffix(")").replace("=", " ")
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -21,6 +21,10 @@ __all__ = ["explain"]
 
 @app.command()
 def explain(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[CERTIFICATE]", help="A release's certificate: what its cost means."),
+    ] = None,
     epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")] = None,
     delta: Annotated[
         float | None,
@@ -28,7 +32,7 @@ def explain(
     ] = None,
     rho: Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")] = None,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="The cost that this release's certificate states.")
+        Path | None, typer.Option("--certificate", help="The same as CERTIFICATE.")
     ] = None,
     prior: Annotated[
         list[float] | None, typer.Option("--prior", help="An attacker's belief before; may be repeated.")
@@ -57,10 +61,15 @@ def explain(
     *,
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what a cost means (--epsilon, --rho), or which epsilon a wanted error needs (--error)."""
+    """Say what a cost means (CERTIFICATE, --epsilon, --rho), or which epsilon an error needs (--error)."""
     import tacit.explain as room
     from tacit.accounting import Budget
 
+    if file is not None and certificate is not None:
+        raise _two_questions()
+    certificate = file or certificate
+    if certificate is not None and not certificate.is_file():
+        raise TacitError("bad-certificate", f"{certificate} is not there", fix="tacit explain stay.json")
     result: Explanation | Tradeoff
     if error is not None:
         if any(given is not None for given in (epsilon, rho, delta, certificate, html)):
@@ -110,7 +119,7 @@ def _subject(
 def _two_questions() -> TacitError:
     return TacitError(
         "bad-parameter",
-        "explain needs one question: a cost (--epsilon, --epsilon and --delta, --rho, or --certificate), "
+        "explain needs one question: a cost (CERTIFICATE, --epsilon, --epsilon and --delta, or --rho), "
         "or a wanted error (--error)",
         why="the one asks what a cost means, the other which cost an answer needs",
         fix="tacit explain --epsilon 0.5, or tacit explain --statistic count --error 5",

@@ -14,7 +14,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit.ledger import Ledger
 
-__all__ = ["KeyFile", "find_ledger", "open_ledger"]
+__all__ = ["KeyFile", "find_ledger", "open_ledger", "what_is_not_proven"]
 
 KeyFile = Annotated[
     Path | None, typer.Option("--key", help="The ledger's key file, where it is not beside it.")
@@ -53,3 +53,11 @@ def open_ledger(where: str, key: Path | None = None) -> Ledger:
 
     now_opening(where)
     return Ledger.open(where, key=key, create=False)
+
+
+def what_is_not_proven(how: str) -> str:
+    """Explain what "completeness not proven" means, and how it is proven."""
+    return (
+        "consistent: no entry was changed, and every total adds up. Not proven: that no latest entries were "
+        f"cut off; a copy of the witness file kept elsewhere proves it ({how})"
+    )

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from tacit.cli.app import app
-from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger
+from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger, what_is_not_proven
 from tacit.cli.output import JsonFlag, say, show_json
 from tacit.errors import TacitError
 
@@ -40,11 +40,11 @@ def verify(
         raise TacitError("bad-certificate", f"{certificate} is not there", fix="tacit verify stay.json")
     promise = Certificate.load(certificate)
     where = find_ledger(ledger, config, say="--ledger")
-    state = ""
+    state, unproven = "", False
     try:
         with open_ledger(where, key) as book:
             report = book.verify()
-            state = str(report)
+            state, unproven = str(report), not report.complete
             problems = list(report.problems) or promise.problems(book)
     except TacitError as refusal:
         if refusal.code not in _BROKEN:
@@ -66,6 +66,7 @@ def verify(
         say(
             Text(f"verified: entry {entry.get('entry')} of {where} paid for it", style="green"),
             f"ledger: {state}",
+            *([what_is_not_proven(f"tacit budget verify {where} --witness FILE")] if unproven else []),
         )
     if problems:
         raise typer.Exit(3)

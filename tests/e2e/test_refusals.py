@@ -76,9 +76,14 @@ CASES = [
     (
         "plan 'SELECT ward, COUNT(*) FROM stays GROUP BY ward' -e 1",
         "keys-missing",
-        'keys]: ward = ["A", "B"]',
+        "--keys ward=A,B (or once for all in tacit.toml, under [datasets.stays.keys])",
     ),
-    ("plan 'SELECT ward, COUNT(*) FROM stays GROUP BY ward' -e 1", "keys-missing", "or --delta 1e-7"),
+    (
+        "plan 'SELECT stay % 2 AS odd, COUNT(*) FROM stays GROUP BY odd' -e 1",
+        "keys-missing",
+        "--keys odd=A,B",
+    ),
+    ("plan 'SELECT COUNT(*) FROM stays' -e 1 --keys ward", "bad-parameter", "--keys ward=A,B"),
     ("query 'SELECT COUNT(*) FROM stays' -e 2", "budget-exceeded", "epsilon"),
     ("query 'SELECT COUNT(*) FROM stays' -e 0.1 --account x", "unknown-account", "tacit budget"),
     ("query 'SELECT COUNT(*) FROM stays' -e 0.1 --out x.xls", "bad-parameter", "--out answer.csv"),
@@ -159,6 +164,36 @@ def test_a_share_is_opened_and_pays(folder):
     question = ("query", "SELECT COUNT(*) FROM stays", "--account", "ana")
     assert tacit(*question, "-e", "0.3", cwd=folder).returncode == 2
     assert tacit(*question, "-e", "0.1", cwd=folder).returncode == 0
+
+
+def test_groups_of_an_expression_get_their_keys_by_an_option(folder):
+    question = "SELECT CAST(stay AS DOUBLE) % 2 AS odd, ward, COUNT(*) AS n FROM stays GROUP BY odd, ward"
+    said = tacit("plan", question, "-e", "0.5", cwd=folder).stderr
+    assert "fix: --keys odd=A,B --keys ward=A,B\n" in said  # no delta in this budget, so none is offered
+    words = ("--keys", "odd=0,1", "--keys", "ward=A,B")
+    done = tacit("query", question, "-e", "0.5", *words, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["odd"], row["ward"]) for row in rows] == [(0, "A"), (0, "B"), (1, "A"), (1, "B")]
+
+
+def test_delta_is_offered_where_the_budget_has_one_and_a_plan_says_what_no_budget_pays(folder):
+    question = ("plan", "SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward", "-e", "0.5")
+    done = tacit(*question, "--delta", "1e-7", cwd=folder)
+    assert "no query would pay for it, even from the whole budget: a question without delta" in done.stdout
+    words = ("--unit", "pid", "--force", "-e", "1", "--delta", "1e-6")
+    assert tacit("init", "stays.csv", *words, cwd=folder).returncode == 0
+    assert "or --delta 1e-7 to select groups privately" in tacit(*question, cwd=folder).stderr
+    done = tacit(*question, "--delta", "1e-7", cwd=folder)
+    assert done.returncode == 0
+    assert "no query would pay" not in done.stdout
+
+
+def test_an_unknown_column_names_the_close_one_and_quotes_odd_ones(tmp_path):
+    (tmp_path / "x.csv").write_text("pid,City ,a b\n")
+    assert tacit("init", "x.csv", "--unit", "pid", "-e", "1", cwd=tmp_path).returncode == 0
+    said = tacit("plan", "SELECT COUNT(*) FROM x WHERE city = 'A'", "-e", "1", cwd=tmp_path).stderr
+    assert """fix: 'City '? one of: "City ", "a b", pid""" in said
 
 
 def test_without_a_budget_the_line_to_fill_in_is_named(folder):

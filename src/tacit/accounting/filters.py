@@ -194,9 +194,7 @@ class Filter:
         if not (left.rho if of.rho is not None else left.epsilon):
             return f"ask again what was released (it is free), or {curator} or one for data of other people"
         if spend.delta and not of.delta:
-            return (
-                f"a question without delta (name the groups that are public), or {curator}: it has no delta"
-            )
+            return f"a question without delta (name the groups that are public), or {curator} with a delta"
         if spend.delta > left.delta:
             half = "" if of.rho is not None else " (half of the budget's delta is kept for adding up answers)"
             return f"delta at most {_shown(left.delta)}{half}, or {curator}"

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tacit.cli.declarations import read_keys_of_a_question
 from tacit.cli.refusals import now_asking
 from tacit.errors import TacitError, bad_parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tacit.core import Plan
     from tacit.tables import Config, Dataset
 
@@ -21,6 +24,7 @@ __all__ = [
     "DatasetName",
     "Delta",
     "Epsilon",
+    "Keys",
     "Price",
     "Rho",
     "Size",
@@ -29,6 +33,7 @@ __all__ = [
     "declarations",
     "durable",
     "in_memory",
+    "public_keys",
     "sources_there",
 ]
 
@@ -41,6 +46,12 @@ DatasetName = Annotated[
 ]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
 Delta = Annotated[float, typer.Option("--delta", help="Allows private selection of groups.")]
+Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keys", help="COLUMN=A,B,C: groups that everybody knows, for this question; may be repeated."
+    ),
+]
 Rho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in zCDP.")]
 Within = Annotated[
     float | None, typer.Option("--within", help="Instead of epsilon: the error that is good enough.")
@@ -62,9 +73,9 @@ class Price:
     confidence: float
     size: int | None
 
-    def plan(self, dataset: Dataset, sql: str) -> Plan:
+    def plan(self, dataset: Dataset, sql: str, keys: Mapping[str, list[object]] | None = None) -> Plan:
         """Price a question."""
-        return dataset.sql(sql).plan(
+        return dataset.sql(sql, keys=keys).plan(
             epsilon=self.epsilon,
             delta=self.delta,
             rho=self.rho,
@@ -83,6 +94,15 @@ def declarations(file: Path, dataset: str | None, sql: str) -> tuple[Config, str
     name = _pick(config, dataset)
     now_asking(file, config, name, sql)
     return config, name
+
+
+def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str, list[object]] | None:
+    """Read the keys that a question brings, beside those of the config; None where it brings none."""
+    if not given:
+        return None
+    facts = config.datasets[name]
+    types = {column: str(kind) for column, kind in facts.get("types", {}).items()}
+    return {**facts.get("keys", {}), **dict(read_keys_of_a_question(text, types) for text in given)}
 
 
 def _pick(config: Config, name: str | None) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "read_bound",
     "read_column",
     "read_key_list",
+    "read_keys_of_a_question",
     "read_limit",
     "toml_key",
     "toml_value",
@@ -142,6 +143,25 @@ def read_key_list(text: str, known: Sequence[str], types: Mapping[str, str]) -> 
     except (ValueError, KeyError):
         kind = types[column]
         raise bad_parameter("--keys", f"keys of a {kind} column", text, fix=f"--type {column}=text") from None
+
+
+def read_keys_of_a_question(text: str, types: Mapping[str, str]) -> tuple[str, list[object]]:
+    """Read ``NAME=A,B,C`` of a column or an expression; keys that are all numbers are numbers.
+
+    Examples
+    --------
+    >>> read_keys_of_a_question("month=1,2", {}), read_keys_of_a_question("zip=01,02", {"zip": "text"})
+    (('month', [1, 2]), ('zip', ['01', '02']))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise bad_parameter("--keys", "COLUMN=A,B,C", text, fix="--keys ward=A,B")
+    if types.get(name, "number") == "number":
+        try:
+            return read_key_list(text, [name], {name: "number"})
+        except TacitError:
+            pass
+    return read_key_list(text, [name], types)
 
 
 def read_limit(text: str) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from tacit.cli.declarations import (
     read_key_list,
     read_limit,
 )
-from tacit.cli.output import JsonFlag, say, show_json, write_file
+from tacit.cli.output import JsonFlag, say, show_json, typed, write_file
 from tacit.cli.refusals import now_asking
 from tacit.errors import TacitError, bad_parameter
 
@@ -112,8 +112,8 @@ def _units(data: Path) -> str:
     """Name the columns that could be the unit, where the file is at hand."""
     columns = [column for column, _ in _schema(data, "data")] if data.is_file() else []
     if not columns:
-        return f"tacit init {data} --unit patient_id"
-    return f"tacit init {data} --unit COLUMN, one of: {', '.join(columns[:12])}"
+        return f"tacit init {typed(str(data))} --unit patient_id"
+    return f"tacit init {typed(str(data))} --unit COLUMN, one of: {', '.join(map(typed, columns[:12]))}"
 
 
 def _schema(data: Path, name: str) -> list[tuple[str, str]]:
@@ -186,12 +186,12 @@ def _next(draft: Declaration, config: Path) -> Sequence[str]:
     if not draft.bounds and (could := draft.could_be("number")):
         todo.append(
             f"bounds of what you average or sum ({_few(could)}), from public knowledge, not from the data: "
-            f"{option_text('bounds', could[-1], ('LOW', 'HIGH'))}"
+            f"{option_text('bounds', _one(draft, could), ('LOW', 'HIGH'))}"
         )
     if not draft.keys and (could := draft.could_be("text")):
         todo.append(
             f"keys of what you group by ({_few(could)}), where they are public: "
-            f"{option_text('keys', could[0], ['A', 'B'])}"
+            f"{option_text('keys', _one(draft, could), ['A', 'B'])}"
         )
     place = "" if config == Path("tacit.toml") else f" --config {config}"
     question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
@@ -203,4 +203,9 @@ def _next(draft: Declaration, config: Path) -> Sequence[str]:
 
 
 def _few(columns: Sequence[str]) -> str:
-    return ", ".join(columns[:6]) + (", ..." if len(columns) > 6 else "")
+    return ", ".join(map(typed, columns[:6])) + (", ..." if len(columns) > 6 else "")
+
+
+def _one(draft: Declaration, columns: Sequence[str]) -> str:
+    """Return a column for an example, if the schema tells its kind; a header does not."""
+    return next((column for column in columns if column in draft.types), "COLUMN")

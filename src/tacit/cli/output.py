@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ from tacit.sheet import plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["JsonFlag", "PlotFile", "say", "show_json", "write_file"]
+__all__ = ["JsonFlag", "PlotFile", "say", "show_json", "typed", "write_file"]
 
 
 def _or_at_the_root(context: typer.Context, wanted: bool) -> bool:  # noqa: FBT001 - typer hands it by position
@@ -29,6 +30,11 @@ JsonFlag = Annotated[
 PlotFile = Annotated[
     Path | None, typer.Option("--plot", help="Write a picture to this file (.png, .svg, .pdf).")
 ]
+
+
+def typed(word: str) -> str:
+    """Write a word as it is typed in a terminal: in quotes where it has spaces or signs."""
+    return word if re.fullmatch(r"[\w./:=,+-]+", word) else f'"{word}"'
 
 
 def show_json(value: object) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tacit.cli import asking
 from tacit.cli.app import app
 from tacit.cli.output import JsonFlag, say, show_json
+from tacit.cli.refusals import in_words_of_the_command
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.core import Plan
@@ -24,6 +26,7 @@ def plan(
     within: asking.Within = None,
     confidence: asking.Confidence = 0.95,
     size: asking.Size = None,
+    keys: asking.Keys = None,
     config: asking.ConfigFile = Path("tacit.toml"),
     dataset: asking.DatasetName = None,
     *,
@@ -32,11 +35,17 @@ def plan(
     """Say what a question will cost and how far off its answer may be. Touches neither data nor ledger."""
     declared, name = asking.declarations(config, dataset, sql)
     opened = asking.in_memory(declared, name)
-    made = asking.Price(epsilon, delta, rho, within, confidence, size).plan(opened, sql)
+    made = asking.Price(epsilon, delta, rho, within, confidence, size).plan(
+        opened, sql, asking.public_keys(declared, name, keys)
+    )
     if as_json:
         show_json(_facts(made))
-    else:
-        say(repr(made))
+        return
+    say(repr(made))
+    try:
+        opened.ledger.account(name).filter.after(made.cost.spend)
+    except TacitError as refusal:
+        say(f"no query would pay for it, even from the whole budget: {in_words_of_the_command(refusal).fix}")
 
 
 def _facts(made: Plan) -> dict[str, object]:

@@ -37,6 +37,7 @@ def query(
     within: asking.Within = None,
     confidence: asking.Confidence = 0.95,
     size: asking.Size = None,
+    keys: asking.Keys = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the answer to this file (.csv, .parquet).")
     ] = None,
@@ -59,11 +60,14 @@ def query(
     declared, name = asking.declarations(config, dataset, sql)
     asking.sources_there(declared, name)
     price = asking.Price(epsilon, delta, rho, within, confidence, size)
-    price.plan(asking.in_memory(declared, name), sql)  # what is refused is refused before a ledger is made
+    public = asking.public_keys(declared, name, keys)
+    price.plan(
+        asking.in_memory(declared, name), sql, public
+    )  # what is refused is refused before a ledger is made
     opened = asking.durable(declared, name)
     with opened.ledger, _interruptible():
         before = opened.ledger.head.count
-        release = price.plan(opened, sql).release(who=who, purpose=purpose, account=account)
+        release = price.plan(opened, sql, public).release(who=who, purpose=purpose, account=account)
         left = opened.remaining
     entry = _entry(release)
     fresh = entry > before

@@ -41,6 +41,10 @@ class Asked:
         Where the ledger is.
     sql
         The question.
+    keyed
+        The columns that have public keys.
+    delta
+        Whether the budget has a delta.
     """
 
     dataset: str = ""
@@ -48,6 +52,8 @@ class Asked:
     config: Path | None = None
     ledger: str = "LEDGER"
     sql: str = ""
+    keyed: frozenset[str] = frozenset()
+    delta: bool = False
 
 
 _asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
@@ -55,10 +61,12 @@ _asked: ContextVar[Asked | None] = ContextVar("asked", default=None)
 
 def now_asking(config: Path | None, declared: Config | None, name: str, sql: str = "") -> None:
     """Note what the command is about, for refusals to come."""
-    source = declared.datasets[name]["source"] if declared is not None else name
+    facts = declared.datasets[name] if declared is not None else {}
+    source = facts.get("source", name)
     table = next(iter(source)) if isinstance(source, dict) and source else name
     ledger = declared.ledger if declared is not None and declared.ledger else "LEDGER"
-    _asked.set(Asked(name, table, config, ledger, sql))
+    keyed, delta = frozenset(facts.get("keys", ())), bool(facts.get("budget", {}).get("delta"))
+    _asked.set(Asked(name, table, config, ledger, sql, keyed, delta))
 
 
 def now_opening(ledger: str) -> None:
@@ -144,15 +152,35 @@ def _fact(found: re.Match[str], about: Asked, _: TacitError) -> str:
     return _declared(about, found[1], named) if named else found[0]
 
 
+def _keys_needed(_: object, about: Asked, error: TacitError) -> str:
+    """Name the groups that lack keys; delta is of use only where the budget has some."""
+    told = re.search(r"^the groups of (.*) are not public", error.what)
+    names = told[1].split(", ") if told else []
+    missing = [name for name in names if name not in about.keyed] or names
+    options = " ".join(option_text("keys", name, ["A", "B"]) for name in missing)
+    head = f"[datasets.{toml_key(about.dataset)}.keys]"
+    plain = about.config is not None and all(_mentioned(about.config, name) for name in missing)
+    place = f" (or once for all in {about.config}, under {head})" if plain else ""
+    return f"{options}{place}" + (", or --delta 1e-7 to select groups privately" if about.delta else "")
+
+
+def _mentioned(file: Path, column: str) -> bool:
+    """Tell whether the config speaks of a column, as init writes them all; an expression is none."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return False
+    return re.search(rf"^#? ?{re.escape(toml_key(column))} *=", text, re.MULTILINE) is not None
+
+
 def _key_list(found: re.Match[str], about: Asked, error: TacitError) -> str:
     column = re.search(r"keys(?: of |\[)'([^']+)'", error.what)
     values = ast.literal_eval(found[1]) if "..." not in found[1] else ["A", "B"]
     return _declared(about, "keys", {column[1]: values}) if column else found[0]
 
 
-def _options(found: re.Match[str], _: Asked, error: TacitError) -> str:
-    wanted = re.findall(r"(\w+)=([^,\s]+)", found[1])
-    return " ".join(f"--{k} {v}" for k, v in wanted if error.code != "keys-missing" or k == "delta")
+def _options(found: re.Match[str], *_: object) -> str:
+    return " ".join(f"--{k} {v}" for k, v in re.findall(r"(\w+)=([^,\s]+)", found[1]))
 
 
 def _budget(found: re.Match[str], about: Asked, error: TacitError) -> str:
@@ -245,8 +273,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Asked, TacitError]
     (re.compile(pattern), say)
     for pattern, say in (
         (r"(?:tc\.protect\(\.\.\., )?\b(bounds|keys|types|limits|public)=(\{[^{}]*\})\)?", _fact),
-        (r"\.group_by\(\"([^\"]+)\", keys=(\[[^\]]*\])\) or ",
-         lambda f, about, _: _declared(about, "keys", {f[1]: ast.literal_eval(f[2])}) + ", or "),
+        (r"\.group_by\(.*\) or \.plan\(.*\)$", _keys_needed),
         (r"^budget = \{.*\}$", _budget),
         (r"\bkeys=(\[[^()\[\]]*\])", _key_list),
         (r"\.?\bplan\(([^()]*)\)", _options),

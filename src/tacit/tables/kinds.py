@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from fractions import Fraction
 
 from tacit.core.facts import Fact
@@ -71,7 +72,7 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
                     "unknown-column",
                     f"there is no column {name!r} here",
                     why="a query may only use columns of its table; one that is left out is gone",
-                    fix=f"one of: {', '.join(sorted(scope)[:12]) or 'declare the columns with types={...}'}",
+                    fix=_instead_of(name, sorted(scope)),
                 )
             if fact.unreadable:
                 raise TacitError(
@@ -89,6 +90,17 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
             return node if value is None else _agree(node, want)
         case Call(op, args):
             return _agree(Call(op, _arguments(op, args, scope, want)), want)
+
+
+def _instead_of(name: str, known: list[str]) -> str:
+    """Name the columns there are, as SQL writes them; one whose name is close comes first."""
+    if not known:
+        return "declare the columns with types={...}"
+    plain = {column.strip().lower(): column for column in known}
+    close = get_close_matches(name.strip().lower(), plain, 1)
+    shown = [column if column.isidentifier() else f'"{column}"' for column in known[:12]]
+    first = f"{plain[close[0]]!r}? " if close else ""
+    return f"{first}one of: {', '.join(shown)}"
 
 
 def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None) -> tuple[Node, ...]:

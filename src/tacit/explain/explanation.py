@@ -78,6 +78,8 @@ class Explanation(Readable):
         How often answers stay within the stated errors.
     fits
         How many such costs the given budget can pay.
+    about
+        For a plan, a release or its certificate: of which dataset, and who is protected.
     """
 
     cost: Cost
@@ -94,6 +96,7 @@ class Explanation(Readable):
     confidence: float
     question: Question
     fits: int | None
+    about: str = ""
 
     @property
     def pure(self) -> bool:
@@ -168,7 +171,7 @@ class Explanation(Readable):
         return f"epsilon {number_up(self.epsilon)}" + (f" at delta {self.delta:g}" if self.delta else "")
 
     def _lead(self) -> list[str]:
-        lead = [self.sentence]
+        lead = [*([self.about] if self.about else []), self.sentence]
         if self.bits is not None:
             lead.append(
                 f"No answer is more than {shown_factor(self.epsilon)} times likelier with you in the data "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from tacit.accounting import Budget, Cost, Filter, Spend
@@ -85,7 +86,23 @@ def explain(
         confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
         question=asked,
         fits=None if budget is None else _fits(cost, budget),
+        about=_about(subject),
     )
+
+
+def _about(subject: object) -> str:
+    """Say of which dataset a plan, a release or a certificate is, and who is protected."""
+    if isinstance(subject, Release):
+        subject = subject.certificate
+    facts: object = subject.identity.document() if isinstance(subject, Plan) else None
+    if isinstance(subject, Certificate):
+        facts = subject.fields["dataset"]
+    if not isinstance(facts, Mapping):
+        return ""
+    unit = facts.get("unit")
+    whom = f"everything of one {unit} together" if unit and unit != "row" else "each row by itself"
+    what = "plan" if isinstance(subject, Plan) else "release"
+    return f"A {what} of the dataset {facts.get('name')}, which protects {whom}."
 
 
 def _cost_of(subject: Cost | Budget | Priced | Release | Certificate) -> Cost:

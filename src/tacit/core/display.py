@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tacit.core.plan import Plan
     from tacit.core.release import Release, Value
 
-__all__ = ["nothing_to_show", "plan_html", "plan_text", "release_html", "release_text", "shown"]
+__all__ = ["nothing_to_show", "plan_html", "plan_text", "release_html", "release_text", "shown_key"]
 
 _LINES = 40
 _KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
@@ -48,6 +48,13 @@ def shown(value: Value) -> str:
     if abs(value) >= 1e15 or not math.isfinite(value):
         return f"{value:.4g}"
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def shown_key(value: Value) -> str:
+    """Write a group's key as it is: a year has no thousands."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _cost(plan: Plan) -> str:
@@ -104,7 +111,7 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
     head = [*release.keys, *release.columns]
     lines = []
     for i in range(min(len(release), _LINES)):
-        line = [shown(values[i]) for values in release.keys.values()]
+        line = [shown_key(values[i]) for values in release.keys.values()]
         for cells in release.columns.values():
             low, high = cells.low[i], cells.high[i]
             interval = "" if low is None or high is None else f"  [{shown(low)},{_KEPT}{shown(high)}]"

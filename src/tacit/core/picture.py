@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tacit.core.display import nothing_to_show, shown
+from tacit.core.display import nothing_to_show, shown_key
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _covers(release: Release, name: str) -> str:
 
 
 def _label(release: Release, i: int) -> str:
-    label = " / ".join(shown(values[i]) for values in release.keys.values())
+    label = " / ".join(shown_key(values[i]) for values in release.keys.values())
     return label if len(label) <= _LONG else label[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 

@@ -162,7 +162,7 @@ class Release:
         from tacit.core.digits import meaningful
 
         text = io.StringIO()
-        columns = {name: list(values) for name, values in self.keys.items()}
+        columns = {name: [_plain_key(value) for value in values] for name, values in self.keys.items()}
         for name, cells in self.columns.items():
             columns |= dict(zip((name, f"{name}_low", f"{name}_high"), meaningful(cells), strict=True))
         writer = csv.writer(text, lineterminator="\n")
@@ -219,3 +219,8 @@ class Release:
 
 def _whole(value: Value) -> Value:
     return max(0, round(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _plain_key(value: Value) -> Value:
+    """Write a year as 2024, not 2024.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value

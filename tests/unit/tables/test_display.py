@@ -102,6 +102,15 @@ def test_an_interval_is_not_broken_over_lines(visits, monkeypatch):
     assert table
 
 
+def test_a_year_as_a_key_has_no_thousands(visits):
+    sql = "SELECT EXTRACT(year FROM admitted) AS y, COUNT(*) AS n FROM visits GROUP BY y"
+    release = visits.sql(sql, keys={"y": [2023, 2024]}).plan(epsilon=1).release()
+    assert "2023" in str(release)
+    assert "2,023" not in str(release) + release._repr_html_()
+    assert [label.get_text() for label in release.plot().get_xticklabels()] == ["2023", "2024"]
+    assert [line.split(",")[0] for line in release.to_csv().splitlines()] == ["y", "2023", "2024"]
+
+
 # pictures
 
 

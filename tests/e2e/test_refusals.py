@@ -166,6 +166,12 @@ def test_a_share_is_opened_and_pays(folder):
     assert tacit(*question, "-e", "0.1", cwd=folder).returncode == 0
 
 
+def test_a_missing_file_names_the_line_of_its_source(folder):
+    (folder / "stays.csv").unlink()
+    done = tacit("query", "SELECT COUNT(*) AS m FROM stays", "-e", "0.1", cwd=folder)
+    assert 'fix: tacit.toml line 8, under [datasets.stays]: source = "where/stays.csv"' in done.stderr
+
+
 def test_groups_of_an_expression_get_their_keys_by_an_option(folder):
     question = "SELECT CAST(stay AS DOUBLE) % 2 AS odd, ward, COUNT(*) AS n FROM stays GROUP BY odd, ward"
     said = tacit("plan", question, "-e", "0.5", cwd=folder).stderr

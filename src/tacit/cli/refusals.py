@@ -275,6 +275,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Asked, TacitError]
         (r"(?:tc\.protect\(\.\.\., )?\b(bounds|keys|types|limits|public)=(\{[^{}]*\})\)?", _fact),
         (r"\.group_by\(.*\) or \.plan\(.*\)$", _keys_needed),
         (r"^budget = \{.*\}$", _budget),
+        (r"^source = \"(.*)\"$", lambda found, about, _: _declared(about, "", {"source": found[1]})),
         (r"\bkeys=(\[[^()\[\]]*\])", _key_list),
         (r"\.?\bplan\(([^()]*)\)", _options),
         (r"  # or (.*)", _said(r" (or \1)")),

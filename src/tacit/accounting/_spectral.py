@@ -76,14 +76,14 @@ class Inversion:
                 high, e = e, (low + e) / 2
                 continue
             found = line.log_delta(e)
-            if found < log_delta + 3 and line.drowned(e):
+            if found < log_delta + 3 and line.drowned(e, log_delta):
                 line = self._spectrum(e)
                 found = line.log_delta(e)
             if found > log_delta:
                 low = e
             else:
                 high = e
-            there, slope = line.root(e, log_delta) if found > -math.inf else (math.nan, 0.0)
+            there, slope = line.root(e, log_delta, low, high)
             if low < there < high and self._key(there) == self._key(e):
                 e = there
                 break

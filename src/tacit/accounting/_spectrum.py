@@ -97,22 +97,29 @@ class Spectrum:
         value, error, _ = self.sums(e)
         return self.log_norm - self.plan.c * e + math.log(value) if value > error else -math.inf
 
-    def drowned(self, e: float) -> bool:
-        """Say whether rounding covers what is sought."""
+    def drowned(self, e: float, log_delta: float) -> bool:
+        """Say whether rounding covers both what is there and what is sought."""
         value, error, _ = self.sums(e)
-        return error > 0.01 * value
+        sought = math.exp(max(-700.0, min(0.0, log_delta - self.log_norm + self.plan.c * e)))
+        return error > 0.01 * max(value, sought)
 
-    def root(self, e: float, log_delta: float) -> tuple[float, float]:
-        """Return about where delta(e) = delta and -d log delta / d e there, by Newton's rule."""
+    def root(self, e: float, log_delta: float, low: float, high: float) -> tuple[float, float]:
+        """Return about where delta(e) = delta between low and high, and -d log delta / d e there.
+
+        Newton's rule, kept between ends that close in: where large losses are rare, log delta is convex, and
+        a step from the right alone would leave.
+        """
         c, slope = self.plan.c, self.plan.c
         for _ in range(60):
             value, _, derivative = self.sums(e)
-            if not (value > 0 and derivative > 0):  # far from where this line sees: come back
-                e -= 1 / c
-                continue
-            slope = derivative / value
-            step = (self.log_norm - c * e + math.log(value) - log_delta) / slope
-            e += max(-4 / c, min(4 / c, step))
+            seen = value > 0 and derivative > 0
+            above = self.log_norm - c * e + math.log(value) - log_delta if seen else -math.inf
+            low, high = (e, high) if above > 0 else (low, e)
+            slope = derivative / value if seen else c
+            step = max(-4 / c, min(4 / c, above / slope))
+            if not low < e + step < high and abs(step) * slope > 1e-7:
+                step = (low + high) / 2 - e
+            e += step
             if abs(step) * slope <= 1e-7:  # the next step would be its square
                 break
         return e, slope

@@ -18,6 +18,7 @@ from tacit.accounting._curve import closed_curve, dots
 from tacit.accounting._gaussian import gaussian_delta, gaussian_epsilon
 from tacit.accounting._lattice import lattice_cost
 from tacit.accounting._line import Atoms
+from tacit.accounting._mix import Mix
 from tacit.accounting._numeric import (
     Bracket,
     _apart,
@@ -26,8 +27,8 @@ from tacit.accounting._numeric import (
     loss_exceeds,
     renyi_divergence,
 )
-from tacit.accounting._rare import choose_cut, difference
-from tacit.accounting._sampled import SampledGaussian
+from tacit.accounting._rare import choose_cut, difference, visible_cuts
+from tacit.accounting._sampled import CommonPart, SampledGaussian
 from tacit.accounting._spectral import Inversion
 from tacit.accounting._spectrum import evaluate
 from tacit.accounting._transform import _spread_transform, transform
@@ -384,6 +385,67 @@ def test_taking_common_losses_out_of_the_sum_leaves_delta_where_it_was(q, sigma,
     final = whole.delta(e)
     assert one.lower <= final.upper <= one.upper * (1 + 1e-9)
     assert final.lower <= final.upper <= final.lower * (1 + 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("q", "sigma", "k", "e"),
+    [("0.002", "1.3108", 1000, 0.448), ("0.001", 1, 1000, 0.8), ("0.001", "1.4425", 30, 0.075)],
+)
+def test_common_losses_on_a_line_of_their_own_leave_delta_where_it_was(q, sigma, k, e):
+    mix = content(canonical([(sampled(q, gauss(sigma)), k)]), add=False).mix
+    whole = Inversion(mix)
+    plain, (law, _) = whole._line(whole._key(e)), mix.factors[0]
+    plan = whole._plan(whole._near(whole._key(e)[0]), e, plain.log_delta(e) - 3)
+    one, found = plain.delta(e), []
+    for cut in visible_cuts(mix.factors, e, plan.c, plan.period):
+        beside = Inversion(Mix(((law.common(cut.level), k),)), whole=False)
+        found.append(evaluate(mix, plan, cut, beside).delta(e))
+    assert len(found) >= 3
+    assert max(one.lower, *(two.lower for two in found)) <= min(one.upper, *(two.upper for two in found))
+    final = whole.delta(e)
+    assert final.lower <= final.upper <= final.lower * (1 + 1e-5)
+    assert all(final.lower <= two.upper and two.lower <= final.upper for two in (one, *found))
+
+
+def test_what_no_single_line_shows_is_read_to_six_digits():
+    parts = canonical([(sampled("0.002", gauss("1.3147150553582865")), 1000)])
+    found = epsilon_bounds(parts, 1e-12)
+    assert found.upper <= found.lower * (1 + 1e-6)
+
+
+def test_the_common_part_of_a_sampled_gaussian_against_quadrature():
+    mp.mp.dps = 20
+    q, mu, level = mp.mpf("0.002"), mp.mpf("0.76"), 0.2
+    factor = CommonPart(SampledGaussian(0.002, 0.76, False), level)
+    x0, w = factor.whole.cut(level), mp.mpf("0.06")
+    cuts = [-12, -4, 0, 2, x0 - 0.6, x0 - 0.2, x0, x0 + 0.2, x0 + 0.6, x0 + 2]
+
+    def moment(z: mp.mpc) -> mp.mpc:
+        return mp.quad(
+            lambda x: (
+                mp.npdf(x) * mp.ncdf((x0 - x) / w) * (1 - q + q * mp.exp(mu * x - mu**2 / 2)) ** (z + 1)
+            ),
+            cuts,
+        )
+
+    for c in (0.3, 12.0, 70.0):
+        norm = moment(mp.mpf(c))
+        for t in (0.0, 25.0):
+            line = factor.line(c, t, 1 if t else 0)
+            assert abs(float(mp.log(norm)) - line.log_norm) <= line.norm_error
+            assert abs(complex(moment(mp.mpc(c, t)) / norm) - line.phi[-1]) <= float(np.max(line.phi_error))
+            assert float(np.max(line.phi_error)) < 1e-10
+
+
+@pytest.mark.parametrize(("q", "mu", "c", "level"), [(0.002, 0.76, 70.0, 0.2), (0.01, 1.5, 4.0, 1.0)])
+def test_decay_of_a_common_part_is_never_overstated(q, mu, c, level):
+    factor = CommonPart(SampledGaussian(q, mu, False), level)
+    h, nodes = 0.9 / level, 1500
+    ahead = np.maximum.accumulate(np.log(np.abs(factor.line(c, h, nodes).phi) + 1e-300)[::-1])[::-1]
+    bound = factor.decay(c)
+    for j in (1, 5, 20, 100, 400, 1000):
+        assert bound(j * h) >= ahead[j] - 1e-9
+        assert bound(j * h) <= bound((j - 1) * h)
 
 
 def test_bulk_and_rest_of_a_sampled_gaussian_against_quadrature():

@@ -130,6 +130,11 @@ class Atoms:
         (bulk, bulk_error, _), (rest, rest_error, share) = found
         return Split(whole.log_norm, whole.norm_error, bulk, bulk_error, rest, rest_error, share)
 
+    def common(self, level: float) -> Atoms:
+        """Return the losses below the level, of mass below one."""
+        some = self.losses <= level
+        return Atoms(self.losses[some], self.masses[some], self.slack)
+
     def log_bulk(self, c: float, level: float) -> float:
         """Return an upper value of the logarithm of the moment of the losses below the level."""
         some = self.losses <= level

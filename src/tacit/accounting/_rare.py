@@ -16,14 +16,18 @@ import numpy as np
 
 from tacit.accounting._bracket import U
 from tacit.accounting._line import Atoms
+from tacit.accounting._mix import peak
 from tacit.accounting._sampled import SampledGaussian
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tacit.accounting._line import Complexes, Factor, Reals
 
-__all__ = ["Cut", "choose_cut", "difference", "difference_bound", "splittable"]
+__all__ = ["Cut", "choose_cut", "difference", "difference_bound", "splittable", "visible_cuts"]
 
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01)
+_VISIBLE = (0.5, 0.35, 0.25, 0.15)
 _TILTS = (1.3, 1.7, 2.5, 4.0, 6.0, 10.0, 16.0, 25.0, 40.0, 65.0, 100.0, 160.0, 250.0, 400.0)
 
 
@@ -40,27 +44,64 @@ def choose_cut(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float, log_delta: float
 ) -> Cut | None:
     """Return the highest cut whose bulk is certified to add less than 1e-7 of delta near e, or None."""
+    able = _able(factors, e, c)
+    if able is None:
+        return None
+    which, law, times = able
+    others = [pair for i, pair in enumerate(factors) if i != which]
+    rest = {tilt: _log_moment(others, c * tilt) for tilt in _TILTS}
+    for share in _LEVELS:
+        level = share * e
+        if not _cuts(law, level):
+            continue
+        for tilt, other in rest.items():
+            z = c * tilt
+            log = times * law.log_bulk(z, level) + other + peak(z) - math.log(-math.expm1(-(z - c) * period))
+            if log - z * e * (1 - 8 * U) + 1e-6 < log_delta - 16:
+                return Cut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
+    return None
+
+
+def visible_cuts(factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float) -> Iterator[Cut]:
+    """Yield cuts whose bulk may matter at e: its delta is found elsewhere, its aliases are bounded here."""
+    able = _able(factors, e, c)
+    if able is None:
+        return
+    which, law, times = able
+    others = [pair for i, pair in enumerate(factors) if i != which]
+    for share in _VISIBLE:
+        level = share * e
+        if not _cuts(law, level):
+            continue
+        found = []
+        for tilt in _TILTS:
+            z = c * tilt
+            log = times * law.log_bulk(z, level) + _log_moment(others, z) + peak(z)
+            found.append((log - z * e - (z - c) * period, z, log - math.log(-math.expm1(-(z - c) * period))))
+        _, z, log = min(found)
+        yield Cut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
+
+
+def _able(
+    factors: tuple[tuple[Factor, int], ...], e: float, c: float
+) -> tuple[int, Atoms | SampledGaussian, int] | None:
+    """Return the one factor that can be split here, if there is one."""
     able = [i for i, (law, _) in enumerate(factors) if isinstance(law, Atoms | SampledGaussian)]
     if len(able) != 1 or e <= 0:
         return None
     law, times = factors[able[0]]
-    if not isinstance(law, Atoms | SampledGaussian) or (isinstance(law, SampledGaussian) and law.add):
+    if not isinstance(law, Atoms | SampledGaussian) or (
+        isinstance(law, SampledGaussian) and (law.add or (c + 1) * law.q > 5)
+    ):
         return None
-    if isinstance(law, SampledGaussian) and (c + 1) * law.q > 5:
-        return None
-    others = [pair for i, pair in enumerate(factors) if i != able[0]]
-    rest = {tilt: _log_moment(others, c * tilt) for tilt in _TILTS}
-    for share in _LEVELS:
-        level = share * e
-        if not (law.losses[0] < level < law.losses[-1] if isinstance(law, Atoms) else law.cut(level) > 1):
-            continue
-        for tilt, other in rest.items():
-            z = c * tilt
-            peak = z * math.log(z / (1 + z)) - math.log1p(z)
-            log = times * law.log_bulk(z, level) + other + peak - math.log(-math.expm1(-(z - c) * period))
-            if log - z * e * (1 - 8 * U) + 1e-6 < log_delta - 16:
-                return Cut(able[0], level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
-    return None
+    return able[0], law, times
+
+
+def _cuts(law: Atoms | SampledGaussian, level: float) -> bool:
+    """Say whether there is something on both sides of the level."""
+    if isinstance(law, Atoms):
+        return bool(law.losses[0] < level < law.losses[-1])
+    return law.cut(level) > 1
 
 
 def splittable(factor: Factor) -> Atoms | SampledGaussian:

@@ -35,6 +35,7 @@ _ROOT_2PI = math.sqrt(2 * math.pi)
 _MOST_POINTS = 1 << 18
 _CUT = 0.06  # width of the smooth cut between common and rare losses
 _HIGHEST = 600.0  # log of a density: lower slabs lie under it too
+_LEAST = -3.0  # log-moment of a common part: below it the tail on the left may matter
 _NDTR = 2.0**-41  # granted relative error of scipy's ndtr
 
 
@@ -50,14 +51,19 @@ class SampledGaussian:
         u = self.mu * x - self.mu**2 / 2
         return np.where(u > 600, u + math.log(self.q), np.log1p(self.q * np.expm1(np.minimum(u, 600.0))))
 
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
+    def cumulants(self, c: Reals, level: float | None = None) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
         high = 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
         if high > _MOST_POINTS * step:
             raise NotConverged
         x = np.arange(-9.0, high, step)
         log_a = self._log_a(x)
-        exponents = np.multiply.outer(-c if self.add else c + 1, log_a) - x * x / 2
+        weight = x * x / 2
+        if level is not None:
+            from scipy.special import log_ndtr
+
+            weight = weight - log_ndtr((self.cut(level) - x) / _CUT)
+        exponents = np.multiply.outer(-c if self.add else c + 1, log_a) - weight
         top = exponents.max(axis=1)
         weights = np.exp(exponents - top[:, None])
         total = weights.sum(axis=1)
@@ -65,7 +71,7 @@ class SampledGaussian:
         mean = weights @ log_a
         spread = np.maximum(weights @ log_a**2 - mean**2, 0.0)
         logs = top + np.log(total * (step / _ROOT_2PI))
-        if not self.add:
+        if not self.add and level is None:
             logs[(c + 1) * self.mu > x[-1] - 6] = np.inf  # the mass of this tilt may lie beyond the grid
         return logs, -mean if self.add else mean, spread
 
@@ -170,12 +176,43 @@ class SampledGaussian:
         slip = 1e-9  # far more than rounding, quadrature and the tails
         return top + math.log(total * (step / _ROOT_2PI)) + slip * (1 + abs(top))
 
+    def common(self, level: float) -> CommonPart:
+        """Return the part of losses about below the level, of mass below one (remove only)."""
+        return CommonPart(self, level)
+
     def decay(self, c: float) -> Callable[[float], float]:
         return self._falling(*self._slabs(c))
 
     def bulk_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level; the same slabs lie under the whole."""
         return self._falling(*self._slabs(c, level))
+
+    def common_line(self, c: float, h: float, nodes: int, level: float) -> Line:
+        """Return the line of the part below the level, relative to itself."""
+        from scipy.special import ndtr
+
+        x0 = self.cut(level)
+        x, step = self._quadrature(c, h * nodes, cut=True, high=x0 + _CUT**2 * (c + 1) * self.mu + 9.2 * _CUT)
+        log_a, chi = self._log_a(x), ndtr((x0 - x) / _CUT)
+        exponents = (c + 1) * log_a - x * x / 2
+        with np.errstate(divide="ignore"):
+            top = float((exponents + np.log(chi)).max())
+        weights = np.exp(np.minimum(exponents - top, 700.0)) * chi
+        total = float(weights.sum())
+        weights /= total
+        log_norm = top + math.log(total * (step / _ROOT_2PI))
+        if not log_norm > _LEAST:
+            raise NotConverged
+        kept = weights > 1e-20
+        phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
+        missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
+        norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
+        return Line(log_norm, norm_error, phi, error + 2 * missed)
+
+    def common_decay(self, c: float, level: float) -> Callable[[float], float]:
+        """Return the decay of the part below the level, relative to itself."""
+        norm = self.common_line(c, 0.0, 0, level)
+        return self._falling(*self._slabs(c, level, norm.log_norm + norm.norm_error))
 
     @staticmethod
     def _falling(masses: Reals, widths: Reals) -> Callable[[float], float]:
@@ -185,13 +222,19 @@ class SampledGaussian:
 
         return bound
 
-    def _slabs(self, c: float, level: float | None = None) -> tuple[Reals, Reals]:
-        """Return masses and widths of uniform laws stacked under the density of the tilted loss."""
+    def _slabs(self, c: float, level: float | None = None, norm: float | None = None) -> tuple[Reals, Reals]:
+        """Return masses and widths of uniform laws stacked under the density of the tilted loss.
+
+        With a level, of its part below it; relative to M(c), or to what has the logarithm ``norm``.
+        """
         power = -c if self.add else c + 1
-        x = np.linspace(-8.0, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5), 257)
+        high = 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5)
+        if level is not None and norm is not None:
+            high = min(high, max(1.0, self.cut(level) + 4 * _CUT))
+        x = np.linspace(-8.0, high, 257)
         gap = float(x[1] - x[0])
         log_a = self._log_a(x)
-        norm = self.line(c, 0.0, 0).log_norm
+        norm = self.line(c, 0.0, 0).log_norm if norm is None else norm
         # Density in the loss: phi(x) A^power / (M dlogA/dx), dlogA/dx = mu q exp(u) / A.
         logs = (power + 1) * log_a - x * x / 2 - (self.mu * x - self.mu**2 / 2)
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
@@ -212,6 +255,23 @@ class SampledGaussian:
         if not np.isfinite(masses).all():
             raise NotConverged
         return masses, widths
+
+
+@dataclass(frozen=True, slots=True)
+class CommonPart:
+    """B of a sampled Gaussian (remove): losses about below a level, weighted by the smooth cut."""
+
+    whole: SampledGaussian
+    level: float
+
+    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
+        return self.whole.cumulants(c, self.level)
+
+    def line(self, c: float, h: float, nodes: int) -> Line:
+        return self.whole.common_line(c, h, nodes, self.level)
+
+    def decay(self, c: float) -> Callable[[float], float]:
+        return self.whole.common_decay(c, self.level)
 
 
 def _one_less_sinc(y: Reals) -> Reals:

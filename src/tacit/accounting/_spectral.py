@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tacit.accounting._bracket import Bracket, NotConverged, settle
-from tacit.accounting._mix import spread, steer
-from tacit.accounting._rare import choose_cut
+from tacit.accounting._mix import Mix, spread, steer
+from tacit.accounting._rare import choose_cut, splittable, visible_cuts
 from tacit.accounting._spectrum import SMALL, Plan, Spectrum, evaluate
 
 if TYPE_CHECKING:
     from tacit.accounting._line import Reals
-    from tacit.accounting._mix import Mix
 
 __all__ = ["Inversion"]
 
 _FINE, _COARSE = 0.05, 8  # steps of log c
 _NEAR = 0.03  # epsilons this close share a line, so that delta and epsilon agree
+_SHOWN = 3e-6  # error relative to delta that needs no better line
 _KEPT = 8
 
 
@@ -49,8 +49,8 @@ class _Grid(NamedTuple):
 class Inversion:
     """Bounds on delta and epsilon of one mix; lines that were evaluated serve every epsilon nearby."""
 
-    def __init__(self, mix: Mix) -> None:
-        self._mix = mix
+    def __init__(self, mix: Mix, *, whole: bool = True) -> None:
+        self._mix, self._whole = mix, whole  # not whole: what a cut took out, not to be cut again
         self._scale = spread(mix)
         if not 1e-140 < self._scale < 1e140:
             raise NotConverged
@@ -155,7 +155,7 @@ class Inversion:
             for _ in range(3):
                 value, error, _ = line.sums(middle)
                 found = line.log_norm - line.plan.c * middle + math.log(max(value, error, 1e-300))
-                drowned = error > 3e-6 * value
+                drowned = error > _SHOWN * value
                 if not drowned and found > line.plan.log_delta - 6:
                     break
                 plan, cut = self._plan(near, middle, found - 3), None
@@ -167,8 +167,34 @@ class Inversion:
                     line = evaluate(self._mix, plan, cut)
                 except NotConverged:
                     break
-            self._keep(self._spectra, key, line)
+            self._keep(self._spectra, key, self._beside(line, near, middle))
         return self._spectra[key]
+
+    def _beside(self, line: Spectrum, near: _Grid, e: float) -> Spectrum:
+        """Return a line that shows delta, common losses beside it on a line of their own, where none did."""
+        value, error, _ = line.sums(e)
+        best = error / max(value, 1e-300)
+        if best <= _SHOWN or self._mix.lattice is not None or not self._whole:
+            return line
+        log_delta = line.log_norm - line.plan.c * e + math.log(max(value, error, 1e-300))
+        try:
+            plan = self._plan(near, e, log_delta - 3)
+        except NotConverged:
+            return line
+        for cut in visible_cuts(self._mix.factors, e, plan.c, plan.period):
+            factors = list(self._mix.factors)
+            law, times = factors[cut.which]
+            factors[cut.which] = splittable(law).common(cut.level), times
+            try:
+                other = evaluate(self._mix, plan, cut, Inversion(Mix(tuple(factors)), whole=False))
+                value, error, _ = other.sums(e)
+            except NotConverged:
+                continue
+            if error < best * value:
+                line, best = other, error / value
+            if best <= _SHOWN:
+                break
+        return line
 
     @staticmethod
     def _keep(store: dict[tuple[int, int, int], Spectrum], key: tuple[int, int, int], line: Spectrum) -> None:
@@ -188,7 +214,8 @@ class Inversion:
         right = right[np.arange(len(c)), partner]
         ratio = np.minimum(log_delta + c * e - log_m, 0.0)
         price = np.maximum(left, right) * np.sqrt(20 - ratio)
-        price[ratio < min(-14.0, float(ratio.max()) - 3)] = np.inf
+        least = -14.0 if self._whole else 0.0  # the smooth cut is known to fewer digits
+        price[ratio < min(least, float(ratio.max()) - 3)] = np.inf
         at = int(np.argmin(price))
         if not math.isfinite(price[at]):
             raise _Unseen

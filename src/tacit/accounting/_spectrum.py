@@ -18,6 +18,7 @@ from tacit.accounting._rare import Cut, difference, difference_bound, splittable
 if TYPE_CHECKING:
     from tacit.accounting._line import Complexes, Reals
     from tacit.accounting._mix import Lattice, Mix
+    from tacit.accounting._spectral import Inversion
 
 __all__ = ["SMALL", "Plan", "Spectrum", "evaluate"]
 
@@ -56,9 +57,20 @@ class Spectrum:
     log_norm2: float  # an upper value of log M(c2)
     lattice: Lattice | None
     cut: Cut | None = None
+    common: Inversion | None = None  # of what the cut took out, where that may matter
 
     def sums(self, e: float) -> tuple[float, float, float]:
         """Return sum, its error bound and the sum for -d delta / d e, all relative to exp(log M(c) - c e)."""
+        value, error, slope = self._own(e)
+        if self.cut is None or self.common is None:
+            return value, error, slope
+        scale = math.exp(min(700.0, self.plan.c * e - self.log_norm))
+        low, high, _ = self.common.delta(e)
+        beside = scale * (low + high) / 2
+        error += scale * (high - low) / 2 * (1 + 8 * U) + 8 * U * beside
+        return value + beside, error, slope + self.cut.tilt * beside
+
+    def _own(self, e: float) -> tuple[float, float, float]:
         error = self.error + abs(e) * self.error1
         if self.lattice is None:
             turn = np.exp(-1j * self.t * e)
@@ -85,8 +97,9 @@ class Spectrum:
         if not (log < 700 and slip < 0.01 and math.isfinite(value) and math.isfinite(error)):
             raise NotConverged
         upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
-        if self.cut is not None:  # what was taken out of the sum, and its aliases from the left
-            upper += math.exp(min(0.0, self.cut.log_bulk - self.cut.tilt * e)) * (1 + 1e-9)
+        if self.cut is not None:  # what was taken out of the sum (itself, or from the right), from the left
+            fade = (self.cut.tilt - self.plan.c) * self.plan.period if self.common is not None else 0.0
+            upper += math.exp(min(0.0, self.cut.log_bulk - self.cut.tilt * e - fade)) * (1 + 1e-9)
             upper += (1 + 1e-9) / math.expm1(min(700.0, self.plan.c * self.plan.period))
         lower = math.exp(log) * (value - error) * (1 - 2 * slip) - self.aliases(e)
         method = "spectral" if self.lattice is None else "lattice"
@@ -138,7 +151,7 @@ def _smooth(n: int) -> int:
     return best
 
 
-def evaluate(mix: Mix, plan: Plan, cut: Cut | None = None) -> Spectrum:
+def evaluate(mix: Mix, plan: Plan, cut: Cut | None = None, common: Inversion | None = None) -> Spectrum:
     """Evaluate the line of the plan on as many nodes as it takes; with a cut, only what has a rare loss."""
     c, lattice = plan.c, mix.lattice
     decays = [
@@ -237,5 +250,5 @@ def evaluate(mix: Mix, plan: Plan, cut: Cut | None = None) -> Spectrum:
         plan, t, weight * phi * kernel, weight * phi * kernel1,
         float(size @ error) + math.exp(left_out(nodes)) * (1 + 1e-9),
         8 * U * float((size * (c + 1 + 2 * t)) @ heights),
-        log_norm, norm_error, log_moment(mix, plan.c2), lattice, cut,
+        log_norm, norm_error, log_moment(mix, plan.c2), lattice, cut, common,
     )  # fmt: skip

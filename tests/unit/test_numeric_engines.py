@@ -302,6 +302,14 @@ def test_what_an_engine_cannot_split_is_left_to_the_next(parts):
         assert 0 <= low <= high
 
 
+def test_losses_whose_exponential_overflows_are_not_dropped():
+    with pytest.raises(NotConverged):
+        dots(closed_curve(lap(1500)), np.linspace(-1500.0, 1500.0, 301))
+    parts = canonical([(lap("1541.9"), 1), (DiscreteLaplace(F("42.4"), F(17)), 1)])
+    for e in (0.03586, 5.0, 900.0):
+        assert delta_bounds(canonical([(lap("1541.9"), 1)]), e).lower <= delta_bounds(parts, e).upper
+
+
 def test_a_value_that_is_not_a_number_proves_nothing():
     found = settle(lambda e: Bracket(math.nan, math.nan if e < 3 else 0.0, ""), 1.0, 1e-6)
     assert found.upper >= 3

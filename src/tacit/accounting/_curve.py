@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Curve", "Dots", "closed_curve", "dots", "mixed", "sampled_curve"]
 
 
+_LARGEST = 700.0  # exp of more leaves the doubles
+
+
 class Curve(NamedTuple):
     """Certified bounds on delta at an array of epsilons: 0 above ``high``, 1 - exp(epsilon) below ``low``."""
 
@@ -53,6 +56,8 @@ class Dots(NamedTuple):
 
 def dots(curve: Curve, grid: Reals) -> Dots:
     """Return a pair whose delta is at least the curve's, from its upper values on an increasing grid."""
+    if not np.abs(grid).max() < _LARGEST:
+        raise NotConverged
     x = np.concatenate([[0.0], np.exp(grid)])
     y = np.concatenate([[1.0], np.clip(curve.upper(grid), 0.0, 1.0)])
     if not np.isfinite(y).all():

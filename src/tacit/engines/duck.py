@@ -4,7 +4,8 @@ What it guarantees to the plan
 ------------------------------
 * The owner of a row, its values as the plan reads them, and its rank among the rows of its owner are
   functions of that owner's rows and of a secret key. Types that a frame infers from all its values together
-  (a float column because someone's value is missing) do not change a rank, nor a number, nor an owner.
+  (a float column because someone's value is missing, objects because of someone's text) do not change a rank,
+  a text, a number or an owner.
 * The connection has no access beyond its sources, its configuration is locked, memory is limited, spilling
   goes to a private folder that vanishes with the engine.
 """
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from tacit.engines.frames import scannable
 from tacit.engines.layout import (
-    GRID_MACRO,
+    MACROS,
     UNREADABLE,
     limited_view,
     quote,
@@ -227,7 +228,7 @@ class DuckDB:
             with contextlib.suppress(duckdb.Error):  # a notebook without ipywidgets refuses it: then no bar
                 con.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             con.execute("SET lock_configuration = true")
-        con.execute(GRID_MACRO)
+        con.execute(MACROS)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
         for name, place in self._places.items():
             coarse = _coarse(con, place.source)
@@ -245,14 +246,17 @@ class DuckDB:
         A snapshot is made when a table has been asked about before, and again when the source has changed.
         """
         place = self._places[name]
+        inferred = place.source.kind == "frame"
         asked = self._asked[name] = self._asked.get(name, 0) + 1
         if self._snapshot is None or asked <= self._snapshot:
-            return limited_view(name, rows, self._types[name], self._key, list(self._grids(name)))
+            grids = list(self._grids(name))
+            return limited_view(name, rows, self._types[name], self._key, grids, inferred=inferred)
         stamp = _stamp(place.source)
         if self._stamps.get(name) != stamp:
             temporary = any(p.source.kind == "connection" for p in self._places.values())
+            grids = list(self._grids(name))
             made = ranked_table(
-                name, self._types[name], self._key, list(self._grids(name)), temporary=temporary
+                name, self._types[name], self._key, grids, temporary=temporary, inferred=inferred
             )
             with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
                 con.execute(made)

@@ -1,13 +1,22 @@
-"""Frames made safe to scan: no value of any row can make the engine raise.
+"""Frames made safe to scan, value by value.
 
 What a frame holds is decided by whoever's rows are in it. A text that is no text (a lone surrogate), an
 object that cannot be written, a moment far outside of the calendar would each abort every query of the table
-and so tell of one row. They become missing or harmless here, value by value, whatever the other rows hold.
+and so tell of one row; and one value of another type changes the type of its whole column. So each value is
+read here (and in the engine's views) on its own, whatever the other rows hold: a number is written alike in a
+column of whole numbers, floats or objects, and so are booleans and moments. What no typed column could show
+(spans, clock times, lists, other objects) is missing, and so is what cannot be written without becoming
+another value's text.
 """
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import uuid
 from typing import TYPE_CHECKING, Any
+
+from tacit.engines.sources import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,26 +24,31 @@ if TYPE_CHECKING:
 __all__ = ["scannable"]
 
 _COARSE = {"s", "ms"}
+_LONG = 400  # a decimal with more digits than that before or behind the point is written with an exponent
 
 
 def scannable(frame: Any) -> Any:
-    """Return a frame that DuckDB scans without failing; called after the charge."""
-    home = type(frame).__module__.partition(".")[0]
-    if home == "pandas":
-        return _pandas(frame)
-    if home == "polars":
-        return _polars(frame)
-    return _arrow(frame) if home == "pyarrow" else frame
+    """Return a frame that DuckDB scans without failing, its columns named apart; called after the charge."""
+    homes = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
+    names = list(column_names(frame) or ())
+    if "pandas" in homes:
+        return _pandas(frame, names)
+    if "polars" in homes:
+        return _polars(frame, names)
+    return _arrow(frame, names) if "pyarrow" in homes else frame
 
 
-def _pandas(frame: Any) -> Any:
+def _pandas(frame: Any, names: list[str]) -> Any:
     safe = frame.copy(deep=False)
     for at, kind in enumerate(frame.dtypes):
         column = frame.iloc[:, at]
-        if kind.kind == "O":
+        if kind.kind in "Oc":
             safe.isetitem(at, _texts(column.tolist()))
-        elif kind.kind == "M" and getattr(kind, "tz", None) is not None:
-            safe.isetitem(at, column.dt.tz_convert(None))  # universal time, as DuckDB would read it
+        elif kind.kind == "M":
+            if column.dt.tz is not None:
+                column = column.dt.tz_convert(None)  # universal time, as DuckDB would read it
+            safe.isetitem(at, column.astype("datetime64[us]") if column.dt.unit == "ns" else column)
+    safe.columns = names
     return safe
 
 
@@ -49,31 +63,103 @@ def _texts(values: Sequence[object]) -> Sequence[object]:
 
 def _text(value: object) -> str | None:
     try:
-        if value is None or value != value:
-            return None
-        text = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-        return text.encode(errors="replace").decode()
+        return None if value is None or value != value else _written(value)
     except Exception:  # noqa: BLE001 - pandas.NA refuses to be compared; objects may refuse anything
         return None
 
 
-def _polars(frame: Any) -> Any:
+def _written(value: Any) -> str | None:
+    """Write one value as DuckDB writes it in a column of its own type; raises where there is no such text."""
+    match value:
+        case str():
+            return str.encode(value).decode()
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return int.__repr__(value)
+        case float():
+            return _number(value)
+        case dt.date():
+            return _moment(value)
+        case bytes():
+            return value.decode()
+        case decimal.Decimal():
+            return _decimal(value)
+        case complex():
+            return None if value.imag else _number(value.real)
+        case uuid.UUID():
+            return str(value)
+    match type(value).__module__.partition(".")[0], type(value).__name__:
+        case "numpy", _ if value.shape == ():
+            return _scalar(value)
+        case "pandas", "Period":
+            return str(value)
+        case "pandas", "Interval":
+            first, last = "[" if value.closed_left else "(", "]" if value.closed_right else ")"
+            return f"{first}{_text(value.left)}, {_text(value.right)}{last}"
+    return None
+
+
+def _number(value: float) -> str:
+    """Write a whole number by its digits, another as DuckDB does: ``repr``, the shortest that reads back."""
+    if value.is_integer() and abs(value) < 2**63:
+        return str(int(value))
+    return float.__repr__(value)
+
+
+def _decimal(value: decimal.Decimal) -> str:
+    if not value.is_finite():
+        return _number(float(value))
+    if not value or abs(value.adjusted()) > _LONG:
+        return str(value) if value else "0"
+    digits = f"{value:f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def _moment(value: dt.date) -> str | None:
+    """Write a moment in universal time, cut to microseconds; outside of the years 1 to 9999 there is none."""
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time())
+    if value.tzinfo is not None:
+        value = value.astimezone(dt.UTC)
+    if not 1 <= value.year <= 9999:
+        return None
+    clock = f"{value.hour:02}:{value.minute:02}:{value.second:02}"
+    parts = f".{value.microsecond:06}".rstrip("0").rstrip(".")
+    return f"{value.year:04}-{value.month:02}-{value.day:02} {clock}{parts}"
+
+
+def _scalar(value: Any) -> str | None:
+    """Write a number or moment of numpy as Python's own."""
+    match value.dtype.kind:
+        case "M":
+            return _text(value.astype("datetime64[us]").item()) if value.dtype != "datetime64" else None
+        case "b" | "i" | "u" | "f" | "c" as kind:
+            made = {"b": bool, "f": float, "c": complex}.get(kind, int)(value)
+            return _text(made)
+        case _:
+            return None
+
+
+def _polars(frame: Any, names: list[str]) -> Any:
     import polars as pl
 
-    zoned = [
-        name
-        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
-        if isinstance(kind, pl.Datetime) and kind.time_unit == "ms" and kind.time_zone is not None
-    ]
-    universal = pl.col(zoned).dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return frame.with_columns(universal) if zoned else frame
+    safe = frame.clone()
+    for at, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
+        if isinstance(kind, pl.Object):
+            safe.replace_column(at, pl.Series(name, _texts(frame[name].to_list()), dtype=pl.String))
+        elif isinstance(kind, pl.Datetime) and kind.time_unit == "ms" and kind.time_zone is not None:
+            universal = frame[name].dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            safe.replace_column(at, universal)
+    safe.columns = names
+    return safe
 
 
-def _arrow(table: Any) -> Any:
+def _arrow(table: Any, names: list[str]) -> Any:
     import pyarrow as pa
 
     for at, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit in _COARSE and field.type.tz is not None:
             fine = table.column(at).cast(pa.timestamp("us", field.type.tz), safe=False)
             table = table.set_column(at, field.name, fine)
-    return table
+    return table if names == table.schema.names else table.rename_columns(names)

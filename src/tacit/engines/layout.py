@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "GRID_MACRO",
+    "MACROS",
     "MOST_TEXT",
     "UNREADABLE",
     "limited_view",
@@ -34,12 +34,29 @@ MOST_TEXT = 65_536
 UNREADABLE = "UNREADABLE"
 
 
-#: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a power of two: the
-#: product is exact, and floor((floor(2y) + 1) / 2) = floor(y + 1/2). NULL and NaN: NULL.
-GRID_MACRO = """
+#: ``tacit_grid``: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a
+#: power of two: the product is exact, and floor((floor(2y) + 1) / 2) = floor(y + 1/2). NULL and NaN: NULL.
+#: ``tacit_text``, ``tacit_number``, ``tacit_truth``: one reading of a value, whatever type its column has: 1
+#: and 1.0 are the text '1', TRUE and 'true' the number 1, every number but 0 is true. The type is settled
+#: before any row is read, so each is a plain cast where the type needs no more.
+MACROS = """
 CREATE OR REPLACE TEMP MACRO tacit_grid(x, first, last, halves) AS
 CASE WHEN NOT isnan(x)
-THEN (TRY_CAST(floor(least(greatest(x, first), last) * halves) AS BIGINT) + 1) >> 1 END
+THEN (TRY_CAST(floor(least(greatest(x, first), last) * halves) AS BIGINT) + 1) >> 1 END;
+CREATE OR REPLACE TEMP MACRO tacit_text(x) AS
+CASE WHEN typeof(x) NOT IN ('FLOAT', 'DOUBLE') THEN TRY_CAST(x AS VARCHAR)
+WHEN TRY_CAST(x AS DOUBLE) = trunc(TRY_CAST(x AS DOUBLE))
+AND abs(TRY_CAST(x AS DOUBLE)) < 9223372036854775808e0
+THEN CAST(TRY_CAST(TRY_CAST(x AS DOUBLE) AS BIGINT) AS VARCHAR)
+ELSE CAST(TRY_CAST(x AS DOUBLE) AS VARCHAR) END;
+CREATE OR REPLACE TEMP MACRO tacit_number(x) AS
+CASE WHEN typeof(x) <> 'VARCHAR' THEN TRY_CAST(x AS DOUBLE)
+ELSE coalesce(TRY_CAST(x AS DOUBLE),
+CASE TRY_CAST(x AS VARCHAR) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END) END;
+CREATE OR REPLACE TEMP MACRO tacit_truth(x) AS
+CASE WHEN typeof(x) <> 'VARCHAR' THEN TRY_CAST(x AS BOOLEAN)
+ELSE coalesce(TRY_CAST(x AS BOOLEAN),
+CASE WHEN NOT isnan(TRY_CAST(x AS DOUBLE)) THEN TRY_CAST(x AS DOUBLE) <> 0e0 END) END;
 """
 
 
@@ -91,7 +108,8 @@ def view_sql(
     grids: Mapping[str, str] | None = None,
 ) -> str:
     """Write the view of a table: its owner in ``tacit_u`` (rows without one are dropped) and its columns."""
-    columns = ", ".join(f"{_value(c, t)} AS {quote(c)}" for c, t in types)
+    value = _frame_value if source.kind == "frame" else _value
+    columns = ", ".join(f"{value(c, t)} AS {quote(c)}" for c, t in types)
     readable = [quote(c) for c, t in types if t != UNREADABLE]
     raw = source_sql(source, name)
     if len(readable) < len(types):  # what is not selected is not read, not even for its statistics
@@ -112,16 +130,36 @@ def view_sql(
 def _owner(column: str, kind: str) -> str:
     """Write the owner.
 
-    Whole numbers as they are; a whole float as that whole number, so that both name one unit alike.
+    Whole numbers as they are; floats, decimals and days in their one text (``tacit_text``), so that 1, 1.0
+    and '1' name one unit alike, whatever the types of their columns.
     """
     c = quote(column)
     if kind in _WHOLE:
         return f"CAST({c} AS BIGINT)"
     if kind in _FLOATS:
-        whole = f"CAST(TRY_CAST({c} AS BIGINT) AS VARCHAR)"
-        is_whole = f"{c} = floor({c}) AND abs({c}) < 9.2e18"
-        return f"CASE WHEN isnan({c}) THEN NULL WHEN {is_whole} THEN {whole} ELSE CAST({c} AS VARCHAR) END"
-    return _value(column, kind) if kind.startswith("TIMESTAMP") else _text_of(c, kind)
+        return f"CASE WHEN NOT isnan({c}) THEN tacit_text({c}) END"
+    if kind.startswith("DECIMAL"):
+        return _digits(c)
+    return _value(column, kind) if kind == "DATE" or kind.startswith("TIMESTAMP") else _text_of(c, kind)
+
+
+def _digits(column: str) -> str:
+    """Write a decimal or huge number by its digits, without zeros at the end of a fraction."""
+    text = f"TRY_CAST({column} AS VARCHAR)"
+    return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
+
+
+def _frame_value(column: str, kind: str) -> str:
+    """Write a value of a frame, whose types may follow from other rows: the same in every type it may have.
+
+    NaN is missing as it is in a column of objects; decimals and huge numbers are their digits.
+    """
+    c = quote(column)
+    if kind in _FLOATS:
+        return f"CASE WHEN NOT isnan({c}) THEN CAST({c} AS DOUBLE) + 0e0 END"
+    if kind.startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
+        return _digits(c)
+    return _value(column, kind)
 
 
 def _value(column: str, kind: str) -> str:
@@ -169,16 +207,45 @@ def _numeric(kind: str) -> bool:
     return kind in _WHOLE or kind in _HUGE or kind in _FLOATS or kind.startswith("DECIMAL")
 
 
-def _rank(types: list[tuple[str, str]], key: int) -> str:
+def _rank(types: list[tuple[str, str]], key: int, *, inferred: bool = False) -> str:
     """Write the rank of a row among the rows of its owner.
 
     Ordered by a keyed hash of the owner and all values, then by the values themselves. Rows that are equal in
     every value are interchangeable: whichever of them is numbered first, the same multiset is kept.
+
+    Where types are ``inferred`` (a frame), one row of another unit may turn whole numbers into floats or
+    texts. Then what is hashed is the number that a value is, else its text; ties are broken in that order.
     """
-    natives = ", ".join(quote(c) for c, _ in types)
-    hashed = ", ".join(f"CAST({quote(c)} AS {'DOUBLE' if _numeric(t) else 'VARCHAR'})" for c, t in types)
+    if inferred:
+        hashed = ", ".join(_inferred_hash(c, t) for c, t in types)
+        natives = ", ".join(_inferred_order(c, t) for c, t in types)
+    else:
+        natives = ", ".join(quote(c) for c, _ in types)
+        hashed = ", ".join(f"CAST({quote(c)} AS {'DOUBLE' if _numeric(t) else 'VARCHAR'})" for c, t in types)
     order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
     return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
+
+
+def _inferred_hash(column: str, kind: str) -> str:
+    c = quote(column)
+    if _plain(kind):
+        return f"hash(CAST({c} AS DOUBLE))"
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):  # a moment's text is no number
+        return f"hash(CAST({c} AS VARCHAR))"
+    return f"CASE WHEN NOT isnan(tacit_number({c})) THEN hash(tacit_number({c})) ELSE hash({c}) END"
+
+
+def _inferred_order(column: str, kind: str) -> str:
+    """Order by the number, where two are one double by the whole number, and by the text."""
+    c = quote(column)
+    if _plain(kind) or kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return c
+    return f"tacit_number({c}), TRY_CAST({c} AS HUGEINT), {c}"
+
+
+def _plain(kind: str) -> bool:
+    """Tell whether a frame's values of a type stay numbers or booleans in its view."""
+    return kind in _WHOLE or kind in _FLOATS or kind in {"UBIGINT", "BOOLEAN"}
 
 
 def _columns(types: list[tuple[str, str]], grids: Sequence[str]) -> str:
@@ -186,27 +253,41 @@ def _columns(types: list[tuple[str, str]], grids: Sequence[str]) -> str:
 
 
 def limited_view(
-    name: str, rows: int, types: list[tuple[str, str]], key: int, grids: Sequence[str] = ()
+    name: str,
+    rows: int,
+    types: list[tuple[str, str]],
+    key: int,
+    grids: Sequence[str] = (),
+    *,
+    inferred: bool = False,
 ) -> str:
     """Write the view of each unit's first rows. Only units with more rows than that are ranked."""
     table, columns = quote(name), _columns(types, grids)
+    rank = _rank(types, key, inferred=inferred)
     return (
         f"CREATE OR REPLACE TEMP VIEW {quote(f'{name} first {rows}')} AS "
         f"WITH heavy AS MATERIALIZED (SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
         f"SELECT {columns} FROM {table} WHERE tacit_u NOT IN (SELECT tacit_u FROM heavy) "
-        f"UNION ALL SELECT {columns} FROM (SELECT {columns}, {_rank(types, key)} AS tacit_r "
+        f"UNION ALL SELECT {columns} FROM (SELECT {columns}, {rank} AS tacit_r "
         f"FROM {table} WHERE tacit_u IN (SELECT tacit_u FROM heavy)) WHERE tacit_r <= {rows}"
     )
 
 
 def ranked_table(
-    name: str, types: list[tuple[str, str]], key: int, grids: Sequence[str] = (), *, temporary: bool = False
+    name: str,
+    types: list[tuple[str, str]],
+    key: int,
+    grids: Sequence[str] = (),
+    *,
+    temporary: bool = False,
+    inferred: bool = False,
 ) -> str:
     """Write the snapshot: every row with its rank, sorted by it, so that a limit is a short scan."""
     kind = "TEMP TABLE" if temporary else "TABLE"
+    rank = _rank(types, key, inferred=inferred)
     return (
         f"CREATE OR REPLACE {kind} {quote('tacit snapshot ' + name)} AS SELECT {_columns(types, grids)}, "
-        f"CAST({_rank(types, key)} AS UINTEGER) AS tacit_r FROM {quote(name)} ORDER BY tacit_r"
+        f"CAST({rank} AS UINTEGER) AS tacit_r FROM {quote(name)} ORDER BY tacit_r"
     )
 
 

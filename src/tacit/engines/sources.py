@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tacit.errors import TacitError, bad_parameter
 
-__all__ = ["Source", "read_source"]
+__all__ = ["Source", "column_names", "read_source"]
 
 _FILES = {
     ".parquet": "parquet",
@@ -61,7 +61,7 @@ class Source:
             case "csv":
                 return _header(Path(str(self.place)))
             case "frame":
-                return _names(self.place)
+                return column_names(self.place)
             case _:
                 return None
 
@@ -89,7 +89,7 @@ def read_source(source: object, *, table: str = "") -> Source:
             why="asking for its columns may read rows, and what it computes later may fail on one of them",
             fix="tc.protect(frame.collect(), ...), or the file that it reads",
         )
-    if _names(source) is not None:
+    if column_names(source) is not None:
         return Source("frame", source)
     raise TacitError(
         "bad-parameter",
@@ -99,11 +99,12 @@ def read_source(source: object, *, table: str = "") -> Source:
     )
 
 
-def _names(frame: object) -> tuple[str, ...] | None:
+def column_names(frame: object) -> tuple[str, ...] | None:
+    """Return the names of a frame's columns, told apart whatever their case; None where it is no frame."""
     for attribute in ("column_names", "columns"):
         found = getattr(frame, attribute, None)
         if found is not None and not callable(found):
-            return tuple(str(c) for c in found)
+            return _distinct([str(c) for c in found])
     return None
 
 
@@ -134,12 +135,17 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Tell columns of one name apart, whatever their case, by a number."""
+    """Tell columns of one name apart, whatever their case, by a number.
+
+    The first of a name keeps it, and none gets a name that another column has: DuckDB does not see case, and
+    a column that takes another's name would silently name other units.
+    """
+    own = {name.lower() for name in names}
     seen: set[str] = set()
     made = []
     for i, name in enumerate(names):
         free, n = name or f"column{i}", 1
-        while free.lower() in seen:
+        while free.lower() in seen or (free != name and free.lower() in own):
             free, n = f"{name}_{n}", n + 1
         seen.add(free.lower())
         made.append(free)

@@ -16,6 +16,8 @@ __all__ = ["TYPES", "expression_sql", "quote", "string"]
 
 TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "TIMESTAMP"}
 
+_READINGS = {"number": "tacit_number", "text": "tacit_text", "boolean": "tacit_truth"}
+
 #: Dates outside these years are NULL: inside, no date function of any engine leaves its range.
 _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
 _INFIX = {
@@ -82,9 +84,13 @@ def expression_sql(node: Node) -> str:
 
 
 def _read(source: str, kind: Kind) -> str:
-    """Read a value as a kind without failing; what cannot be read is NULL."""
-    cast = f"TRY_CAST({source} AS {TYPES[kind]})"
-    return _in_calendar(cast) if kind == "date" else cast
+    """Read a value as a kind without failing; what cannot be read is NULL.
+
+    The engine defines the functions: readings that do not depend on the type of the value's column.
+    """
+    if kind == "date":
+        return _in_calendar(f"TRY_CAST({source} AS TIMESTAMP)")
+    return f"{_READINGS[kind]}({source})"
 
 
 def _in_calendar(moment: str) -> str:

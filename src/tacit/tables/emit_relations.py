@@ -95,7 +95,7 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
     )
     if rows is None:
         return joined
-    every = ", ".join(f"TRY_CAST({quote(c)} AS VARCHAR)" for c in sorted(keep))
+    every = ", ".join(f"tacit_text({quote(c)})" for c in sorted(keep))
     twins = f"SELECT *, row_number() OVER (PARTITION BY tacit_u, {every}) AS tacit_o FROM ({joined})"
     columns = "".join(f", {quote(c)}" for c in sorted(needed))
     return (

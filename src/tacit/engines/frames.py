@@ -133,7 +133,8 @@ def _scalar(value: Any) -> str | None:
     """Write a number or moment of numpy as Python's own."""
     match value.dtype.kind:
         case "M":
-            return _text(value.astype("datetime64[us]").item()) if value.dtype != "datetime64" else None
+            moment = value.astype("datetime64[us]").item()  # a whole number where Python has no such year
+            return _moment(moment) if isinstance(moment, dt.date) else None
         case "b" | "i" | "u" | "f" | "c" as kind:
             made = {"b": bool, "f": float, "c": complex}.get(kind, int)(value)
             return _text(made)

@@ -1,0 +1,388 @@
+"""The contract of frames: the type that a column infers from all its rows changes nothing of anyone's row.
+
+A frame is asked exact questions, then again with the rows of one more unit whose values change the types of
+whole columns. Every exact integer may differ by what the plan declares for one unit, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import io
+import math
+import random
+import struct
+import uuid
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from tacit.engines import DuckDB, read_source
+from tacit.engines.duck import Place
+from tacit.engines.frames import _text
+from tacit.tables.answering import exact_integers
+from tacit.tables.emit_expressions import expression_sql
+from tacit.tables.expressions import Column
+
+KEY = 12345
+UNITS, EACH = 24, 4
+N = UNITS * EACH
+RNG = random.Random(3)
+MOMENT = dt.datetime(2020, 1, 1, 12, 30, 0, 250)
+SPREAD = [i % 12 for i in RNG.sample(range(600), N)]
+
+#: What a column holds before the other unit comes. Few different values, so that groups are large.
+COLUMNS = {
+    "int": SPREAD,
+    "small": np.array(SPREAD, np.int8),
+    "unsigned": np.array(SPREAD, np.uint64),
+    "float": [k / 4 for k in SPREAD],
+    "whole float": [float(k) for k in SPREAD],
+    "float32": np.array([k / 10 for k in SPREAD], np.float32),
+    "huge": [10.0**k * (-1) ** k for k in SPREAD],
+    "infinite": [math.inf if k % 3 else k / 7 for k in SPREAD],
+    "bool": [k % 2 == 0 for k in SPREAD],
+    "moment": [MOMENT + dt.timedelta(days=k, microseconds=5 * k) for k in SPREAD],
+    "nano": pd.to_datetime([10**18 + 10**14 * k + k for k in SPREAD]),
+    "old": pd.to_datetime([-(10**18) - 10**14 * k - k for k in SPREAD]),
+    "zoned": pd.to_datetime([MOMENT + dt.timedelta(days=k) for k in SPREAD]).tz_localize("Europe/Vienna"),
+    "day": [dt.date(2020, 1, 1 + k) for k in SPREAD],
+    "span": pd.to_timedelta(SPREAD, unit="h"),
+    "decimal": [decimal.Decimal(k) / 4 for k in SPREAD],
+    "text": [f"t{k}" for k in SPREAD],
+    "missing": [math.nan] * N,
+    "Int64": pd.array([None if k == 5 else k for k in SPREAD], dtype="Int64"),
+    "boolean": pd.array([None if k == 5 else k % 2 == 0 for k in SPREAD], dtype="boolean"),
+}
+#: What the other unit brings.
+INJECTED = {
+    "nan": math.nan,
+    "none": None,
+    "NA": pd.NA,
+    "NaT": pd.NaT,
+    "text": "abc",
+    "bad date": "9999-99-99",
+    "digits": "7",
+    "2**63": 2**63,
+    "2**70": 2**70,
+    "true": True,
+    "half": 1.5,
+    "complex": 2j,
+    "decimal": decimal.Decimal("1.50"),
+    "moment": MOMENT,
+    "zoned": pd.Timestamp("2020-01-01", tz="UTC"),
+    "far": dt.datetime(9999, 12, 31),
+    "day": dt.date(2020, 1, 1),
+    "span": dt.timedelta(hours=1),
+    "clock": dt.time(1),
+    "list": [1],
+    "bytes": b"\xff",
+    "surrogate": "\ud800",
+    "object": object(),
+}
+OWNERS = [f"p{i // EACH}" for i in range(N)]
+TEXT_KEYS = {
+    "int": ["0", "1", "2"],
+    "float": ["0", "0.25", "1"],
+    "bool": ["true", "false"],
+    "moment": ["2020-01-01 12:30:00.00025"],
+    "decimal": ["0", "0.25", "1"],
+}
+
+
+def _values(column):
+    return column.tolist() if hasattr(column, "tolist") else list(column)
+
+
+def _frame(column, more=(), unit=OWNERS):
+    """A frame as its user would make it, of plain values where another unit's come after them."""
+    if not len(more):
+        return pd.DataFrame({"u": unit, "c": column, "x": range(N)})
+    values = [*_values(column), *more]
+    return pd.DataFrame({"u": [*unit, *["zz"] * len(more)], "c": values, "x": range(len(values))})
+
+
+def _exact(frame, question, **facts):
+    data = tc.protect(frame, unit="u", budget=tc.Budget(epsilon=100, delta=1e-3), **facts)
+    data.home.engine._key = KEY
+    plan = question(data)
+    task = plan.task
+    return task.shares, exact_integers(task.engine, task.question, task.statements)
+
+
+def _assert_one_unit_apart(before, after, question, **facts):
+    (shares, a), (_, b) = (_exact(frame, question, **facts) for frame in (before, after))
+    for share in shares:
+        statistic = share.step.statistic
+        x, y = a[statistic], b[statistic]
+        zeros = [0] * statistic.size
+        apart = [abs(i - j) for k in {*x, *y} for i, j in zip(x.get(k, zeros), y.get(k, zeros), strict=True)]
+        assert sum(apart) <= share.l1, (statistic.kind, statistic.argument)
+        assert sum(d * d for d in apart) <= share.l2_squared, (statistic.kind, statistic.argument)
+
+
+def _readings(names, where="tacit_u::VARCHAR <> 'zz'"):
+    """Owner, row and every reading of each column, of the rows that are kept."""
+    kinds = ("text", "number", "boolean", "date")
+    listed = ", ".join(expression_sql(Column(c, kind)) for c in names for kind in kinds)
+    return f'SELECT tacit_u::VARCHAR, x, {listed} FROM "t first 1" WHERE {where} ORDER BY ALL'
+
+
+KEPT = _readings(["c"])
+
+
+def _kept(frame, sql=KEPT):
+    made = DuckDB({"t": Place(read_source(frame), "u")}, key=KEY, snapshot=None)
+    try:
+        return made.integers(sql, {}, [("t", 1)])
+    finally:
+        made.close()
+
+
+def _wide(value=None, *, more=False):
+    """All columns beside each other, and below them the other unit's row, which has the value in each."""
+    if not more:
+        return pd.DataFrame({"u": OWNERS, **COLUMNS, "x": range(N)})
+    below = {name: [*_values(column), value] for name, column in COLUMNS.items()}
+    if isinstance(value, str) and value == "\ud800":  # pandas itself takes it only among objects
+        below |= {name: pd.Series(below[name], dtype=object) for name in ("text", "missing")}
+    return pd.DataFrame({"u": [*OWNERS, "zz"], **below, "x": range(N + 1)})
+
+
+@pytest.fixture(scope="module")
+def before():
+    return _kept(_wide(), _readings(COLUMNS))
+
+
+@pytest.mark.parametrize("name", INJECTED)
+def test_no_value_of_one_unit_changes_what_is_read_of_another(name, before):
+    """Owner, kept row and its values in every reading: the same, whatever types the columns came out as."""
+    after = _kept(_wide(INJECTED[name], more=True), _readings(COLUMNS))
+    assert len(before) == UNITS
+    assert [line[:2] for line in after] == [line[:2] for line in before], "other rows were kept"
+    for at, column in enumerate(COLUMNS):
+        seen = [[line[2 + 4 * at : 6 + 4 * at] for line in lines] for lines in (after, before)]
+        assert seen[0] == seen[1], column
+
+
+def test_the_injected_values_do_change_types():
+    """Else the test above would show nothing."""
+    plain = _wide().dtypes
+    for name, kind in plain.items():
+        if name not in {"u", "x", "day", "decimal"}:  # those are objects from the start
+            assert any(_wide(v, more=True).dtypes[name] != kind for v in INJECTED.values()), name
+
+
+@pytest.mark.parametrize("held", ["int", "whole float", "bool", "moment", "day", "text", "decimal", "Int64"])
+def test_no_name_of_one_unit_changes_another_unit(held):
+    kinds = [str, lambda k: dt.date(2020, 1, 1) + dt.timedelta(days=k), lambda k: k % 2 == 0, float, int]
+    at = {"text": 0, "day": 1, "bool": 2, "whole float": 3}.get(held, 4)
+    owners = [kinds[at](i // EACH) for i in range(N)]
+    if held == "moment":
+        owners = [MOMENT + dt.timedelta(days=i // EACH) for i in range(N)]
+    if held == "decimal":
+        owners = [decimal.Decimal(k) / 4 for k in owners]
+    if held == "Int64":
+        owners = pd.array(owners, dtype="Int64")
+    base = pd.DataFrame({"u": owners, "c": SPREAD, "x": range(N)})
+    sql = _readings(["c"], "x < 1000")
+    before = _kept(base, sql)
+    assert len(before) == (2 if held == "bool" else UNITS)
+    for name in ("zz", 0.3, 2**70, None, dt.timedelta(1), b"\xff", pd.Timestamp("2050-01-01", tz="UTC")):
+        after = pd.DataFrame({"u": [*owners, name], "c": [*SPREAD, 5], "x": [*range(N), 1000]})
+        assert _kept(after, sql) == before, (name, after["u"].dtype)
+
+
+QUESTIONS = {
+    "sum": lambda d: d.agg(s=tc.sum("c")).plan(epsilon=1),
+    "histogram": lambda d: d.agg(h=tc.histogram("x", list(range(0, N + 1, 2)))).plan(epsilon=1),
+    "count": lambda d: d.agg(n=tc.count("c"), d=tc.count_distinct("c")).plan(epsilon=1),
+    "private groups": lambda d: d.group_by("c").agg(n=tc.count()).plan(epsilon=1, delta=1e-6),
+    "where": lambda d: d.where("c = '1'").agg(n=tc.count()).plan(epsilon=1),
+}
+FACTS = {"sum": {"bounds": {"c": (0, 1)}}, "histogram": {"bounds": {"x": (0, 1000)}}}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    ("held", "value"), [("int", math.nan), ("int", "abc"), ("bool", None), ("moment", "no")]
+)
+def test_exact_integers_move_by_one_unit_at_most(held, value, question):
+    before, after = _frame(COLUMNS[held]), _frame(COLUMNS[held], [value])
+    assert before["c"].dtype != after["c"].dtype
+    facts = {"limits": {"rows": 1}, **FACTS.get(question, {})}
+    _assert_one_unit_apart(before, after, QUESTIONS[question], **facts)
+
+
+@pytest.mark.parametrize("held", TEXT_KEYS)
+def test_public_text_keys_find_their_rows_in_every_type(held):
+    for value in (None, "abc"):
+        frame = _frame(COLUMNS[held], [value])
+        ask = lambda d: d.group_by("c", keys=TEXT_KEYS[held]).agg(n=tc.count()).plan(epsilon=1)  # noqa: E731
+        _assert_one_unit_apart(_frame(COLUMNS[held]), frame, ask, limits={"rows": 1})
+        [counts] = _exact(frame, ask)[1].values()
+        assert sum(n for (n,) in counts.values()) > 0
+
+
+def test_tables_join_whatever_types_their_units_have():
+    visits = pd.DataFrame({"u": range(20), "x": [5] * 20})
+    whole = pd.DataFrame({"u": range(20), "age": range(20)})
+    floats = pd.DataFrame({"u": [*map(float, range(20)), math.nan], "age": range(21)})
+    named = pd.DataFrame({"u": [*map(float, range(20)), math.nan, "zz"], "age": [*range(21), "old"]})
+    texts = pd.DataFrame({"u": [str(i) for i in range(20)], "age": range(20)})
+    decimals = pa.table(
+        {"u": pa.array([decimal.Decimal(i) for i in range(20)], pa.decimal128(9, 3)), "age": range(20)}
+    )
+    ask = lambda d: d["visits"].join(d["patients"], rows=1).agg(n=tc.count()).plan(epsilon=1)  # noqa: E731
+    for patients in (whole, floats, named, texts, decimals):
+        both = {"visits": visits, "patients": patients}
+        [counts] = _exact(both, ask, name="h", limits={"rows": 1})[1].values()
+        assert counts == {(): [20]}
+
+
+def _csv(more: str) -> str:
+    return "u,w\n" + "".join(f"p{i},{1 + i % 2}\n" for i in range(40)) + more
+
+
+@pytest.mark.parametrize("cell", ["", "1.5"])
+def test_a_reader_that_chose_floats_changes_no_text(cell):
+    for read in (pl.read_csv, pd.read_csv):
+        before, after = read(io.StringIO(_csv(""))), read(io.StringIO(_csv(f"zz,{cell}\n")))
+        ask = lambda d: d.group_by("w", keys=["1", "2"]).agg(n=tc.count()).plan(epsilon=1)  # noqa: E731
+        _assert_one_unit_apart(before, after, ask, limits={"rows": 1})
+
+
+@pytest.mark.parametrize("make", [pa.table, lambda d: pl.DataFrame(d, strict=False)], ids=["arrow", "polars"])
+@pytest.mark.parametrize(
+    ("values", "value"),
+    [
+        (SPREAD, 1.5),
+        (SPREAD, None),
+        ([k / 4 for k in SPREAD], math.nan),
+        ([decimal.Decimal(k) / 4 for k in SPREAD], decimal.Decimal("0.123456789")),
+        (COLUMNS["moment"], None),
+    ],
+)
+def test_arrow_and_polars_read_value_by_value(make, values, value):
+    def frame(more):
+        n = N + len(more)
+        return make({"u": [*OWNERS, *["zz"] * len(more)], "c": [*values, *more], "x": list(range(n))})
+
+    assert _kept(frame([value])) == _kept(frame([]))
+
+
+def test_objects_in_polars_do_not_fail():
+    held = pl.Series("c", [*SPREAD, object()], dtype=pl.Object)
+    frame = pl.DataFrame({"u": [*OWNERS, "zz"], "c": held, "x": range(N + 1)})
+    assert _kept(frame) == _kept(_frame(SPREAD))
+
+
+@pytest.mark.parametrize("kind", ["float", "whole", "decimal"])
+def test_values_are_written_as_duckdb_writes_them(kind):
+    rng = random.Random(5)
+    con = duckdb.connect(config={"threads": 1})
+    if kind == "float":
+        bits = [struct.unpack("d", rng.randbytes(8))[0] for _ in range(4000)]
+        near = [rng.randint(-(10**17), 10**17) * 10.0 ** rng.randint(-25, 5) for _ in range(4000)]
+        ends = [1e16, 1e15, 1e-4, 1e-5, 5e-324, math.inf, -math.inf, -0.0, 2.0**53, 2.0**63, -(2.0**63)]
+        values = [x for x in (*bits, *near, *ends) if not math.isnan(x)]
+    elif kind == "whole":
+        values = [rng.randint(-(2**63), 2**63 - 1) >> rng.randint(0, 60) for _ in range(4000)]
+    else:
+        values = [
+            decimal.Decimal(rng.randint(-(10**17), 10**17)).scaleb(-rng.randint(0, 9)) for _ in range(4000)
+        ]
+    frame = pa.table({"u": range(len(values)), "c": values})
+    made = DuckDB({"t": Place(read_source(frame), "u")}, key=KEY, snapshot=None)
+    typed = made.integers("SELECT tacit_text(c), tacit_number(c) FROM t ORDER BY u", {})
+    assert [t for t, _ in typed] == [_text(v) for v in values]
+    [(apart,)] = con.execute(
+        "SELECT count(*) FROM (SELECT unnest($t) AS t, unnest($n) AS n) "
+        "WHERE TRY_CAST(t AS DOUBLE) IS DISTINCT FROM n",
+        {"t": [t for t, _ in typed], "n": [n for _, n in typed]},
+    ).fetchall()
+    assert apart == 0
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1, "1"),
+        (1.0, "1"),
+        (np.int8(1), "1"),
+        (np.float32(0.5), "0.5"),
+        (-0.0, "0"),
+        (True, "true"),
+        (np.bool_(False), "false"),
+        (10**30, "1" + "0" * 30),
+        (decimal.Decimal("1.50"), "1.5"),
+        (decimal.Decimal("1E+3"), "1000"),
+        (decimal.Decimal("-0.0"), "0"),
+        (decimal.Decimal("1E+999999999"), "1E+999999999"),
+        (decimal.Decimal("sNaN"), None),
+        (1 + 0j, "1"),
+        (1j, None),
+        ("007", "007"),
+        ("True", "True"),
+        ("v\ud800", None),
+        (b"v", "v"),
+        (b"v\xff", None),
+        (dt.date(1, 2, 3), "0001-02-03 00:00:00"),
+        (dt.datetime(2020, 1, 1, 1, 2, 3, 450), "2020-01-01 01:02:03.00045"),
+        (pd.Timestamp("1969-12-31 23:59:59.999999999"), "1969-12-31 23:59:59.999999"),
+        (pd.Timestamp("2020-01-01", tz="Asia/Tokyo"), "2019-12-31 15:00:00"),
+        (np.datetime64("2020-01-01T00:00:00.000000001"), "2020-01-01 00:00:00"),
+        (np.datetime64("-20000-01-01"), None),
+        (np.datetime64("NaT"), None),
+        (np.timedelta64(5, "s"), None),
+        (dt.timedelta(1), None),
+        (dt.time(1), None),
+        ((1,), None),
+        ({1}, None),
+        ({"a": 1}, None),
+        (np.array([1]), None),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+        (pd.Period("2020-01"), "2020-01"),
+        (pd.Interval(0.0, 10), "(0, 10]"),
+        pytest.param(10**5000, None, id="long"),
+        (pd.NA, None),
+        (pd.NaT, None),
+    ],
+)
+def test_one_value_has_one_text(value, text):
+    assert _text(value) == text
+
+
+def test_two_names_never_become_one_unit():
+    names = ["v", "v?", "v\ufffd", "v\ud800", "v\udfff", b"v\xff", b"v\xfe", "V", "v ", "v\x00", "v\x00a"]
+    made = DuckDB(
+        {"t": Place(read_source(pd.DataFrame({"u": pd.Series(names, dtype=object), "c": 1})), "u")}, key=KEY
+    )
+    [(rows, owners)] = made.integers("SELECT count(*), count(DISTINCT tacit_u) FROM t", {})
+    assert rows == owners == 7
+
+
+@pytest.mark.parametrize("make", ["pandas", "polars", "arrow"])
+def test_columns_that_differ_in_case_are_told_apart(make):
+    frame = pd.DataFrame({"ID": range(100), "id": ["one"] * 100, "id_1": ["a", "b"] * 50})
+    source = {"pandas": frame, "polars": pl.from_pandas(frame), "arrow": pa.Table.from_pandas(frame)}[make]
+    with pytest.raises(tc.TacitError, match="no column 'id'"):
+        tc.protect(source, unit="id", budget=tc.Budget(epsilon=1))
+    owners = []
+    for unit in ("ID", "id_2", "id_1"):
+        engine = DuckDB({"t": Place(read_source(source), unit)}, key=KEY)
+        assert engine.columns("t") == ("ID", "id_2", "id_1")
+        owners += engine.integers("SELECT count(DISTINCT tacit_u) FROM t", {})
+    assert owners == [(100,), (1,), (2,)]
+
+
+def test_columns_of_one_name_in_pandas_are_told_apart():
+    frame = pd.DataFrame([[1, 2, "a"]] * 10, columns=["x", "x", "u"])
+    engine = DuckDB({"t": Place(read_source(frame), "u")}, key=KEY)
+    assert engine.integers('SELECT sum(x)::INT, sum("x_1")::INT FROM t', {}) == [(10, 20)]

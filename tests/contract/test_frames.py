@@ -276,6 +276,19 @@ def test_arrow_and_polars_read_value_by_value(make, values, value):
     assert _kept(frame([value])) == _kept(frame([]))
 
 
+def test_wide_whole_numbers_in_polars_are_read():
+    frame = pl.DataFrame(
+        {"u": [*OWNERS, "zz"], "c": pl.Series([*SPREAD, 2**100], dtype=pl.Int128), "x": range(N + 1)}
+    )
+    assert _kept(frame) == _kept(_frame(SPREAD))
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.date64(), pa.timestamp("s", "UTC"), pa.timestamp("ns")])
+def test_moments_of_arrow_in_pandas_are_read(kind):
+    held = pd.Series(COLUMNS["day"], dtype=pd.ArrowDtype(pa.date32())).astype(pd.ArrowDtype(kind))
+    assert _kept(_frame(held)) == _kept(_frame(COLUMNS["day"]))
+
+
 def test_objects_in_polars_do_not_fail():
     held = pl.Series("c", [*SPREAD, object()], dtype=pl.Object)
     frame = pl.DataFrame({"u": [*OWNERS, "zz"], "c": held, "x": range(N + 1)})

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["scannable"]
 
 _COARSE = {"s", "ms"}
+_HUGE = {"Int128", "UInt128"}  # Polars takes them for a column as soon as one value needs them
 _LONG = 400  # a decimal with more digits than that before or behind the point is written with an exponent
 
 
@@ -44,12 +45,18 @@ def _pandas(frame: Any, names: list[str]) -> Any:
         column = frame.iloc[:, at]
         if kind.kind in "Oc":
             safe.isetitem(at, _texts(column.tolist()))
-        elif kind.kind == "M":
+        elif kind.kind == "M" and not _is_day(kind):
             if column.dt.tz is not None:
                 column = column.dt.tz_convert(None)  # universal time, as DuckDB would read it
             safe.isetitem(at, column.astype("datetime64[us]") if column.dt.unit == "ns" else column)
     safe.columns = names
     return safe
+
+
+def _is_day(kind: Any) -> bool:
+    """Tell a column of Arrow's days, which have no clock to move."""
+    arrow = getattr(kind, "pyarrow_dtype", None)
+    return arrow is not None and not hasattr(arrow, "unit")
 
 
 def _texts(values: Sequence[object]) -> Sequence[object]:
@@ -147,7 +154,7 @@ def _polars(frame: Any, names: list[str]) -> Any:
 
     safe = frame.clone()
     for at, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True)):
-        if isinstance(kind, pl.Object):
+        if isinstance(kind, pl.Object) or str(kind) in _HUGE:
             safe.replace_column(at, pl.Series(name, _texts(frame[name].to_list()), dtype=pl.String))
         elif isinstance(kind, pl.Datetime) and kind.time_unit == "ms" and kind.time_zone is not None:
             universal = frame[name].dt.convert_time_zone("UTC").dt.replace_time_zone(None)

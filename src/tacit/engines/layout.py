@@ -14,6 +14,7 @@ __all__ = [
     "MACROS",
     "MOST_TEXT",
     "UNREADABLE",
+    "bytes_view",
     "limited_view",
     "quote",
     "ranked_table",
@@ -26,6 +27,7 @@ __all__ = [
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
 _FLOATS = {"FLOAT", "DOUBLE"}
+_NANO = {"TIMESTAMP_NS", "TIMESTAMPTZ_NS"}
 _TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
 
 #: Longer texts are cut, so that no chain of operators can grow one row until the query fails.
@@ -127,26 +129,52 @@ def view_sql(
     )
 
 
+def bytes_view(name: str, path: str, types: list[tuple[str, str]]) -> str:
+    """Write the view of a Parquet file that has bytes where its texts were: each is decoded by itself.
+
+    Bytes that are no text are written out, so that different ones stay different.
+    """
+    listed = ", ".join(
+        f"coalesce(TRY(decode({quote(c)})), CAST({quote(c)} AS VARCHAR)) AS {quote(c)}"
+        if t in {"VARCHAR", "JSON"}
+        else quote(c)
+        for c, t in types
+        if t != UNREADABLE
+    )
+    raw = quote("tacit raw " + name)
+    return f"CREATE OR REPLACE TEMP VIEW {raw} AS SELECT {listed or 'NULL'} FROM read_parquet({_text(path)})"
+
+
 def _owner(column: str, kind: str) -> str:
-    """Write the owner.
+    """Write the owner, so that two names are one owner only if they name one unit.
 
     Whole numbers as they are; floats, decimals and days in their one text (``tacit_text``), so that 1, 1.0
-    and '1' name one unit alike, whatever the types of their columns.
+    and '1' name one unit alike, whatever the types of their columns. Texts whole, those beyond the limit by
+    their hash; moments with all their digits.
     """
     c = quote(column)
     if kind in _WHOLE:
         return f"CAST({c} AS BIGINT)"
     if kind in _FLOATS:
-        return f"CASE WHEN NOT isnan({c}) THEN tacit_text({c}) END"
+        return f"(CASE WHEN NOT isnan({c}) THEN tacit_text({c}) END COLLATE C)"
     if kind.startswith("DECIMAL"):
         return _digits(c)
-    return _value(column, kind) if kind == "DATE" or kind.startswith("TIMESTAMP") else _text_of(c, kind)
+    if kind in _NANO:  # a whole number of microseconds is written as any other moment is
+        return f"(TRY_CAST({_nano(c, kind)} AS VARCHAR) COLLATE C)"
+    if kind == "DATE" or kind.startswith("TIMESTAMP"):
+        return _value(column, kind)
+    if not _as_text(kind):
+        return "CAST(NULL AS VARCHAR)"
+    text = f"TRY_CAST({c} AS VARCHAR)"
+    size, digest = f"strlen({text})", f"'sha256:' || sha256({text})"  # 71 bytes; no short name is a digest
+    hashed = f"{size} >= 71 AND ({size} > {MOST_TEXT} OR starts_with({text}, 'sha256:'))"
+    return f"(CASE WHEN {hashed} THEN {digest} ELSE {text} END COLLATE C)"
 
 
 def _digits(column: str) -> str:
     """Write a decimal or huge number by its digits, without zeros at the end of a fraction."""
     text = f"TRY_CAST({column} AS VARCHAR)"
-    return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
+    return f"(CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END COLLATE C)"
 
 
 def _frame_value(column: str, kind: str) -> str:
@@ -165,7 +193,9 @@ def _frame_value(column: str, kind: str) -> str:
 def _value(column: str, kind: str) -> str:
     """Write a value in one of few types.
 
-    Floats with one zero and one NaN, moments without zone, texts of bounded length. Types whose conversion
+    Floats with one zero and one NaN, moments without zone, texts of bounded length that are compared byte by
+    byte, whatever collation their column or the connection has (which spelling stands for a group of equal
+    ones would be decided by the order of the rows). Types whose conversion
     can raise on some value (clock times, spans, nested ones) are read as missing: one hostile row must not
     make a query fail.
     """
@@ -174,11 +204,20 @@ def _value(column: str, kind: str) -> str:
         return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
     if kind == "TIMESTAMP WITH TIME ZONE":
         return _in_calendar(f"TRY(make_timestamp(epoch_us({c})))")
+    if kind in _NANO:
+        return _in_calendar(f"TRY_CAST({_nano(c, kind)} AS TIMESTAMP)")
     if kind == "DATE" or kind.startswith("TIMESTAMP"):
         return _in_calendar(f"TRY_CAST({c} AS TIMESTAMP)")
     if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
         return c
     return _text_of(c, kind)
+
+
+def _nano(column: str, kind: str) -> str:
+    """Write a moment in nanoseconds; the last hours of what 64 bits can hold cannot always be converted."""
+    moment = column if kind == "TIMESTAMP_NS" else f"TRY(make_timestamp_ns(epoch_ns({column})))"
+    first, last = "TIMESTAMP_NS '1677-09-22'", "TIMESTAMP_NS '2262-04-11'"
+    return f"CASE WHEN {moment} >= {first} AND {moment} < {last} THEN {moment} END"
 
 
 def _in_calendar(moment: str) -> str:
@@ -188,9 +227,13 @@ def _in_calendar(moment: str) -> str:
 
 
 def _text_of(column: str, kind: str) -> str:
-    if _is_text(kind) or kind in _HUGE or kind == "BOOLEAN" or kind == "DATE" or kind.startswith("DECIMAL"):
-        return f"substring(TRY_CAST({column} AS VARCHAR), 1, {MOST_TEXT})"
+    if _as_text(kind):
+        return f"(substring(TRY_CAST({column} AS VARCHAR), 1, {MOST_TEXT}) COLLATE C)"
     return "CAST(NULL AS VARCHAR)"
+
+
+def _as_text(kind: str) -> bool:
+    return _is_text(kind) or kind in _HUGE or kind in {"BOOLEAN", "DATE"} or kind.startswith("DECIMAL")
 
 
 def _is_text(kind: str) -> bool:

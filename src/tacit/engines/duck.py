@@ -6,6 +6,8 @@ What it guarantees to the plan
   functions of that owner's rows and of a secret key. Types that a frame infers from all its values together
   (a float column because someone's value is missing, objects because of someone's text) do not change a rank,
   a text, a number or an owner.
+* Neither a value nor its encoding makes a statement fail; after any failure the connection is made anew.
+* A file that has changed is read as it is then, or not at all where its columns are others.
 * The connection has no access beyond its sources, its configuration is locked, memory is limited, spilling
   goes to a private folder that vanishes with the engine.
 """
@@ -19,10 +21,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.engines.footers import copy_with_bytes
 from tacit.engines.frames import scannable
 from tacit.engines.layout import (
     MACROS,
     UNREADABLE,
+    bytes_view,
     limited_view,
     quote,
     ranked_table,
@@ -32,6 +36,7 @@ from tacit.engines.layout import (
     view_sql,
 )
 from tacit.engines.scratch import scratch_folder
+from tacit.engines.texts import decodable
 from tacit.errors import TacitError
 from tacit.progress import progress
 
@@ -47,6 +52,7 @@ __all__ = ["DuckDB", "Place"]
 _HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
 WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
 ORDER BY table_catalog <> current_database(), table_schema <> current_schema() LIMIT 1"""
+_FILES = {"parquet", "csv", "database"}
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
 
@@ -90,16 +96,24 @@ class DuckDB:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._discard: Callable[[], object] = lambda: None
         self._asked: dict[str, int] = {}
+        self._ranked: set[str] = set()
         self._stamps: dict[str, object] = {}
         self._types: dict[str, list[tuple[str, str]]] = {}
+        self._declared: dict[str, set[str]] = {}
+        self._as_bytes = False
+        for place in self._places.values():
+            if place.source.kind == "connection":
+                _compare_bytes(place.source.place.cursor())  # type: ignore[attr-defined]
 
     def columns(self, table: str) -> tuple[str, ...] | None:
         """Return a table's column names, or None where its source is not at hand. Reads no row."""
         known = self._places[table].source.columns()
-        if known is not None:
-            return known
-        described = self.schema(table)
-        return None if described is None else tuple(name for name, _ in described)
+        if known is None:
+            described = self.schema(table)
+            known = None if described is None else tuple(name for name, _ in described)
+        if known is not None and self._places[table].source.kind in _FILES:
+            self._declared.setdefault(table, {name.lower() for name in known})
+        return known
 
     def schema(self, table: str) -> tuple[tuple[str, str], ...] | None:
         """Return a table's columns with the types of its schema, or None where it has none at hand.
@@ -169,24 +183,62 @@ class DuckDB:
         keys: Mapping[str, Sequence[Sequence[object]]],
         limited: Iterable[tuple[str, int]] = (),
     ) -> list[tuple[object, ...]]:
-        """Run one emitted statement. Anything that fails here is reported as one opaque error by the plan."""
+        """Run one emitted statement. Anything that fails here is reported as one opaque error by the plan.
+
+        Where DuckDB fails on a value of a Parquet file (a text that is not UTF-8), the statement is run once
+        more on a copy that has bytes in the place of texts.
+        """
+        limits = sorted(limited)
         with self._lock:
-            con = self._opened()
-            for name, rows in sorted(limited):
-                con.execute(self._first(con, name, rows))
-            for name, lines in keys.items():
-                self._keys(con, name, lines)
-            with progress("Reading the tables", lambda: con.query_progress() / 100):
-                return con.execute(sql).fetchall()
+            if self._connection is not None and self._stamps != self._stamped():
+                self._drop()
+                self._as_bytes = False
+            while True:
+                try:
+                    return self._run(sql, keys, limits)
+                except BaseException as error:
+                    self._drop()  # a failed statement may leave the whole connection unusable
+                    if not self._mended(error):
+                        raise
+
+    def _mended(self, error: BaseException) -> bool:
+        """Tell whether to try again with bytes in the place of texts: once, if a Parquet file may be why."""
+        import duckdb
+
+        elsewhere = isinstance(error, duckdb.OperationalError)  # no file, no room
+        on_value = isinstance(error, duckdb.Error | UnicodeError)  # its message may quote the bytes
+        if self._as_bytes or elsewhere or not on_value:
+            return False
+        self._as_bytes = any(p.source.kind == "parquet" for p in self._places.values())
+        return self._as_bytes
+
+    def _run(
+        self, sql: str, keys: Mapping[str, Sequence[Sequence[object]]], limited: Sequence[tuple[str, int]]
+    ) -> list[tuple[object, ...]]:
+        con = self._opened()
+        for name, rows in limited:
+            con.execute(self._first(con, name, rows))
+        for name, lines in keys.items():
+            self._keys(con, name, lines)
+        with progress("Reading the tables", lambda: con.query_progress() / 100):
+            return con.execute(sql).fetchall()
 
     def close(self) -> None:
         """Close the connection; the private folder goes with it."""
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
-                self._stamps.clear()
-                self._discard()
+            self._drop()
+
+    def _drop(self) -> None:
+        """Forget the connection and all that was made in it."""
+        con, self._connection = self._connection, None
+        self._ranked.clear()
+        self._types.clear()
+        if con is not None:
+            con.close()
+        self._discard()
+
+    def _stamped(self) -> dict[str, object]:
+        return {n: _stamp(p.source) for n, p in self._places.items() if p.source.kind in _FILES}
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         if self._connection is not None:
@@ -195,10 +247,13 @@ class DuckDB:
 
         shared = [p.source.place for p in self._places.values() if p.source.kind == "connection"]
         folder, self._discard = scratch_folder(self)
+        self._stamps = self._stamped()
         if shared:
             con: duckdb.DuckDBPyConnection = shared[0].cursor()  # type: ignore[attr-defined]
+            self._connection = con
+            _compare_bytes(con)
         else:
-            con = duckdb.connect(
+            con = self._connection = duckdb.connect(
                 str(folder / "snapshot.duckdb"),
                 config={
                     "memory_limit": self._memory,
@@ -207,15 +262,21 @@ class DuckDB:
                 },
             )
         files = []
+        copies: dict[str, Path] = {}
         for name, place in self._places.items():
             source = place.source
             if source.kind in {"parquet", "csv"}:
                 files.append(str(source.place))
+                if source.kind == "parquet" and self._as_bytes:
+                    copies[name] = folder / f"{len(copies)}.parquet"
+                    copy_with_bytes(Path(str(source.place)), copies[name])
+                    files.append(str(copies[name]))
             elif source.kind == "connection":  # a view of that name must not hide the table from itself
-                found = con.execute(_HOLDERS, {"table": source.table or name}).fetchone()
-                self._places[name] = replace(place, source=replace(source, within=found or ()))
+                found = con.execute(_HOLDERS, {"table": source.table or name}).fetchall()
+                within = found[0] if found else ()
+                self._places[name] = replace(place, source=replace(source, within=within))
             elif source.kind == "frame":
-                con.register(f"tacit raw {name}", scannable(source.place))
+                con.register(f"tacit raw {name}", scannable(decodable(source.place)))
             elif source.kind == "database":
                 path = str(source.place).replace("'", "''")
                 con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
@@ -231,28 +292,32 @@ class DuckDB:
         con.execute(MACROS)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
         for name, place in self._places.items():
-            coarse = _coarse(con, place.source)
+            source, coarse = place.source, _coarse(con, place.source)
             self._types[name] = [
                 (str(line[0]), UNREADABLE if line[0] in coarse else str(line[1]))
-                for line in con.execute(f"DESCRIBE {source_sql(place.source, name)}").fetchall()
+                for line in con.execute(f"DESCRIBE {source_sql(source, name)}").fetchall()
             ]
-            con.execute(view_sql(name, place.source, place.unit, self._types[name], self._grids(name)))
-        self._connection = con
+            names = {column.lower() for column, _ in self._types[name]}
+            if self._declared.setdefault(name, names) != names and source.kind in _FILES:
+                raise OSError(f"the columns of {name} are not those that were declared")
+            if name in copies:
+                con.execute(bytes_view(name, str(copies[name]), self._types[name]))
+                source = replace(source, kind="bytes")
+            con.execute(view_sql(name, source, place.unit, self._types[name], self._grids(name)))
         return con
 
     def _first(self, con: duckdb.DuckDBPyConnection, name: str, rows: int) -> str:
         """Lay the view of each unit's first rows over the table, or over its snapshot once there is one.
 
-        A snapshot is made when a table has been asked about before, and again when the source has changed.
+        A snapshot is made when a table has been asked about before; it goes with the connection when
+        the source has changed.
         """
-        place = self._places[name]
-        inferred = place.source.kind == "frame"
+        inferred = self._places[name].source.kind == "frame"
         asked = self._asked[name] = self._asked.get(name, 0) + 1
         if self._snapshot is None or asked <= self._snapshot:
             grids = list(self._grids(name))
             return limited_view(name, rows, self._types[name], self._key, grids, inferred=inferred)
-        stamp = _stamp(place.source)
-        if self._stamps.get(name) != stamp:
+        if name not in self._ranked:
             temporary = any(p.source.kind == "connection" for p in self._places.values())
             grids = list(self._grids(name))
             made = ranked_table(
@@ -260,7 +325,7 @@ class DuckDB:
             )
             with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
                 con.execute(made)
-            self._stamps[name] = stamp
+            self._ranked.add(name)
         return ranked_view(name, rows)
 
     def _grids(self, name: str) -> dict[str, str]:
@@ -292,11 +357,29 @@ def _schemas() -> duckdb.DuckDBPyConnection:
 
 
 def _stamp(source: Source) -> object:
-    """Tell what changes when a source changes; stays inside the engine."""
-    if source.kind in {"parquet", "csv", "database"}:
+    """Tell what changes when a file changes; stays inside the engine."""
+    try:
         seen = Path(str(source.place)).stat()
-        return seen.st_mtime_ns, seen.st_size
-    return id(source.place)
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _compare_bytes(con: duckdb.DuckDBPyConnection) -> None:
+    """Make this cursor compare texts byte by byte; the connection's own collation must not merge them."""
+    import duckdb
+
+    try:
+        con.execute("SET SESSION default_collation = 'C'")
+    except duckdb.Error as error:
+        found = str(con.execute("SELECT current_setting('default_collation')").fetchall()[0][0])
+        if found.lower() not in {"", "c", "binary", "posix"}:
+            raise TacitError(
+                "bad-parameter",
+                f"the connection compares texts by the collation {found!r} and is locked",
+                why="of texts that count as equal the first is shown, which one person can change",
+                fix="SET default_collation = '' before the connection is locked",
+            ) from error
 
 
 def _coarse(con: duckdb.DuckDBPyConnection, source: Source) -> set[str]:

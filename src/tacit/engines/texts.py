@@ -1,0 +1,83 @@
+"""Texts of frames that are not UTF-8, decoded.
+
+Arrow does not look at what it is given, and pandas and Polars take columns from it. DuckDB fails on such a
+text at some questions and not at others, for some of them beyond repair. A column with one is decoded here,
+value by value; bytes that are no text are written out, so that different ones stay different.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["decodable"]
+
+
+def decodable(frame: Any) -> Any:
+    """Return the frame, or one in which every text is UTF-8; called after the charge."""
+    homes = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
+    if "pyarrow" in homes:
+        return _arrow(frame)
+    if "polars" in homes:
+        return _polars(frame)
+    return _pandas(frame) if "pandas" in homes else frame
+
+
+def _arrow(table: Any) -> Any:
+    import pyarrow as pa
+
+    for at, name in enumerate(table.schema.names):
+        texts = _decoded(table.column(at))
+        if texts is not None:
+            table = table.set_column(at, name, pa.array(texts, pa.large_string()))
+    return table
+
+
+def _polars(frame: Any) -> Any:
+    import polars as pl
+
+    safe = frame.clone()
+    for at, name in enumerate(frame.columns):
+        column = frame.to_series(at)
+        if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
+            texts = _decoded(column.to_arrow())
+            if texts is not None:
+                safe.replace_column(at, pl.Series(name, texts, dtype=pl.String))
+    return safe
+
+
+def _pandas(frame: Any) -> Any:
+    safe = frame.copy(deep=False)
+    for at, kind in enumerate(frame.dtypes):
+        if type(kind).__name__ != "ArrowDtype" and getattr(kind, "storage", "") != "pyarrow":
+            continue
+        import pyarrow as pa
+
+        texts = _decoded(pa.array(frame.iloc[:, at].array))
+        if texts is not None:
+            safe.isetitem(at, texts)
+    return safe
+
+
+def _decoded(column: Any) -> list[str | None] | None:
+    """Return the texts of an Arrow column in which one is not UTF-8; None: there is nothing to mend."""
+    import pyarrow as pa
+
+    kind = getattr(column.type, "storage_type", column.type)
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return None
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return [text for part in parts for text in _texts(part)]
+    return None
+
+
+def _texts(array: Any) -> list[str | None]:
+    import pyarrow as pa
+
+    plain = getattr(array, "storage", array)
+    plain = plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
+    values = plain.cast(pa.large_binary()).to_pylist()
+    return [None if value is None else value.decode(errors="backslashreplace") for value in values]

@@ -14,7 +14,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.base: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing Tacit and what it needs into $(VENV) ..."
-	@$(PIP) -e '.[plot]' && touch $@
+	@$(PIP) -e '.[plot,pandas]' && touch $@
 
 $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
 	@echo "Installing what '$*' needs into $(VENV) ..."

@@ -136,6 +136,9 @@ class AuditResult:
 
     def plot(self) -> Figure:
         """Draw the proven lower curve of delta over epsilon, the claimed one, and the events behind it."""
+        from tacit.core.extras import needs
+
+        needs("plot", "matplotlib", "tacit[plot]")
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10, 4), layout="constrained")

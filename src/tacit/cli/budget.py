@@ -252,6 +252,9 @@ def _thinned(items: list[_T], about: int) -> list[_T]:
 def _draw(name: str, points: list[tuple[str, float]], path: Path) -> None:
     from datetime import datetime
 
+    from tacit.core.extras import needs
+
+    needs("--plot", "matplotlib", "tacit[plot]")
     import matplotlib as mpl
     import numpy as np
 

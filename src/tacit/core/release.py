@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tacit.core.extras import needs
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -136,19 +137,22 @@ class Release:
         return [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in ("", "_low", "_high"))]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas data frame."""
+        """Return a pandas data frame (extra ``pandas``)."""
+        needs("to_pandas", "pandas", "tacit[pandas]")
         import pandas as pd
 
         return pd.DataFrame(self.to_dict())
 
     def to_polars(self) -> pl.DataFrame:
-        """Return a Polars data frame."""
+        """Return a Polars data frame (``pip install polars``)."""
+        needs("to_polars", "polars", "polars")
         import polars as pl
 
         return pl.DataFrame(self.to_dict(), strict=False)
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table."""
+        """Return an Arrow table (extra ``pandas``)."""
+        needs("to_arrow", "pyarrow", "tacit[pandas]")
         import pyarrow as pa
 
         return pa.table(self.to_dict())
@@ -173,13 +177,15 @@ class Release:
         return text.getvalue()
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write the release to a Parquet file."""
+        """Write the release to a Parquet file (extra ``pandas``)."""
+        needs("to_parquet", "pyarrow", "tacit[pandas]")
         from pyarrow import parquet
 
         parquet.write_table(self.to_arrow(), path)
 
     def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw a column with error bars; the title says dataset, key, cost and what the bars cover."""
+        """Draw a column with error bars (extra ``plot``); the title says what it shows at which cost."""
+        needs("plot", "matplotlib", "tacit[plot]")
         from tacit.core.picture import plot_release
 
         return plot_release(self, column, ax)

@@ -12,6 +12,8 @@ import pytest
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
+from tacit.ledger.chain import canonical
+from tacit.ledger.verify import _cost_text
 
 HALF = Cost.pure(0.5)
 
@@ -323,6 +325,33 @@ def test_the_same_key_with_another_charge_is_refused(ledger, other):
     assert ledger.head == before
 
 
+def test_what_was_asked_is_kept_with_its_charge_and_older_entries_have_none(ledger):
+    visits(ledger)
+    words = 'n = count, where ward = \'a","cost":7,"purpose":"b\', of visits'
+    ledger.charge("visits", Cost.pure(0.25), key="old")
+    ledger.charge("visits", Cost.pure(0.25), asked=words, key="new")
+    ledger.draw("visits", Cost.pure(0.25), plan="p", asked="n = count", compute=lambda _: b"4")
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    ledger.draw("ana", Cost.pure(0.25), plan="p", asked="n = count", compute=lambda _: b"5")
+    told = [(e.kind, e.asked) for e in ledger.history() if e.spend is not None]
+    assert told == [("charge", ""), ("charge", words), ("draw", "n = count"), ("view", "n = count")]
+    exported = [json.loads(line) for line in ledger.export()]
+    assert [line.get("asked") for line in exported if line["key"]] == [None, words]
+    assert ledger.verify().ok
+    before = ledger.head
+    ledger.charge("visits", Cost.pure(0.25), asked="told since", key="old")  # a retry by a newer version
+    with refused("key-reused"):
+        ledger.charge("visits", Cost.pure(0.25), asked="something else", key="new")
+    assert ledger.head == before
+
+
+@pytest.mark.parametrize("asked", ["", 'a","cost":7,"purpose":"b', "a,", "a\\"])
+def test_a_check_finds_the_cost_of_an_entry_whatever_was_asked(asked):
+    body = {"at": "now", "cost": {"v": 1}, "purpose": 'b,"cost":', "version": 1, "who": ""}
+    text = canonical({**body, **({"asked": asked} if asked else {})})
+    assert _cost_text(text) == ',"cost":{"v":1}'
+
+
 # accounts
 
 
@@ -453,7 +482,7 @@ def test_hostile_words_are_kept_as_they_are(ledger, words):
 @pytest.mark.parametrize("words", [7, None, "a" * 2001, "\ud800"], ids=repr)
 def test_words_that_cannot_be_kept_are_refused(ledger, words):
     visits(ledger)
-    for field in ("who", "purpose"):
+    for field in ("who", "purpose", "asked"):
         with refused("bad-parameter"):
             ledger.charge("visits", HALF, **{field: words})
     assert spent(ledger, "visits") == 0

@@ -27,9 +27,11 @@ _WIDTH = 40
 #: What the entries of the log are, in words.
 _ACTS = {
     "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
-    "release": "answer stored", "grow": "budget raised", "refresh": "started anew", "version": "new version",
-    "unseal": "unsealed",
+    "release": "answer stored", "view": "answer seen", "grow": "budget raised", "refresh": "started anew",
+    "version": "new version", "unseal": "unsealed",
 }  # fmt: skip
+#: What only follows from an entry before: shown by --json and export.
+_SILENT = frozenset({"claim", "release"})
 _T = TypeVar("_T")
 
 
@@ -98,26 +100,29 @@ def history(
     limit: Annotated[int, typer.Option(min=1, help="Show this many of the latest entries.")] = 50,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show who charged what, and the acts of the curator."""
+    """Show who asked what at which cost, and the acts of the curator; --json and export show every entry."""
     with open_ledger(find_ledger(where), key) as ledger:
-        entries = ledger.history(account)[-limit:]
+        entries = ledger.history(account)
     if as_json:
-        _print_json([entry.to_json() for entry in entries])
+        _print_json([entry.to_json() for entry in entries[-limit:]])
         return
+    entries = [entry for entry in entries if entry.kind not in _SILENT][-limit:]
     table = Table(box=None, header_style="dim", pad_edge=False)
-    words = [name for name in ("who", "purpose") if any(getattr(entry, name) for entry in entries)]
+    said = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
+    words = [name for name in ("who", "purpose") if any(one[name] for one in said)]
     for title in ("entry", "when (UTC)", "what", "account", "cost", *words):
+        fixed = title in {"entry", "when (UTC)"}
         table.add_column(
-            title, justify="right" if title == "entry" else "left", no_wrap=title in {"entry", "when (UTC)"}
+            title, justify="right" if title == "entry" else "left", no_wrap=fixed, overflow="fold"
         )
-    for entry in entries:
+    for entry, one in zip(entries, said, strict=True):
         cells = (
             entry.at[:19].replace("T", " "),
-            _ACTS.get(entry.kind, entry.kind),
+            _ACTS.get(entry.kind, entry.kind) + (f": {safe(entry.asked)}" if entry.asked else ""),
             entry.account or "",
             _cost(entry),
         )
-        told_by = (safe(getattr(entry, name)) for name in words)
+        told_by = (safe(one[name]) for name in words)
         table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *told_by)))
     Console().print(table)
 
@@ -277,6 +282,10 @@ def _bar(share: float, width: int) -> Text:
     full = round(width * min(1.0, max(0.0, share)))
     colour = "green" if share > 0.5 else "yellow" if share > 0.15 else "red"
     return Text("█" * full, style=colour) + Text("░" * (width - full), style="dim")
+
+
+def _who(entry: Entry) -> str:
+    return entry.who or ("unknown" if entry.asked else "")
 
 
 def _cost(entry: Entry) -> str:

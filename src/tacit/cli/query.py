@@ -87,6 +87,8 @@ def query(
     else:
         paid = f"charged as entry {entry}" if fresh else f"stored answer of entry {entry}: free"
         say(repr(release), f"{paid}; left: {left}")
+        if fresh and not who:
+            say("no --who given: recorded as unknown (tacit budget history shows who asked what)")
         for path in (out, plot, certificate):
             if path is not None:
                 say(f"written: {path}")

@@ -64,6 +64,8 @@ class Plan:
         The mechanisms as they go into the certificate.
     sql
         The statements that will run.
+    asked
+        The question in words, for the ledger's record.
     """
 
     identity: Identity
@@ -78,6 +80,7 @@ class Plan:
     task: Task
     ledger: Ledger
     post: Post | None = None
+    asked: str = ""
 
     @property
     def hash(self) -> str:
@@ -128,6 +131,7 @@ class Plan:
             compute=lambda _: json.dumps(self.task.run()).encode(),
             who=who,
             purpose=purpose,
+            asked=self.asked,
             dataset=self.identity.account,
         )
 

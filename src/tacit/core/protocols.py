@@ -38,6 +38,7 @@ class Ledger(Protocol):
         compute: Callable[[Any], bytes],
         who: str = "",
         purpose: str = "",
+        asked: str = "",
         dataset: str | None = None,
     ) -> Any:
         """Return the release: ``payload`` and ``receipt``.

@@ -67,6 +67,7 @@ class Order:
     purpose: str
     key: str
     dataset: str = ""
+    asked: str = ""
 
 
 def must_find(book: Book, name: str) -> Account:
@@ -213,6 +214,7 @@ def charge(book: Book, order: Order, *, kind: str = "charge", only: frozenset[in
         "purpose": order.purpose,
         "version": order.version or account.version,
         "who": order.who,
+        **({"asked": order.asked} if order.asked else {}),
     }
     row = book.append(
         kind,
@@ -282,6 +284,7 @@ def same_charge(book: Book, known: Row, account: Account, order: Order) -> Recei
         and body.get("cost") == order.cost
         and body.get("who") == order.who
         and body.get("purpose") == order.purpose
+        and body.get("asked", order.asked) == order.asked  # entries of older versions have none
         and order.version in {None, body.get("version")}
     )
     if not same:

@@ -226,6 +226,7 @@ class Ledger(Readable):
         plan: str | None = None,
         who: str = "",
         purpose: str = "",
+        asked: str = "",
         key: str | None = None,
     ) -> Receipt:
         """Charge a cost to an account and every account above it, durably, all or none.
@@ -242,8 +243,8 @@ class Ledger(Readable):
             What the plan takes.
         plan
             Hash of the plan.
-        who, purpose
-            For the record.
+        who, purpose, asked
+            For the record; ``asked`` is the question in words, which must be public.
         key
             Idempotency key: makes a retry safe.
 
@@ -256,7 +257,7 @@ class Ledger(Readable):
         >>> ledger.charge("visits", tc.Cost.pure(0.5), key="report-2026-01") == first
         True
         """
-        order = orders.order_of(account, cost, plan=plan, who=who, purpose=purpose, key=key)
+        order = orders.order_of(account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked)
         return self._desk.do(partial(acts.charge, order=order), order.key)
 
     def draw(
@@ -268,6 +269,7 @@ class Ledger(Readable):
         compute: Callable[[Receipt], bytes | Mapping[str, object]],
         who: str = "",
         purpose: str = "",
+        asked: str = "",
         key: str | None = None,
         dataset: str | Account | None = None,
     ) -> StoredRelease:
@@ -278,7 +280,7 @@ class Ledger(Readable):
         version returns the stored release: free for the dataset, charged to each account below it that has
         not paid yet. If anything fails after the charge, one opaque error is raised (``release-failed``) and
         the charge stays. With ``dataset`` named, an account that is neither that one nor below it is refused:
-        its charge would not reach the dataset's budget.
+        its charge would not reach the dataset's budget. ``asked`` is the question in words, for the record.
 
         Examples
         --------
@@ -298,6 +300,7 @@ class Ledger(Readable):
             purpose=purpose,
             key=key,
             dataset=dataset,
+            asked=asked,
         )
         with self._desk.turn((self.account(order.account).root, order.plan)):
             verdict = self._desk.do(partial(draws.authorise, order=order), order.key)

@@ -68,6 +68,7 @@ def order_of(
     purpose: str,
     key: str | None,
     dataset: str | Account | None = None,
+    asked: str = "",
 ) -> acts.Order:
     """Read a charge; the cost must be a `Cost`, whatever it looks like."""
     if not isinstance(cost, Cost):
@@ -91,4 +92,5 @@ def order_of(
         purpose=doors.prose("purpose", purpose),
         key="" if key is None else "k:" + doors.token("key", key),
         dataset="" if dataset is None else name(dataset),
+        asked=doors.prose("asked", asked),
     )

@@ -122,6 +122,11 @@ class Entry:
         return str(self.body.get("purpose", self.body.get("statement", "")))
 
     @property
+    def asked(self) -> str:
+        """The question in words; empty where none was given, as in entries of older versions."""
+        return str(self.body.get("asked", ""))
+
+    @property
     def cost(self) -> Cost | None:
         """The cost as it was recorded, or None where nothing was charged."""
         return Cost.from_json(self.body["cost"]) if "cost" in self.body else None

@@ -199,7 +199,11 @@ class _Replay:
 
 
 def _cost_text(body: str) -> str:
-    """Cut the cost out of a charge's body, canonical JSON: ``{"at":...,"cost":...,"purpose":...}``."""
+    """Cut the cost out of a charge's body, canonical JSON: ``{"at":...,"cost":...,"purpose":...}``.
+
+    What people wrote (``asked`` before, ``purpose`` after) cannot be taken for it: inside a text every quote
+    has a backslash before it.
+    """
     start = body.find(',"cost":')
     return body[start : body.find(',"purpose":', start)]
 

@@ -15,6 +15,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.tables.algebra import Aggregate, Question, document
 from tacit.tables.answering import Answering
+from tacit.tables.asked import in_words
 from tacit.tables.budgeting import MOST_SCALE, Ask, Share, calibrate
 from tacit.tables.emit import statements
 from tacit.tables.expressions import words_of
@@ -100,6 +101,7 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
         task=Answering(question, emitted, shares, readings, home.engine),
         ledger=home.ledger,
         post=post,
+        asked=in_words(question),
     )
 
 

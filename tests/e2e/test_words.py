@@ -1,0 +1,98 @@
+"""The installed command in a newcomer's hands: what it says of questions, files and slips of the keyboard."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TACIT = Path(sys.executable).with_name("tacit")
+ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
+BY_WARD = "SELECT Ward, COUNT(*) AS n FROM visits GROUP BY Ward"
+
+
+def tacit(*words, cwd, **environment):
+    return subprocess.run(
+        [TACIT, *words],
+        cwd=cwd,
+        env={**ENVIRONMENT, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def said(*words, cwd, **environment):
+    """Return what a command that succeeds prints, on one line."""
+    done = tacit(*words, cwd=cwd, **environment)
+    assert done.returncode == 0, done.stderr
+    return " ".join(done.stdout.split())
+
+
+def refusal(*words, cwd, **environment):
+    done = tacit(*words, cwd=cwd, **environment)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return " ".join(done.stderr.replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    lines = [f"{i // 2},{'AB'[i % 2]},{i % 9},{i % 7}" for i in range(2000)]
+    text = "Patient ID,Ward,LOS,Cost (EUR)\n" + "\n".join(lines) + "\n"
+    (folder / "visits.csv").write_text(text)
+    told = tacit(
+        "init", "visits.csv", "--unit", "Patient ID", "--epsilon", "2", "--delta", "1e-6",
+        "--bounds", "LOS=0:30", "--keys", "Ward=A,B", "--limit", "rows=2", cwd=folder,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    for name in ("visits.csv", "tacit.toml"):
+        shutil.copy(made / name, tmp_path)
+    return tmp_path
+
+
+def test_the_history_shows_who_asked_what(folder):
+    told = said("query", BY_WARD, "-e", "0.5", cwd=folder)
+    assert "no --who given: recorded as unknown" in told
+    named = said(
+        "query", "SELECT COUNT(*) FROM visits WHERE LOS > 3", "-e", "0.25", "--who", "ana", cwd=folder
+    )
+    assert "--who" not in named
+    history = said("budget", "history", cwd=folder, COLUMNS="160")
+    assert "answer paid: n = count, by Ward, of visits" in history
+    assert "answer paid: count, where LOS > 3, of visits" in history
+    assert "unknown" in history
+    assert "answer stored" not in history
+    entries = json.loads(tacit("budget", "history", "--json", cwd=folder).stdout)
+    assert [entry["kind"] for entry in entries] == ["open", "draw", "release", "draw", "release"]
+    assert entries[1]["asked"] == "n = count, by Ward, of visits"
+
+
+def test_a_narrow_history_cuts_no_name(folder):
+    long = "admissions_of_the_university_hospital"
+    text = (folder / "tacit.toml").read_text().replace("datasets.visits", f"datasets.{long}")
+    (folder / "tacit.toml").write_text(text)
+    said(
+        "query",
+        f"SELECT COUNT(*) FROM {long}",
+        "-e",
+        "0.5",
+        "--who",
+        "ana",
+        "--purpose",
+        "yearly",
+        cwd=folder,
+    )
+    shown = tacit("budget", "history", cwd=folder, COLUMNS="80").stdout
+    assert "…" not in shown
+    assert "..." not in shown

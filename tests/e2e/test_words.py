@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import tacit as tc
 
 TACIT = Path(sys.executable).with_name("tacit")
 ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
@@ -96,3 +99,19 @@ def test_a_narrow_history_cuts_no_name(folder):
     shown = tacit("budget", "history", cwd=folder, COLUMNS="80").stdout
     assert "…" not in shown
     assert "..." not in shown
+
+
+def test_a_stored_answer_tells_its_day_and_version_and_how_new_data_is_declared(folder):
+    first = said("query", BY_WARD, "-e", "0.5", cwd=folder)
+    assert "charged as entry 2; left: epsilon 1.5 of 2" in first
+    with (folder / "visits.csv").open("a") as file:
+        file.write("9999,A,3,3\n" * 2)
+    again = said("query", BY_WARD, "-e", "0.5", cwd=folder)
+    (day,) = re.findall(r"stored answer of entry 2 \((\d{4}-\d\d-\d\d), version 1\): free", again)
+    with tc.Ledger.open(folder / "tacit.ledger", create=False) as ledger:
+        assert ledger.history()[1].at.startswith(day)
+    assert "(new data? version = 2 in tacit.toml)" in again
+    toml = (folder / "tacit.toml").read_text()
+    assert "\n# version = 1\n" in toml
+    (folder / "tacit.toml").write_text(toml.replace("\n# version = 1\n", "\nversion = 2\n"))
+    assert "charged as entry 5; left: epsilon 1 of 2" in said("query", BY_WARD, "-e", "0.5", cwd=folder)

@@ -62,6 +62,8 @@ class Declaration:
             "",
             f"{here}]",
             f"source = {_quote(self.source)}",
+            "# New data (next month's file)? Count up: stored answers are of one version. The budget stays.",
+            "# version = 1",
             "# Who is protected: everything of one unit counts as one. Empty: single rows.",
             f"unit = {_quote(self.unit)}",
             "# What may be learned in total; `tacit explain --epsilon 3` says what it means.",

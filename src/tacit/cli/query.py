@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tacit.core import Release
+    from tacit.ledger import Ledger
 
 __all__ = ["query"]
 
@@ -69,8 +70,9 @@ def query(
         before = opened.ledger.head.count
         release = price.plan(opened, sql, public).release(who=who, purpose=purpose, account=account)
         left = opened.remaining
-    entry = _entry(release)
-    fresh = entry > before
+        entry = _entry(release)
+        fresh = entry > before
+        paid = f"charged as entry {entry}" if fresh else _stored(release, opened.ledger, config)
     _keep(release, out, plot, certificate)  # before anything is printed: a terminal may fail, a charge stays
     if as_json:
         show_json(
@@ -85,7 +87,6 @@ def query(
             }
         )
     else:
-        paid = f"charged as entry {entry}" if fresh else f"stored answer of entry {entry}: free"
         say(repr(release), f"{paid}; left: {left}")
         if fresh and not who:
             say("no --who given: recorded as unknown (tacit budget history shows who asked what)")
@@ -101,6 +102,18 @@ def _exact(value: object) -> str | None:
 def _entry(release: Release) -> int:
     written = release.certificate.fields["ledger"]
     return int(written["entry"]) if isinstance(written, dict) else 0
+
+
+def _stored(release: Release, ledger: Ledger, config: Path) -> str:
+    """Say of which day and version of the data a stored answer is, and how new data is declared."""
+    told = release.certificate.fields["dataset"]
+    name, version = (str(told["name"]), int(told["version"])) if isinstance(told, dict) else ("", 0)
+    kept = ledger.stored_release(name, release.certificate.plan, version=version)
+    day = "" if kept is None else f"{kept.receipt.at[:10]}, "
+    return (
+        f"stored answer of entry {_entry(release)} ({day}version {version}): free "
+        f"(new data? version = {version + 1} in {config})"
+    )
 
 
 def _can_write(out: Path | None, plot: Path | None, certificate: Path | None) -> None:

@@ -84,7 +84,7 @@ def test_a_hand_on_the_slider_changes_every_number(browser, tmp_path):
     assert browser.get_log("browser") == []
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1, 2.5, 7])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1, 2.5, 3, 7])
 def test_the_page_and_the_library_agree(browser, tmp_path, epsilon):
     open_page(browser, tmp_path / "pure.html", tc.explain(tc.Cost.pure(0.3)).html_report())
     slide(browser, epsilon)
@@ -93,6 +93,8 @@ def test_the_page_and_the_library_agree(browser, tmp_path, epsilon):
     assert text(browser, "error") == f"+/- {meaning.errors[2][1]:g}"
     assert float(text(browser, "bits")) == pytest.approx(meaning.bits, rel=2e-3)
     assert float(text(browser, "bits")) >= meaning.bits * (1 - 1e-9)
+    families = [row.text.split() for row in browser.find_elements("css selector", "#families tbody tr")]
+    assert all(float(row[1]) >= int(row[0]) * epsilon * (1 - 1e-9) for row in families)
     rows = [
         row.text.replace(" %", "").split()
         for row in browser.find_elements("css selector", "#beliefs tbody tr")
@@ -102,6 +104,13 @@ def test_the_page_and_the_library_agree(browser, tmp_path, epsilon):
         assert float(row[2]) / 100 == pytest.approx(belief.at_most, abs=1e-4)
         assert float(row[1]) / 100 <= belief.at_least + 1e-12
         assert float(row[2]) / 100 >= belief.at_most - 1e-12
+
+
+@pytest.mark.parametrize("value", [1e-9, 0.0123456, 0.1234567, 9.99999, 123.4, 123.456, 12345.678, 1.2341e6])
+def test_the_page_rounds_bounds_up(browser, tmp_path, value):
+    open_page(browser, tmp_path / "pure.html", tc.explain(tc.Cost.pure(1)).html_report())
+    shown = float(browser.execute_script("return numberUp(arguments[0])", value))
+    assert value * (1 - 1e-12) <= shown <= value * 1.01
 
 
 def test_a_question_changes_the_error(browser, tmp_path):

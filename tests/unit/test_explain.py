@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_the_room_is_also_its_function():
 
 def test_the_odds_sentence():
     assert tc.explain(PURE).sentence == (
-        "An attacker who gave 50:50 that you are in the data can reach at most 62:38."
+        "An attacker who gave 50:50 that you are in the data can reach at most 62:38 (62.3 %)."
     )
 
 
@@ -312,10 +313,39 @@ def test_bounds_are_shown_rounded_outwards():
     assert number_up(0.72134752) == "0.7214"
     assert [shown_odds(chance) for chance in (0.5, 0.9933, 0.99995, 1e-6)] == [
         "50:50",
-        "99:1",
+        "99.4:0.6",
         "99.995:0.005",
         "0.0001:99.9999",
     ]
+
+
+@pytest.mark.parametrize(
+    "epsilon", [1e-6, 0.004, 0.01, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 2.94, 2.95, 3, 5, 7, 20, 30]
+)
+def test_the_odds_are_never_shown_smaller_than_they_are(epsilon):
+    reached = believe(0.5, epsilon).at_most
+    shown = shown_odds(reached)
+    odds, _, percents = shown.partition(" (")
+    yes, no = (Decimal(side) for side in odds.split(":"))
+    assert yes + no == 100
+    stated = Decimal(percents.removesuffix(" %)")) if percents else yes
+    assert reached - 1e-14 <= float(stated) / 100 < 1
+    assert float(stated) / 100 - reached <= max(0.001, 0.5 * (reached - 0.5))
+    assert yes > 50  # no epsilon leaves even odds even
+
+
+def test_odds_that_are_whole_need_no_decimals():
+    assert [shown_odds(chance) for chance in (0.5, 0.55, 0.75, 1)] == ["50:50", "55:45", "75:25", "100:0"]
+    assert shown_odds(0.627) == "63:37 (62.7 %)"
+    assert shown_odds(believe(0.5, 0.01).at_most) == "50.3:49.7"
+    assert shown_odds(believe(0.5, 50).at_most) == "100:0"
+
+
+def test_a_wanted_error_says_that_it_counts_one_row_per_person():
+    mean = str(tradeoff("mean", n=5000, bounds=(0, 30), error=1))
+    assert "One row per person." in mean
+    assert "tacit plan SQL --within 1 --size 5000" in mean.replace("\n", " ")
+    assert "--size" not in str(tradeoff("count", error=1))
 
 
 @pytest.mark.parametrize("value", [1e-9, 0.1234567, 0.99999, 1.000001, 9.99999, 12345.678])

@@ -9,7 +9,7 @@ Examples
 --------
 >>> import tacit as tc
 >>> tc.explain(tc.Cost.pure(0.5)).sentence
-'An attacker who gave 50:50 that you are in the data can reach at most 62:38.'
+'An attacker who gave 50:50 that you are in the data can reach at most 62:38 (62.3 %).'
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def explain(
     --------
     >>> import tacit as tc
     >>> print(tc.explain(tc.Cost.pure(0.5)).sentence)
-    An attacker who gave 50:50 that you are in the data can reach at most 62:38.
+    An attacker who gave 50:50 that you are in the data can reach at most 62:38 (62.3 %).
     """
     cost = _cost_of(subject)
     epsilon = pure_epsilon(cost)

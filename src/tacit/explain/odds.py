@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
@@ -59,18 +60,34 @@ def _moved(prior: float, shift: float) -> float:
 
 
 def shown_odds(chance: float) -> str:
-    """Write a chance as odds of hundred, with as many digits as keep both sides above zero.
+    """Write the most that a chance can be as odds of hundred; what is shown is never below it.
+
+    Whole numbers where they say enough, with the percentage, rounded up, beside them. Close to even odds or
+    to certainty, where whole numbers would hide what happens, decimals, rounded up.
 
     Examples
     --------
-    >>> shown_odds(0.5), shown_odds(0.6225), shown_odds(0.99995)
-    ('50:50', '62:38', '99.995:0.005')
+    >>> shown_odds(0.5), shown_odds(0.6224594), shown_odds(0.75)
+    ('50:50', '62:38 (62.3 %)', '75:25')
+    >>> shown_odds(0.5025), shown_odds(0.9933072), shown_odds(0.99995)
+    ('50.3:49.7', '99.4:0.6', '99.995:0.005')
     """
-    for digits in range(12):
-        yes, no = round(100 * chance, digits), round(100 * (1 - chance), digits)
-        if (yes and no) or chance in {0.0, 1.0}:
-            return f"{yes:.{digits}f}:{no:.{digits}f}"
-    return "100:0" if chance > 0.5 else "0:100"
+    hundred = 100 * chance
+    if chance in {0.0, 0.5, 1.0}:
+        return f"{hundred:.0f}:{100 - hundred:.0f}"
+    if 55 <= hundred <= 95:
+        yes, exact = math.floor(hundred + 0.5), _percents_up(hundred, 1)
+        return f"{yes}:{100 - yes}" + ("" if exact == f"{yes}.0" else f" ({exact} %)")
+    detail = min(abs(hundred - 50), hundred, 100 - hundred) / 2
+    digits = next((d for d in range(1, 13) if 10.0**-d <= detail), 12)
+    shown = Decimal(_percents_up(hundred, digits))
+    sides = (f"{side.normalize():f}" for side in (shown, 100 - shown))
+    return ":".join(sides)
+
+
+def _percents_up(hundred: float, digits: int) -> str:
+    """Write a percentage with so many digits, rounded up; a slack of 1e-9 of the last keeps exact values."""
+    return str(Decimal(math.ceil(hundred * 10**digits - 1e-9)).scaleb(-digits))
 
 
 def shown_factor(loss: float) -> str:

@@ -64,16 +64,22 @@ class Tradeoff(Readable):
         grids = [Grid("error over epsilon", ("epsilon", "error"), _rows(picked))]
         if self.crowd:
             grids.append(Grid("error over n, at this epsilon", ("n", "error"), _rows(self.crowd)))
+        guess = f" --size {self.question.n}" if self.question.statistic == "mean" else ""
         notes = [
             (
                 f"By the textbook formula: epsilon {self.textbook:.4g}. The error is that of the noise; "
                 "sampling and values outside the bounds come on top."
-            )
+            ),
+            (
+                "One row per person. Where up to k rows of a person count, the same error needs about k "
+                "times the epsilon or more; the plan of your own table says it: tacit plan SQL --within "
+                f"{self.error:g}{guess}."
+            ),
         ]
         if self.question.statistic == "mean":
             notes.append(
                 "For a mean, n counts as public and one person's value may change; where n is private too, "
-                "a plan over a table says its own error."
+                "as in a table, more is needed still."
             )
         return Sheet("Which epsilon do I need?", lead, tuple(grids), tuple(notes))
 

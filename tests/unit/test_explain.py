@@ -154,6 +154,57 @@ def test_plans_releases_and_certificates_are_explained_too(tmp_path):
     assert tc.explain(release).sentence == tc.explain(release.certificate).sentence == meaning.sentence
 
 
+def test_a_release_of_parts_says_why_it_gives_less_than_its_epsilon(tmp_path):
+    (tmp_path / "v.csv").write_text("patient_id,stay\n1,3\n2,5\n3,8\n")
+    visits = tc.protect(
+        tmp_path / "v.csv",
+        unit="patient_id",
+        bounds={"stay": (0, 30)},
+        limits=tc.Limits(rows=4),
+        budget=tc.Budget(epsilon=3),
+    )
+    plan = visits.agg(n=tc.count(), stay=tc.mean("stay")).plan(epsilon=1)
+    meaning = tc.explain(plan.release().certificate)
+    text = " ".join(str(meaning).split())
+    assert "by more than 24.50%" in text
+    assert "epsilon 1 alone one could only say 46.22%" in text
+    assert "made of 2 parts of epsilon 1/2." in text
+    assert meaning.counts == (("number of rows", plan.columns[0].error),)  # its own error, +/- 24
+    assert "number of rows +/- 24" in text
+    assert "what it buys" not in text
+    page = meaning.html_report()
+    assert "For comparison: any release of the epsilon" in page
+    assert '"question": null' in page
+    asked = tc.explain(plan.release(), question=Question("count"))
+    assert "what it buys: count" in str(asked)
+
+
+def test_why_an_advantage_is_less_is_said_only_where_it_is():
+    assert "alone" not in str(tc.explain(PURE))
+    assert "alone" not in str(tc.explain(GAUSSIAN))
+    assert "For comparison" not in tc.explain(PURE).html_report()
+    several = " ".join(str(tc.explain(tc.Cost.pure(0.25) + 3 * tc.Cost.pure(0.5))).split())
+    assert "made of 1 part of epsilon 1/4 and 3 parts of epsilon 1/2." in several
+    known = " ".join(str(tc.explain(2 * tc.Cost.discrete_laplace(scale=2, sensitivity=1))).split())
+    assert "its noise is known" in known
+
+
+@pytest.mark.parametrize(
+    "mechanisms",
+    [
+        None,
+        7,
+        ["x"],
+        [{"statistic": "rows", "law": "laplace", "scale": "0"}],
+        [{"statistic": "rows", "law": "laplace", "scale": "-1"}],
+    ],
+)
+def test_the_counts_of_a_certificate_by_another_hand_are_left_out(mechanisms):
+    empty = dict.fromkeys(("dataset", "filter", "plan", "software", "ledger"))
+    fields = {**empty, "schema": "tacit/certificate/1", "cost": PURE.to_json(), "mechanisms": mechanisms}
+    assert tc.explain(tc.Certificate(fields)).counts == ()
+
+
 def test_how_often_a_budget_pays():
     assert tc.explain(PURE, budget=tc.Budget(epsilon=3)).fits == 6
     assert tc.explain(tc.Cost.pure(0.1), budget=tc.Budget(epsilon=1)).fits == 10

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
 
 from tacit.explain.deployments import DEPLOYMENTS
 from tacit.explain.odds import Belief, at_least, at_most, believe, number_up, shown_factor, shown_odds
@@ -80,6 +81,8 @@ class Explanation(Readable):
         How many such costs the given budget can pay.
     about
         For a plan, a release or its certificate: of which dataset, and who is protected.
+    counts
+        For a release or its certificate: what is counted, and within what it stays with 95 % probability.
     """
 
     cost: Cost
@@ -97,6 +100,13 @@ class Explanation(Readable):
     question: Question
     fits: int | None
     about: str = ""
+    counts: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def any_release(self) -> float | None:
+        """The advantage that a pure epsilon alone allows, where this cost gives less; else None."""
+        most = math.tanh(self.epsilon / 2)
+        return most if self.pure and self.advantage < 0.995 * most else None
 
     @property
     def pure(self) -> bool:
@@ -126,6 +136,9 @@ class Explanation(Readable):
             grids.append(
                 Grid(f"what it buys: {self.question}", ("epsilon", "95 % of answers within"), bought)
             )
+        if self.counts:
+            known = tuple((what, f"+/- {number_up(error)}") for what, error in self.counts)
+            grids.append(Grid("the counts of this release", ("what", "95 % of the noise within"), known))
         if self.forecasts:
             expected = tuple(
                 (one.column, one.meaning, one.note if one.error is None else f"+/- {number_up(one.error)}")
@@ -181,10 +194,26 @@ class Explanation(Readable):
         lead.append(
             f"No attacker beats blind guessing by more than {at_most(self.advantage)}: right at most "
             f"{at_most((1 + self.advantage) / 2)} of the time where a coin is right half of the time."
+            + self._why_less
         )
         if self.fits is not None:
             lead.append(f"The budget pays for {self.fits:,} of these, asked one after the other.")
         return lead
+
+    @property
+    def _why_less(self) -> str:
+        """Say why no attacker reaches what the epsilon alone would allow."""
+        if self.any_release is None:
+            return ""
+        why = "its noise is known, and so is how its parts add up"
+        parts = cast("list[dict[str, Any]]", self.cost.to_json()["parts"])
+        if all(part["law"] == "pure" for part in parts):
+            each = (_part(part["times"], Fraction(part["epsilon"])) for part in parts)
+            why = f"this is made of {' and '.join(each)}"
+        return (
+            f" Of epsilon {number_up(self.epsilon)} alone one could only say {at_most(self.any_release)}; it "
+            f"is less here because {why}."
+        )
 
     def _odds_grids(self) -> list[Grid]:
         grids = []
@@ -213,3 +242,8 @@ class Explanation(Readable):
     def _families_grid(self) -> Grid:
         rows = tuple((str(f.size), f.reading, at_most(f.advantage)) for f in self.families)
         return Grid("groups and families", ("people together", "epsilon", "advantage, at most"), rows)
+
+
+def _part(times: int, epsilon: Fraction) -> str:
+    size = str(epsilon) if epsilon.denominator <= 100 else number_up(float(epsilon))
+    return f"{times:,} {'part' if times == 1 else 'parts'} of epsilon {size}"

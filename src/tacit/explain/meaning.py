@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.core import Certificate, Plan, Release
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.explain.explanation import Explanation, Family, Limit
 from tacit.explain.odds import believe, best_test, epsilon_at, exceeded_with, pure_epsilon, read_share
 from tacit.explain.question import Question
 from tacit.explain.tradeoff import half_width
+from tacit.mechanisms import DiscreteLaplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["Priced", "explain"]
+
+
+_COUNTED: Final = {"rows": "number of rows", "units": "number of people (units)"}
 
 
 class Priced(Protocol):
@@ -69,6 +74,8 @@ def explain(
     before = tuple(read_share("priors", prior) for prior in priors)
     asked = Question("count") if question is None else question
     forecasts = subject.columns if isinstance(subject, Plan) else ()
+    promise = subject.certificate if isinstance(subject, Release) else subject
+    unasked = isinstance(promise, Certificate) and question is None  # a release has errors of its own
     power = best_test(cost)
     sizes = tuple(count("families", size, zero=False) for size in families)
     return Explanation(
@@ -81,12 +88,13 @@ def explain(
         limits=_limits(cost, epsilon, read_share("delta", delta)),
         tests=tuple((rate, power(rate)) for rate in (0.01, 0.05, 0.1, 0.2)),
         families=tuple(_family(cost, size, read_at) for size in sizes),
-        errors=_errors(epsilon, asked) if epsilon and not forecasts else (),
+        errors=_errors(epsilon, asked) if epsilon and not forecasts and not unasked else (),
         forecasts=forecasts,
         confidence=float(subject.confidence) if isinstance(subject, Plan) else 0.95,
         question=asked,
         fits=None if budget is None else _fits(cost, budget),
         about=_about(subject),
+        counts=_counts(promise) if isinstance(promise, Certificate) else (),
     )
 
 
@@ -103,6 +111,26 @@ def _about(subject: object) -> str:
     whom = f"everything of one {unit} together" if unit and unit != "row" else "each row by itself"
     what = "plan" if isinstance(subject, Plan) else "release"
     return f"A {what} of the dataset {facts.get('name')}, which protects {whom}."
+
+
+def _counts(certificate: Certificate) -> tuple[tuple[str, float], ...]:
+    """Within what the counts of a release stay with 95 %, by the noise that its certificate names."""
+    found = []
+    stated = certificate.fields["mechanisms"]
+    for one in stated if isinstance(stated, list | tuple) else ():
+        what = _COUNTED.get(str(one.get("statistic"))) if isinstance(one, Mapping) else None
+        if what is None or one.get("law") != "laplace" or one.get("grid") is not None:
+            continue
+        try:
+            scale = Fraction(str(one.get("scale")))
+            found.append((what, DiscreteLaplace(epsilon=1 / scale, sensitivity=1).error(Fraction(19, 20))))
+        except (
+            ArithmeticError,
+            ValueError,
+            TacitError,
+        ):  # written by another hand: say nothing rather than guess
+            continue
+    return tuple(found)
 
 
 def _cost_of(subject: Cost | Budget | Priced | Release | Certificate) -> Cost:

@@ -28,6 +28,7 @@ def page(explanation: Explanation) -> str:
     parts = {
         "@TITLE@": html.escape(sheet.title),
         "@LEAD@": "\n".join(f'<p class="lead">{html.escape(line)}</p>' for line in sheet.lead),
+        "@HEAD@": html.escape(_head(explanation)),
         "@DEPLOYMENTS@": Grid("", ("who", "figure", "protects", "model", "source"), rows).html(),
         "@DATA@": json.dumps(_facts(explanation), allow_nan=False).replace("<", "\\u003c"),
     }
@@ -35,6 +36,14 @@ def page(explanation: Explanation) -> str:
     for mark, value in parts.items():
         text = text.replace(mark, value)
     return text
+
+
+def _head(explanation: Explanation) -> str:
+    """Say of what the slider and all below it speak: of any release, not only of the one explained."""
+    if not explanation.pure:
+        return "How far the odds can move, and how rarely they move further: move the slider."
+    compared = "For comparison: any" if explanation.any_release is not None or explanation.about else "Any"
+    return f"{compared} release of the epsilon that you choose by the slider, here and in all that follows."
 
 
 def _facts(explanation: Explanation) -> dict[str, object]:
@@ -47,7 +56,9 @@ def _facts(explanation: Explanation) -> dict[str, object]:
             "sensitivity": float(explanation.question.sensitivity),
             "lattice": explanation.question.statistic == "count",
             "confidence": 0.95,
-        },
+        }
+        if explanation.errors
+        else None,
     }
     if explanation.pure:
         return shared | {

@@ -32,6 +32,8 @@ def test_demo_runs_without_a_terminal_and_leaves_what_it_made(tmp_path):
         assert said in done.stdout
     for said in ("Exact answers", "5-anonymous table", "Tacit, two counts"):
         assert said in done.stdout
+    first = done.stdout.index("source .venv/bin/activate")  # before the first line to type needs it
+    assert first < done.stdout.index("$ cd ") < done.stdout.index("$ tacit init")
     folder = tmp_path / "tacit-demo"
     made = {file.name for file in folder.iterdir()}
     assert {"visits.csv", "tacit.toml", "question.py", "stay.csv", "stay.json", "stay.png"} <= made

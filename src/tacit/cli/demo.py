@@ -66,6 +66,7 @@ def demo(
         "At most 5 visits of one patient count (the limit below), so counts add up to about 10,100. "
         "Every line after $ can be typed by hand (tacit init then needs --force: its file is there already):",
     )
+    show.print(Text("$ source .venv/bin/activate  # after make demo, once in each terminal", style="cyan"))
     show.print(Text(f"$ cd {place}", style="cyan"))
     with contextlib.chdir(place):
         _say(show, "1  Declare", "The curator says who is protected and what is public. Nothing is read.")
@@ -97,9 +98,8 @@ def demo(
         "Yours to keep",
         f"{place}: {files}, tacit.toml and the ledger. "
         "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md. "
-        "If tacit is not found, after make demo, type in the project's folder:",
+        "If tacit is not found: source .venv/bin/activate, in the project's folder.",
     )
-    show.print(Text("$ source .venv/bin/activate", style="cyan"))
 
 
 def _fresh(folder: Path) -> Path:

@@ -6,6 +6,7 @@ import io
 import math
 import shutil
 import sys
+from decimal import ROUND_CEILING, Context
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,12 @@ def _meaning(plan: Plan) -> str:
 
 
 def _factor(epsilon: object) -> str:
+    """Show exp(epsilon) in four digits, rounded up: a bound is never shown smaller than it is."""
     value = float(epsilon)  # type: ignore[arg-type]
-    return f"{math.exp(value):.4g}" if value < 50 else f"exp({value:g})"
+    if value >= 50:
+        return f"exp({value:g})"
+    up = Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(value) * (1 + 2**-50))
+    return f"{float(up):g}"
 
 
 def plan_text(plan: Plan) -> str:

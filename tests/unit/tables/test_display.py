@@ -153,3 +153,9 @@ def test_a_picture_of_many_odd_groups_can_be_read():
     assert max(map(len, labels)) <= 26
     assert "first 60 of 100 groups" in axes.get_title(loc="left")
     assert axes.figure.get_size_inches()[0] < 30
+
+
+def test_the_factor_of_the_odds_is_rounded_up():
+    from tacit.core.display import _factor
+
+    assert [_factor(e) for e in (0.5, 1, 0.001)] == ["1.649", "2.719", "1.002"]

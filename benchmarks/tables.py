@@ -1,7 +1,8 @@
 """Tables: Tacit against plain and hand-bounded DuckDB and against peers, on the same files.
 
 Run: python benchmarks/tables.py [rows ...]     (default 1e6 and 1e7; `make bench-long` adds 1e8)
-Times are CPU seconds of the process (all threads), the best of a few runs where a query can be repeated.
+Times are CPU seconds of the process (all threads), the best of a few runs where a query can be repeated. The
+SQL bounded by hand and Tacit's first question both open their engine; plain and later questions find it open.
 """
 
 from __future__ import annotations
@@ -62,6 +63,12 @@ def ask(data: tc.Dataset, name: str) -> object:
             return data.agg(n=tc.count(), m=tc.mean("length_of_stay"))
         case _:
             return data.group_by("icd").agg(n=tc.count_units())
+
+
+def by_hand(text: str) -> None:
+    """From nothing to the answer, as our first question goes."""
+    with duckdb.connect() as con:
+        con.execute(text).fetchall()
 
 
 def timed(work, best_of: int = 1) -> float:
@@ -182,8 +189,8 @@ def main() -> None:
                 with duckdb.connect() as con:
                     sql = plain_sql.format(p=path)
                     plain = timed(lambda c=con, s=sql: c.execute(s).fetchall(), 3)
-                    text = BOUNDED[name].format(p=path, m=LIMIT)
-                    bounded = timed(lambda c=con, t=text: c.execute(t).fetchall(), 2)
+                text = BOUNDED[name].format(p=path, m=LIMIT)
+                bounded = timed(lambda t=text: by_hand(t), 2)
                 first, snapshot, then = tacit(path, name)
                 first_seen[name] = (first, then)
                 print(

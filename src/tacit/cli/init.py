@@ -100,11 +100,14 @@ def init(
     draft.check(config.parent)
     write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
     if as_json:
-        show_json({"written": str(config), "dataset": called, "columns": known, "types": types})
+        notes = _left_out(data, draft.unit)
+        show_json(
+            {"written": str(config), "dataset": called, "columns": known, "types": types, "notes": notes}
+        )
         return
     told = f"written: {config} ({len(known)} columns of {data.name}; no value was read)"
     *advice, question = _next(draft, config)
-    say(told, *_separated(data), *advice)
+    say(told, *_separated(data), *_left_out(data, draft.unit), *advice)
     typer.echo(question)  # a command to be copied: not broken over lines
 
 
@@ -150,6 +153,20 @@ def _separated(data: Path) -> list[str]:
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
     return [f"columns are separated by {sign}, as the header shows; 3,5 is no number here: write 3.5"]
+
+
+def _left_out(data: Path, unit: str) -> list[str]:
+    """Warn of rows that no answer will count: without a unit, or not UTF-8, as the header may show."""
+    from tacit.engines import read_source
+
+    source = read_source(data)
+    told = [f"rows without a {unit} will not be counted"] if unit else []
+    if source.kind == "csv" and not source.plain_header:
+        told.append(
+            f"warning: the header of {data.name} is not UTF-8; save the file as UTF-8 (in a spreadsheet: "
+            "CSV UTF-8), then tacit init --force again: lines that are not UTF-8 are not counted"
+        )
+    return told
 
 
 def _kind(sql_type: str) -> str:

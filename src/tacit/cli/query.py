@@ -81,6 +81,7 @@ def query(
                 "confidence": release.confidence,
                 "marks": list(release.marks),
                 "notes": dict(release.notes),
+                "left_out": list(release.left_out),
                 "fresh": fresh,
                 "left": {name: _exact(getattr(left, name)) for name in ("epsilon", "delta", "rho")},
                 "certificate": dict(release.certificate.fields),

@@ -139,7 +139,7 @@ def nothing_to_show(release: Release) -> str:
 def _caption(release: Release) -> list[str]:
     """Say what the intervals cover, and of each column what it stands for and why it may have none."""
     if not len(release):
-        return [nothing_to_show(release)]
+        return [nothing_to_show(release), *release.left_out]
     without = [name for name, cells in release.columns.items() if None in cells.low]
     text = (
         f"value [low, high]; intervals cover the noise with {release.confidence:.0%}, "
@@ -148,7 +148,23 @@ def _caption(release: Release) -> list[str]:
     more = len(release) - _LINES
     parts = [*([text] if len(without) < len(release.columns) else []), *release.marks]
     parts += [f"{more} more lines"] if more > 0 else []
-    return [*(["; ".join(parts)] if parts else []), *_notes(release, without)]
+    return [
+        *(["; ".join(parts)] if parts else []),
+        *release.left_out,
+        *_below_zero(release),
+        *_notes(release, without),
+    ]
+
+
+def _below_zero(release: Release) -> list[str]:
+    """Explain a negative count, where there is one."""
+    found = [
+        name
+        for name, cells in release.columns.items()
+        if name in release.counts and any(isinstance(v, int | float) and v < 0 for v in cells.value)
+    ]
+    why = "noise pushes small counts below 0; add up first, then cut off, or the total is too large"
+    return [f"{', '.join(found)} below 0: {why}"] if found else []
 
 
 def _notes(release: Release, without: list[str]) -> list[str]:

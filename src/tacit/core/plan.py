@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tacit.core.certificate import SCHEMA, Certificate
@@ -28,7 +28,8 @@ class Forecast:
     """What to expect of one column.
 
     The mechanism, and the half-width of its interval where it follows from public facts; ``stands_for`` says
-    what the released column is, where its name may say more than it holds.
+    what the released column is, where its name may say more than it holds; ``counts``: its exact value is
+    never below zero.
     """
 
     column: str
@@ -37,6 +38,7 @@ class Forecast:
     error: float | None
     note: str = ""
     stands_for: str = ""
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -66,6 +68,8 @@ class Plan:
         The statements that will run.
     asked
         The question in words, for the ledger's record.
+    left_out
+        Which rows are not counted and which groups are not shown, in words.
     """
 
     identity: Identity
@@ -81,6 +85,7 @@ class Plan:
     ledger: Ledger
     post: Post | None = None
     asked: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def hash(self) -> str:
@@ -119,7 +124,12 @@ class Plan:
         """
         drawn = self.draw(who=who, purpose=purpose, account=account)
         payload = self.task.read(json.loads(drawn.payload), self.confidence)
-        release = Release.from_payload(payload, self.confidence, self.certificate(drawn), self.notes)
+        return self.told(Release.from_payload(payload, self.confidence, self.certificate(drawn), self.notes))
+
+    def told(self, release: Release) -> Release:
+        """Say with a release what is left out and which columns count; then post-process it."""
+        counts = tuple(c.column for c in self.columns if c.counts)
+        release = replace(release, left_out=self.left_out, counts=counts)
         return release if self.post is None else self.post(release)
 
     def draw(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Any:

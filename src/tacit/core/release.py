@@ -60,6 +60,10 @@ class Release:
         What has been done to the values since they were released.
     notes
         What a column stands for, where its name may say more: an extreme is told by a quantile.
+    left_out
+        Which rows are not counted and which groups are not shown, by the plan.
+    counts
+        The columns that count; noise may push them below zero.
     """
 
     keys: Mapping[str, tuple[Value, ...]]
@@ -68,6 +72,8 @@ class Release:
     certificate: Certificate
     marks: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())).value)

@@ -55,6 +55,16 @@ class Source:
         path = Path(str(self.place))
         return _delimiter(path, _first_line(path) or "")
 
+    @property
+    def plain_header(self) -> bool:
+        """Whether the header line of a CSV is UTF-8, as far as it can be read; no line after it is read."""
+        line = _first_bytes(Path(str(self.place))) if self.kind == "csv" else None
+        try:
+            (line or b"").decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        return True
+
     def columns(self) -> tuple[str, ...] | None:
         """Return the names of the columns, or None where they are not at hand. Reads no row."""
         match self.kind:
@@ -108,14 +118,18 @@ def column_names(frame: object) -> tuple[str, ...] | None:
     return None
 
 
-def _first_line(path: Path) -> str | None:
+def _first_bytes(path: Path) -> bytes | None:
     """Read the header line of a CSV file and nothing after it."""
     try:
         with path.open("rb") as file:
-            line = file.readline(_MOST_HEADER)
+            return file.readline(_MOST_HEADER).split(b"\r")[0]  # however lines end
     except OSError:
         return None
-    return line.split(b"\r")[0].decode("utf-8-sig", errors="replace")  # however lines end
+
+
+def _first_line(path: Path) -> str | None:
+    line = _first_bytes(path)
+    return None if line is None else line.decode("utf-8-sig", errors="replace")
 
 
 def _header(path: Path) -> tuple[str, ...] | None:

@@ -245,10 +245,8 @@ class ConsortiumPlan:
         }
         confidence = self.plans[0].confidence
         certificate = self._certificate([p.certificate(d) for p, d in zip(self.plans, drawn, strict=True)])
-        release = Release.from_payload(
-            first.read(summed, confidence), confidence, certificate, self.plans[0].notes
-        )
-        return release if self.plans[0].post is None else self.plans[0].post(release)
+        read = first.read(summed, confidence)
+        return self.plans[0].told(Release.from_payload(read, confidence, certificate, self.plans[0].notes))
 
     def _certificate(self, members: list[Certificate]) -> Certificate:
         first = dict(members[0].fields)

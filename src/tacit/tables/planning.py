@@ -19,7 +19,7 @@ from tacit.tables.asked import in_words
 from tacit.tables.budgeting import MOST_SCALE, Ask, Share, calibrate
 from tacit.tables.emit import statements
 from tacit.tables.expressions import words_of
-from tacit.tables.laws import half_width
+from tacit.tables.left_out import left_out, nearly_always, whom_of
 from tacit.tables.lowering import Reading, Step, lower
 from tacit.tables.readings import expected_error, rank_error
 from tacit.tables.stability import Contribution, contribution
@@ -102,6 +102,7 @@ def make_plan(home: Home, question: Question, target: Target, post: Post | None 
         ledger=home.ledger,
         post=post,
         asked=in_words(question),
+        left_out=left_out(question, shares, unit.column),
     )
 
 
@@ -229,7 +230,10 @@ def _forecast(
         if float(reading.level) in {0.01, 0.99} and aggregate.function == "quantile":
             note += "; stands for an extreme, which itself would show one person"
     error = expected_error(reading, share, level, size)
-    return Forecast(reading.column, meaning, _law(share), error, note, _stands_for(reading, aggregate, what))
+    return Forecast(
+        reading.column, meaning, _law(share), error, note, _stands_for(reading, aggregate, what),
+        counts=aggregate.function in {"count", "count_distinct", "histogram"},
+    )  # fmt: skip
 
 
 def _stands_for(reading: Reading, aggregate: Aggregate, what: str) -> str:
@@ -314,11 +318,9 @@ def _facts(
 
 def _selected(share: Share, unit: str) -> str:
     """Say how large a group must be to appear, from the public threshold on its noisy size."""
-    whom = f"different {unit}" if unit else "rows"
-    often = share.above + half_width(share, Fraction(95, 100))
     return (
-        f"selected privately; a group appears only with about {share.above:,} or more {whom} "
-        f"(nearly always from {often:,})"
+        f"selected privately; a group appears only with about {share.above:,} or more {whom_of(unit)} "
+        f"(nearly always from {nearly_always(share):,})"
     )
 
 

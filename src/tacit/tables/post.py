@@ -65,7 +65,8 @@ class Post:
         )
         shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
         notes = {name: release.notes[source] for name, source in shown if source in release.notes}
-        return replace(release, keys=keys, columns=columns, marks=marks, notes=notes)
+        counts = tuple(name for name, source in shown if source in release.counts)
+        return replace(release, keys=keys, columns=columns, marks=marks, notes=notes, counts=counts)
 
     def _line(self, release: Release, i: int) -> dict[str, Interval]:
         line: dict[str, Interval] = {name: (values[i], None, None) for name, values in release.keys.items()}

@@ -588,11 +588,7 @@ def test_releases_convert_and_plot(tmp_path):
     assert release.to_csv(tmp_path / "r.csv").startswith("hospital,n,n_low")
     assert release.plot("m").get_ylabel() == "m"
     assert "Ahorn" in repr(release)
-    assert (
-        repr(release)
-        .splitlines()[-2]
-        .startswith("value [low, high]; intervals cover the noise with 95%, not")
-    )
+    assert "\nvalue [low, high]; intervals cover the noise with 95%, not" in repr(release)
     assert "<table>" in release._repr_html_()
     whole = release.rounded("n")
     assert whole.marks

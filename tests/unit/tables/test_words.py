@@ -73,3 +73,45 @@ def test_a_long_question_is_cut_and_odd_names_are_no_obstacle():
     plan.release()
     odd = data.agg(**{"n\ud800": tc.count()}).plan(epsilon=1)
     assert odd.asked == "n? = count, of visits"
+
+
+def shown(release):
+    return " ".join(repr(release).split()), release._repr_html_()
+
+
+def test_a_release_says_which_rows_are_not_counted():
+    known = visits().group_by("hospital").agg(n=tc.count()).plan(epsilon=1).release()
+    for text in shown(known):
+        assert "not counted: rows without a patient_id; rows whose hospital is not among the keys" in text
+    for text in shown(visits().agg(n=tc.count()).plan(epsilon=1).release()):
+        assert "not counted: rows without a patient_id" in text
+        assert "among the keys" not in text
+    rows = visits(unit=tc.Unit.row()).agg(n=tc.count()).plan(epsilon=1).release()
+    assert "not counted" not in repr(rows)
+
+
+@pytest.mark.parametrize(("epsilon", "lines"), [(1, True), (0.001, False)])
+def test_a_release_says_from_which_size_private_groups_are_shown(epsilon, lines):
+    plan = visits(keys={}).group_by("hospital").agg(n=tc.count()).plan(epsilon=epsilon, delta=1e-6)
+    above = plan.task.shares[0].above
+    release = plan.release()
+    assert bool(len(release)) is lines
+    for text in shown(release):
+        assert f"not shown: groups of fewer than about {above:,} different patient_id" in text
+        assert "among the keys" not in text
+
+
+def test_a_count_below_zero_is_explained_only_where_there_is_one():
+    data = visits(bounds={"age": (-5, 5)}, keys={"hospital": [f"none {i}" for i in range(40)]})
+    release = data.group_by("hospital").agg(n=tc.count(), s=tc.sum("age")).plan(epsilon=0.5).release()
+    assert min(release["n"].value) < 0  # 40 noises of no rows
+    assert min(release["s"].value) < 0
+    for text in shown(release):
+        assert "n below 0: noise pushes small counts below 0" in text
+    assert "below 0" not in repr(release.rounded("n"))
+    renamed = (
+        data.sql("SELECT hospital, COUNT(*) AS k FROM visits GROUP BY hospital").plan(epsilon=0.5).release()
+    )
+    assert ("k below 0" in repr(renamed)) is (min(renamed["k"].value) < 0)
+    large = visits().agg(n=tc.count(), s=tc.sum("length_of_stay")).plan(epsilon=1).release()
+    assert "below 0" not in repr(large)

@@ -6,7 +6,7 @@ import io
 import math
 import shutil
 import sys
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,25 @@ def shown(value: Value) -> str:
     if abs(value) >= 1e15 or not math.isfinite(value):
         return f"{value:.4g}"
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def shown_interval(low: float, high: float) -> str:
+    """Write an interval in as many digits, rounded outwards: it covers what it covered.
+
+    Examples
+    --------
+    >>> shown_interval(1907.63, 6554.2).replace(_KEPT, " ")
+    '[1,907, 6,555]'
+    """
+    return f"[{shown(_outwards(low, ROUND_FLOOR))},{_KEPT}{shown(_outwards(high, ROUND_CEILING))}]"
+
+
+def _outwards(end: float, rounding: str) -> float:
+    if not math.isfinite(end) or (end == int(end) and abs(end) < 1e15):
+        return end
+    if 10_000 <= abs(end) < 1e15:
+        return math.floor(end) if rounding == ROUND_FLOOR else math.ceil(end)
+    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
 
 
 def shown_key(value: Value) -> str:
@@ -119,7 +138,7 @@ def _table(release: Release) -> tuple[list[str], list[list[str]]]:
         line = [shown_key(values[i]) for values in release.keys.values()]
         for cells in release.columns.values():
             low, high = cells.low[i], cells.high[i]
-            interval = "" if low is None or high is None else f"  [{shown(low)},{_KEPT}{shown(high)}]"
+            interval = "" if low is None or high is None else f"  {shown_interval(low, high)}"
             line.append(shown(cells.value[i]) + interval)
         lines.append(line)
     return head, lines

@@ -1,11 +1,18 @@
 """What a newcomer is told: missing packages, what was asked, what is not counted, how far numbers hold."""
 
+import re
 import sys
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import tacit as tc
 from tacit import TacitError
+from tacit.core.display import shown_interval
+from tacit.core.release import Cells
 from tacit.tables import example_visits
 from tacit.tables.examples import EXAMPLE_HOSPITALS
 
@@ -115,3 +122,23 @@ def test_a_count_below_zero_is_explained_only_where_there_is_one():
     assert ("k below 0" in repr(renamed)) is (min(renamed["k"].value) < 0)
     large = visits().agg(n=tc.count(), s=tc.sum("length_of_stay")).plan(epsilon=1).release()
     assert "below 0" not in repr(large)
+
+
+@given(st.floats(-1e18, 1e18, allow_subnormal=False), st.floats(0, 1e6))
+@example(1907.63, 4646.57)
+@example(9999.6, 0.001)
+def test_an_interval_on_the_screen_covers_what_it_covered(low, width):
+    high = low + width
+    text = shown_interval(low, high)
+    first, second = (Fraction(part.replace(",", "")) for part in re.split(r",[^\d.-]", text.strip("[]")))
+    assert first <= Fraction(low)
+    assert Fraction(high) <= second
+    for end, told in ((low, first), (high, second)):
+        assert abs(told - Fraction(end)) <= max(abs(Fraction(end)) / 999, Fraction(1, 10**300))
+
+
+def test_screen_and_csv_tell_the_same_interval():
+    cells = Cells((4231.1,), (1907.63,), (6554.2,))
+    release = replace(visits().agg(n=tc.count()).plan(epsilon=1).release(), columns={"n": cells})
+    assert "[1,907, 6,555]" in repr(release)
+    assert release.to_csv() == "n,n_low,n_high\n4231,1907,6555\n"

@@ -130,3 +130,43 @@ def test_init_warns_of_a_header_that_is_not_utf_8_and_of_rows_without_a_unit(tmp
     assert "UTF-8" not in said("init", "cells.csv", "--unit", "pid", "--force", cwd=tmp_path)
     rows = said("init", "good.csv", "--row", "--force", cwd=tmp_path)
     assert "will not be counted" not in rows
+
+
+@pytest.mark.parametrize(
+    ("sql", "fix"),
+    [
+        (
+            'SELECT AVG("Cost (EUR)") FROM visits',
+            'bounds]: "Cost (EUR)" = [LOW, HIGH] (from public knowledge, not from the data)',
+        ),
+        (
+            "SELECT AVG(LOS / (LOS + 1)) FROM visits",
+            "AVG(LEAST(GREATEST(LOS / (LOS + 1), LOW), HIGH)) (from public knowledge, not from the data)",
+        ),
+        ("SELECT AVG('los') FROM visits", "a column stands without single quotes: LOS"),
+        ("SELECT AVG('Cost (EUR)') FROM visits", 'a column stands without single quotes: "Cost (EUR)"'),
+        ('SELECT COUNT(*) FROM visits WHERE Ward = "ICU"', "a text stands in single quotes: 'ICU'"),
+        ('SELECT AVG("LOSS") FROM visits', "'LOS'? one of:"),
+        (
+            "SELECT COUNT(*) FROM visits WHERE Patient ID = 3",
+            'a name with spaces or signs stands in double quotes: "Patient ID"',
+        ),
+        (
+            "SELECT AVG(cost (eur)) FROM visits",
+            'a name with spaces or signs stands in double quotes: "Cost (EUR)"',
+        ),
+        ("SELECT AVG('7') FROM visits", "fix: CAST('7' AS DOUBLE)"),
+        ("SELECT COUNT(* FROM visits WHERE 'Patient ID' = 3", "fix: SELECT COUNT(*) FROM visits"),
+    ],
+)
+def test_a_slip_in_a_question_is_told_by_name(folder, sql, fix):
+    assert fix in refusal("plan", sql, "-e", "0.5", cwd=folder)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT * FROM visits", "SELECT visits.* FROM visits", "SELECT *, COUNT(*) FROM visits"]
+)
+def test_a_star_is_told_that_rows_never_leave(folder, sql):
+    told = refusal("plan", sql, "-e", "0.5", cwd=folder)
+    assert "rows never leave; only noisy aggregates do" in told
+    assert "not-allowed" in told

@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.cli.advice import ADVICE
-from tacit.cli.refusals import Asked, in_words_of_the_command, speaks_python
+from tacit.cli.refusals import _PUBLIC, Asked, in_words_of_the_command, speaks_python
 from tacit.errors import CODES, TacitError
 
 SOURCES = sorted(Path(tacit.__file__).parent.rglob("*.py"))
@@ -57,8 +57,8 @@ def test_no_fix_of_the_library_reaches_a_terminal_as_python():
 @pytest.mark.parametrize(
     ("code", "what", "python", "command"),
     [
-        ("missing-bounds", "", 'tc.protect(..., bounds={"stay": (0, 30)})', "stay = [0, 30]"),
-        ("missing-bounds", "", "bounds=(0, 30) in the aggregate", "AVG(LEAST(GREATEST(stay + 1, 0), 30))"),
+        ("missing-bounds", "", 'tc.protect(..., bounds={"stay": (0, 30)})', "stay = [LOW, HIGH] (from"),
+        ("missing-bounds", "", "bounds=(0, 30) in the aggregate", "(LEAST(GREATEST(stay + 1, LOW), HIGH))"),
         ("unknown-kind", "", 'tc.protect(..., types={"stay": "number"})', 'visits.types]: stay = "number"'),
         ("bad-parameter", "", "epsilon=0.5", "--epsilon 0.5"),
         ("bad-parameter", "", "delta=0.5", "--delta 1e-6"),
@@ -84,7 +84,7 @@ def test_the_line_of_the_config_is_named(tmp_path):
     file.write_text("\n".join(lines))
     asked = Asked("visits", "visits", file)
     shown = in_words_of_the_command(TacitError("missing-bounds", "x", fix='bounds={"stay": (0, 30)}'), asked)
-    assert shown.fix == f"{file} line 5, under [datasets.visits.bounds]: stay = [0, 30]"
+    assert shown.fix == f"{file} line 5, under [datasets.visits.bounds]: stay = [LOW, HIGH]{_PUBLIC}"
 
 
 def test_what_happened_shows_no_python_either():

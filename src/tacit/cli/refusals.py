@@ -111,6 +111,10 @@ def _plain(text: str) -> str:
     return re.sub(r"Budget\(([^()]*)\)", lambda found: f"a budget of {found[1].replace('=', ' ')}", text)
 
 
+#: Numbers in a fix are copied; a range must come from elsewhere.
+_PUBLIC = " (from public knowledge, not from the data)"
+
+
 def _declared(about: Asked, table: str, facts: Mapping[str, object]) -> str:
     """Say where a fact is declared: the option of ``tacit init``, or the line of the config."""
     name, value = next(iter(facts.items()))
@@ -141,13 +145,18 @@ def _line(file: Path, head: str, key: str) -> int | None:
     return start + 1
 
 
-def _fact(found: re.Match[str], about: Asked, _: TacitError) -> str:
+def _fact(found: re.Match[str], about: Asked, error: TacitError) -> str:
     try:
         facts = ast.literal_eval(found[2].replace(", ...", ""))
     except (ValueError, SyntaxError):
         return found[0]
     if found[1] == "bounds" and next(iter(facts), "") in _made_inside(about.sql):
-        return f"say the range in the question: {_clipped(about.sql, '0', '30', next(iter(facts)))}"
+        return (
+            f"say the range in the question: {_clipped(about.sql, 'LOW', 'HIGH', next(iter(facts)))}{_PUBLIC}"
+        )
+    if error.code == "missing-bounds" and len(facts) == 1:
+        told = _declared(about, "bounds", dict.fromkeys(facts, (0, 30)))
+        return re.sub(r"\[0, 30\]$", "[LOW, HIGH]", re.sub('=0:30(?="?$)', "=LOW:HIGH", told)) + _PUBLIC
     named = {k: ["A", "B"] if v in (..., [...]) else v for k, v in facts.items()}
     return _declared(about, found[1], named) if named else found[0]
 
@@ -223,11 +232,15 @@ def _word(found: re.Match[str], about: Asked, _: TacitError) -> str:
     return f'--{name} "{value}"' if " " in value else f"--{name} {value}"
 
 
-def _pair(found: re.Match[str], about: Asked, _: TacitError) -> str:
+def _pair(found: re.Match[str], about: Asked, error: TacitError) -> str:
     low, high = found[1], found[2]
     if not about.sql:
         return f"--bounds {low} {high}"
-    return f"say the range in the question: {_clipped(about.sql, low, high)}"
+    if error.code == "missing-bounds":
+        low, high = "LOW", "HIGH"
+    return f"say the range in the question: {_clipped(about.sql, low, high)}" + (
+        _PUBLIC if low == "LOW" else ""
+    )
 
 
 def _clipped(sql: str, low: str, high: str, column: str = "") -> str:

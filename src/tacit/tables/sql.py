@@ -30,6 +30,7 @@ from tacit.tables.sql_clauses import (
     unaliased,
 )
 from tacit.tables.sql_expressions import Names, only, read_expression, refuse
+from tacit.tables.sql_hints import hinted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,8 +83,13 @@ def parse_query(
     text: str, dataset: Dataset, keys: Mapping[str, Sequence[object] | str] | None = None
 ) -> Answer:
     """Turn a SELECT into a question with its free post-processing."""
-    select = _parse(text)
-    return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
+    try:
+        select = _parse(text)
+        return _guarded(lambda: _question(select, _Around(dataset), dict(keys or {})))
+    except TacitError as error:
+        tables = dataset.tables.values()
+        refusal = hinted(error, text, (c for t in tables for c in t.columns or t.facts))
+    raise refusal
 
 
 def _guarded(work: Callable[[], _T]) -> _T:
@@ -154,6 +160,13 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     around = _with(select, around)
     source = _source(select, around)
     find = source.names()
+    if any(e.is_star for e in select.expressions):
+        raise TacitError(
+            "not-allowed",
+            "SELECT * asks for the rows themselves",
+            why="rows never leave; only noisy aggregates do",
+            fix="SELECT COUNT(*) FROM visits",
+        )
     rows = filtered(select, source.rows, find)
     by = groups_of(select, find)
     reader = Reader(find, by)

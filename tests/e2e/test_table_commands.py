@@ -114,7 +114,7 @@ def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
     done = tacit("init", "besuche.csv", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "separated by semicolons" in done.stdout
-    assert '# tage = "number"' in (tmp_path / "tacit.toml").read_text()
+    assert '# tage = "KIND"' in (tmp_path / "tacit.toml").read_text()
     question = "SELECT station, COUNT(*) AS n FROM besuche GROUP BY station"
     done = tacit("query", question, "-e", "9", "--json", cwd=tmp_path)
     rows = json.loads(done.stdout)["rows"]

@@ -170,3 +170,73 @@ def test_a_star_is_told_that_rows_never_leave(folder, sql):
     told = refusal("plan", sql, "-e", "0.5", cwd=folder)
     assert "rows never leave; only noisy aggregates do" in told
     assert "not-allowed" in told
+
+
+def test_a_number_for_a_certificate_was_meant_as_an_epsilon(tmp_path):
+    for word, epsilon in (("1", "1"), ("0,5", "0.5")):
+        told = refusal("explain", word, cwd=tmp_path)
+        assert f"did you mean --epsilon {epsilon}?" in told
+        assert f"fix: tacit explain --epsilon {epsilon} " in told
+    for command in ("explain", "verify"):
+        told = refusal(command, "mine.json", cwd=tmp_path)
+        assert "mine.json is not there" in told
+        assert 'the file that tacit query "..." --certificate FILE.json wrote' in told
+
+
+@pytest.mark.parametrize("words", [("--epsilon", "0,5"), ("-e", "0,5"), ("--epsilon=0,5",)])
+def test_a_decimal_comma_is_told_by_name(folder, words):
+    told = refusal("plan", "SELECT COUNT(*) FROM visits", *words, cwd=folder)
+    assert f"{words[0].split('=')[0]} 0,5: a number is written with a point" in told
+    assert f"fix: {words[0].split('=')[0]} 0.5" in told
+    error = json.loads(tacit("plan", "SELECT COUNT(*) FROM visits", *words, "--json", cwd=folder).stdout)
+    assert error["error"]["code"] == "bad-parameter"
+    assert not (folder / "tacit.ledger").exists()
+
+
+def test_a_comma_that_is_no_number_stays(folder):
+    said("query", "SELECT COUNT(*) FROM visits", "-e", "0.5", "--purpose", "1,5", cwd=folder)
+
+
+def test_a_plan_beyond_the_whole_budget_says_so(folder):
+    told = said("plan", "SELECT COUNT(*) FROM visits", "-e", "5", cwd=folder)
+    assert "more than the whole budget (epsilon 2, delta 1e-06), so no query would pay for it" in told
+    assert "--epsilon 2 or less" in told
+    assert "whole budget" not in said("plan", "SELECT COUNT(*) FROM visits", "-e", "2", cwd=folder)
+
+
+def test_init_asks_after_a_column_of_a_close_name(folder):
+    told = refusal(
+        "init", "visits.csv", "--unit", "Patient ID", "--bounds", "Los=0:30", "--force", cwd=folder
+    )
+    assert "there is no column 'Los'" in told
+    assert "fix: LOS? one of: Patient ID, Ward" in told
+    far = refusal("init", "visits.csv", "--unit", "Patient ID", "--bounds", "xyz=0:30", "--force", cwd=folder)
+    assert "fix: one of: Patient ID, Ward" in far
+
+
+def test_a_certificate_of_another_ledger_points_at_the_option(folder):
+    said("query", BY_WARD, "-e", "0.5", "--certificate", "a.json", cwd=folder)
+    (folder / "tacit.ledger").rename(folder / "right.ledger")
+    for end in (".key", ".witness"):
+        (folder / f"tacit.ledger{end}").rename(folder / f"right.ledger{end}")
+    said("query", "SELECT COUNT(*) FROM visits", "-e", "0.25", cwd=folder)
+    wrong = tacit("verify", "a.json", cwd=folder)
+    assert wrong.returncode == 3
+    assert "another ledger? --ledger FILE" in " ".join(wrong.stdout.split())
+    assert "verified: entry 2 of right.ledger" in said(
+        "verify", "a.json", "--ledger", "right.ledger", cwd=folder
+    )
+    forged = json.loads((folder / "a.json").read_text())
+    forged["plan"] = "0" * 64
+    (folder / "forged.json").write_text(json.dumps(forged))
+    told = tacit("verify", "forged.json", "--ledger", "right.ledger", cwd=folder)
+    assert told.returncode == 3
+    assert "another ledger" not in told.stdout
+
+
+def test_the_hints_of_the_config_name_no_kind_that_may_be_wrong(made):
+    toml = (made / "tacit.toml").read_text()
+    assert '# LOS = "number"' not in toml
+    assert '# "Cost (EUR)" = "KIND"' in toml
+    assert "# KIND: number, text, boolean or date" in toml
+    assert "pass over columns of texts and dates" in toml

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from typing import Annotated, NoReturn
 
@@ -17,6 +18,11 @@ __all__ = ["app", "main"]
 
 #: Words that are no command: typer's, whichever click it carries.
 _Misuse: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+#: The options that take a number with decimals.
+_NUMBERS = frozenset(
+    {"--epsilon", "-e", "--delta", "--rho", "--within", "--confidence", "--error", "--prior", "--budget"}
+)
 
 app = typer.Typer(
     name="tacit",
@@ -55,6 +61,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")
     for_programs = "--json" in sys.argv[1:]
     try:
+        _decimal_points(sys.argv[1:])
         status = app(standalone_mode=not for_programs)
     except TacitError as error:
         refusal = in_words_of_the_command(error)
@@ -70,6 +77,20 @@ def main() -> None:
     if for_programs and status == 130:
         _end(130, "interrupted", "stopped by Ctrl-C", "a charge that was made stays", "run the command again")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _decimal_points(words: list[str]) -> None:
+    """Refuse ``--epsilon 0,5`` by name: a decimal comma is no number here, and could be two."""
+    for option, value in zip(["", *words], words, strict=False):
+        name, _, inside = value.partition("=") if value.startswith("--") else (option, "", value)
+        found = re.fullmatch(r"(-?\d+),(\d+)", inside)
+        if found and name in _NUMBERS:
+            raise TacitError(
+                "bad-parameter",
+                f"{name} {inside}: a number is written with a point",
+                why="a comma separates numbers here",
+                fix=f"{name} {found[1]}.{found[2]}",
+            )
 
 
 def _end(status: int, code: str, what: str, why: str, fix: str) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
@@ -73,8 +74,9 @@ class Declaration:
             f"{here}.limits]",
             *(f"{toml_key(c)} = {limit}" for c, limit in (self.limits or {"rows": 10}).items()),
             "",
-            "# Public ranges of the columns to be summed or averaged; values outside are",
-            "# clipped. Take them from what everybody knows, not from the data.",
+            "# Public ranges of the columns of numbers that are summed or averaged; values",
+            "# outside are clipped. Take them from what everybody knows, not from the data.",
+            *([] if self.types else ["# (A CSV has no types: pass over columns of texts and dates.)"]),
             f"{here}.bounds]",
             *(f"{toml_key(c)} = [{_number(low)}, {_number(high)}]" for c, (low, high) in self.bounds.items()),
             *(f"# {toml_key(c)} = [LOW, HIGH]" for c in others if self._may_be(c, "number", self.bounds)),
@@ -84,11 +86,11 @@ class Declaration:
             *(f"{toml_key(c)} = {_list(values)}" for c, values in self.keys.items()),
             *(f'# {toml_key(c)} = ["A", "B"]' for c in others if self._may_be(c, "text", self.keys)),
             "",
-            "# number, text, boolean or date; needed where the question does not tell.",
+            "# KIND: number, text, boolean or date; needed where the question does not tell.",
             f"{here}.types]",
             *(f"{toml_key(c)} = {_quote(kind)}" for c, kind in self.types.items()),
             *(
-                f'# {toml_key(c)} = "number"'
+                f'# {toml_key(c)} = "KIND"'
                 for c in others
                 if c not in {*self.types, *self.bounds, *self.keys}
             ),
@@ -114,10 +116,17 @@ def read_column(option: str, text: str, known: Sequence[str]) -> tuple[str, str]
         raise TacitError(
             "unknown-column",
             f"{option}: there is no column {column!r}",
-            fix=f"one of: {', '.join(known[:12])}",
+            fix=f"{_close(column, known)}one of: {', '.join(known[:12])}",
         )
     column = max(fits, key=len)
     return column, text[len(column) + 1 :]
+
+
+def _close(column: str, known: Sequence[str]) -> str:
+    """Ask after the column of a close name: ``LOS? ``."""
+    plain = {one.strip().lower(): one for one in known}
+    found = get_close_matches(column.strip().lower(), plain, 1)
+    return f"{plain[found[0]]}? " if found else ""
 
 
 def read_bound(text: str, known: Sequence[str]) -> tuple[str, tuple[float, float]]:

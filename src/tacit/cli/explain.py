@@ -69,7 +69,7 @@ def explain(
         raise _two_questions()
     certificate = file or certificate
     if certificate is not None and not certificate.is_file():
-        raise TacitError("bad-certificate", f"{certificate} is not there", fix="tacit explain stay.json")
+        raise _no_file(certificate)
     result: Explanation | Tradeoff
     if error is not None:
         if any(given is not None for given in (epsilon, rho, delta, certificate, html)):
@@ -97,6 +97,24 @@ def explain(
     for path in (html, plot):
         if path is not None:
             say(f"\nwritten: {path}")
+
+
+def _no_file(certificate: Path) -> TacitError:
+    """Say that a certificate is not there; a number in its place was meant as an epsilon."""
+    try:
+        value = float(str(certificate).replace(",", "."))
+    except ValueError:
+        return TacitError(
+            "bad-certificate",
+            f"{certificate} is not there",
+            fix='the file that tacit query "..." --certificate FILE.json wrote',
+        )
+    return TacitError(
+        "bad-certificate",
+        f"{certificate} is no certificate's file; did you mean --epsilon {value:g}?",
+        why="without an option, tacit explain reads a release's certificate",
+        fix=f"tacit explain --epsilon {value:g}",
+    )
 
 
 def _subject(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tacit.cli import asking
 from tacit.cli.app import app
+from tacit.cli.budget import told
 from tacit.cli.output import JsonFlag, say, show_json
 from tacit.cli.refusals import in_words_of_the_command
 from tacit.errors import TacitError
@@ -45,7 +46,9 @@ def plan(
     try:
         opened.ledger.account(name).filter.after(made.cost.spend)
     except TacitError as refusal:
-        say(f"no query would pay for it, even from the whole budget: {in_words_of_the_command(refusal).fix}")
+        whole = told(opened.ledger.account(name).budget)
+        fix = in_words_of_the_command(refusal).fix
+        say(f"more than the whole budget ({whole}), so no query would pay for it: {fix}")
 
 
 def _facts(made: Plan) -> dict[str, object]:

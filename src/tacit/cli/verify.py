@@ -37,15 +37,20 @@ def verify(
     from tacit.core import Certificate
 
     if not certificate.is_file():
-        raise TacitError("bad-certificate", f"{certificate} is not there", fix="tacit verify stay.json")
+        raise TacitError(
+            "bad-certificate",
+            f"{certificate} is not there",
+            fix='the file that tacit query "..." --certificate FILE.json wrote',
+        )
     promise = Certificate.load(certificate)
     where = find_ledger(ledger, config, say="--ledger")
-    state, unproven = "", False
+    state, unproven, other = "", False, False
     try:
         with open_ledger(where, key) as book:
             report = book.verify()
             state, unproven = str(report), not report.complete
             problems = list(report.problems) or promise.problems(book)
+            other = report.ok and any("another hash" in one or "no such entry" in one for one in problems)
     except TacitError as refusal:
         if refusal.code not in _BROKEN:
             raise
@@ -62,6 +67,8 @@ def verify(
         )
     elif problems:
         say(Text(f"NOT verified: {certificate}", style="red"), *(f"  - {one}" for one in problems))
+        if other:
+            say(f"compared with {where}, which is intact: another ledger? --ledger FILE")
     else:
         say(
             Text(f"verified: entry {entry.get('entry')} of {where} paid for it", style="green"),

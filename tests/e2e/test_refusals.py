@@ -66,12 +66,12 @@ CASES = [
     (
         "plan 'SELECT AVG(stay / 2) FROM stays' -e 1",
         "missing-bounds",
-        "AVG(LEAST(GREATEST(stay / 2, 0), 30))",
+        "AVG(LEAST(GREATEST(stay / 2, LOW), HIGH))",
     ),
     (
         "plan 'SELECT AVG(m) FROM (SELECT pid, SUM(stay) AS m FROM stays GROUP BY pid) t' -e 1",
         "missing-bounds",
-        "AVG(LEAST(GREATEST(m, 0), 30))",
+        "AVG(LEAST(GREATEST(m, LOW), HIGH))",
     ),
     (
         "plan 'SELECT ward, COUNT(*) FROM stays GROUP BY ward' -e 1",
@@ -100,7 +100,7 @@ CASES = [
     ("budget stays.csv", "not-a-ledger", "check the path"),
     ("budget open --account a --parent b -e 1", "unknown-account", "tacit budget"),
     ("budget grow --account stays -e 0.1 --who a --statement b", "bad-parameter", "another"),
-    ("verify none.json", "bad-certificate", "tacit verify"),
+    ("verify none.json", "bad-certificate", "tacit query"),
     ("verify stays.csv", "bad-certificate", "--certificate"),
     ("explain --epsilon 1 --prior 3", "bad-parameter", "--prior 0.5"),
     ("explain --statistic mean --error 1", "bad-parameter", "--bounds 0 100"),

@@ -165,7 +165,7 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
             "not-allowed",
             "SELECT * asks for the rows themselves",
             why="rows never leave; only noisy aggregates do",
-            fix="SELECT COUNT(*) FROM visits",
+            fix=f"SELECT COUNT(*) FROM {around.dataset.main}",
         )
     rows = filtered(select, source.rows, find)
     by = groups_of(select, find)

@@ -37,12 +37,9 @@ def _fix(error: TacitError, text: str, columns: list[str]) -> str:
         return f"a column stands without single quotes: {_written(meant[0])}" if meant else ""
     bare = _QUOTED.sub('""', text)
     for column in columns:
-        pattern = rf"(?<!\w){re.escape(column)}(?!\w)"
-        if (
-            re.search(r"\w", column)
-            and _written(column) != column
-            and re.search(pattern, bare, re.IGNORECASE)
-        ):
+        name = column.strip()  # a space at the end alone is told by the column of a close name
+        odd = _written(name) != name and re.search(r"\w", name)
+        if odd and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare, re.IGNORECASE):
             return f"a name with spaces or signs stands in double quotes: {_written(column)}"
     missing = re.match(r"there is no column '(.*)' here$", error.what)
     if missing and f'"{missing[1]}"' in text and error.fix.startswith("one of:"):  # none of a close name

@@ -24,7 +24,8 @@ def hinted(error: TacitError, text: str, columns: Iterable[str]) -> TacitError:
     >>> hinted(error, "SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ["Patient ID"]).fix
     'a name with spaces or signs stands in double quotes: "Patient ID"'
     """
-    fix = _fix(error, text, list(columns))
+    given: object = text  # whatever was handed in as SQL
+    fix = _fix(error, text, list(columns)) if isinstance(given, str) else ""
     return TacitError(error.code, error.what, why=error.why, fix=fix) if fix else error
 
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -570,3 +571,30 @@ print(visits.agg(n=tc.count()).plan(epsilon=1).release().value > 0)
 """
     done = subprocess.run([sys.executable, "-c", kernel], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_a_forked_child_leaves_its_parent_s_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = _one(pa.table({"u": [1, 1], "x": [1, 2]}), snapshot=0)
+    made.integers('SELECT count(*) FROM "t first 1"', {}, [("t", 1)])
+    [own] = tmp_path.iterdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads are running; the child only discards
+        child = os.fork()
+    if child == 0:
+        made._discard()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert own.exists()
+    made.close()
+    assert not own.exists()
+
+
+def test_a_closed_connection_is_a_source_that_is_not_at_hand():
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t AS SELECT 1 AS u")
+    con.close()
+    data = tc.protect((con, "t"), unit="u", types={"u": "number"}, budget=tc.Budget(epsilon=1))
+    with pytest.raises(tc.TacitError) as failed:
+        data.agg(n=tc.count()).plan(epsilon=1).release()
+    assert failed.value.code == "release-failed"

@@ -7,7 +7,6 @@ b (a^2 + a c + c^2) / (a + c) / n with a = 1 - m, c = m: 0.025 mmHg at epsilon 1
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from asking import draws_of
 
 COLUMN = "SystolicBloodPres1StRdgMmHg"
 LOW, HIGH = 60, 260
@@ -47,21 +47,7 @@ def protected(survey):
 
 
 def drawn(plan, draws):
-    """The released values of many independent draws of a plan; no ledger stores them, as only a test can."""
-    task = plan.task
-    seen = {}
-
-    class Kept:
-        """The exact integers do not change from draw to draw."""
-
-        def integers(self, sql, keys, limited=()):
-            if sql not in seen:
-                seen[sql] = task.engine.integers(sql, keys, limited)
-            return seen[sql]
-
-    kept = replace(task, engine=Kept())
-    columns = (kept.read(kept.run(), 0.95)["columns"].values() for _ in range(draws))
-    return np.array([[cells[0][0] for cells in column] for column in columns])
+    return np.array([[cells[0][0] for cells in columns.values()] for columns in draws_of(plan, draws)])
 
 
 @pytest.mark.parametrize(("epsilon", "goal"), [(0.1, 0.25), (0.5, 0.05), (1, 0.025)])

@@ -5,28 +5,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from command import tacit
 from tacit.cli import main
 from tacit.cli.refusals import speaks_python
-
-TACIT = Path(sys.executable).with_name("tacit")
-ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
-
-
-def tacit(*words, cwd, **environment):
-    return subprocess.run(
-        [TACIT, *words],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 @pytest.fixture(scope="module")

@@ -1,34 +1,19 @@
 """The installed command: init, plan, query and verify, with good and bad input."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 import tacit as tc
+from command import ENVIRONMENT, TACIT, tacit
 from tacit.tables import load_config, open_config
 
-TACIT = Path(sys.executable).with_name("tacit")
-ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
 BY_WARD = "SELECT ward, COUNT(*) AS n, AVG(stay) AS days FROM visits GROUP BY ward"
 SECRET = "Zebulon"  # a value of the data that no public fact mentions
-
-
-def tacit(*words, cwd, **environment):
-    return subprocess.run(
-        [TACIT, *words],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 def refused(done, *said):

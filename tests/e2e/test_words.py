@@ -1,31 +1,15 @@
 """The installed command in a newcomer's hands: what it says of questions, files and slips of the keyboard."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import tacit as tc
+from command import tacit
 
-TACIT = Path(sys.executable).with_name("tacit")
-ENVIRONMENT = {**os.environ, "COLUMNS": "100", "MPLBACKEND": "Agg", "FORCE_COLOR": ""}
 BY_WARD = "SELECT Ward, COUNT(*) AS n FROM visits GROUP BY Ward"
-
-
-def tacit(*words, cwd, **environment):
-    return subprocess.run(
-        [TACIT, *words],
-        cwd=cwd,
-        env={**ENVIRONMENT, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
 
 
 def said(*words, cwd, **environment):

@@ -135,15 +135,19 @@ def test_revealing_nothing_can_be_explained():
     assert meaning.fits >= 2**39
 
 
-def test_plans_releases_and_certificates_are_explained_too(tmp_path):
-    (tmp_path / "v.csv").write_text("patient_id,stay\n1,3\n2,5\n3,8\n")
-    visits = tc.protect(
-        tmp_path / "v.csv",
+def _stays(folder, rows):
+    (folder / "v.csv").write_text("patient_id,stay\n1,3\n2,5\n3,8\n")
+    return tc.protect(
+        folder / "v.csv",
         unit="patient_id",
         bounds={"stay": (0, 30)},
-        limits=tc.Limits(rows=2),
+        limits=tc.Limits(rows=rows),
         budget=tc.Budget(epsilon=3),
     )
+
+
+def test_plans_releases_and_certificates_are_explained_too(tmp_path):
+    visits = _stays(tmp_path, rows=2)
     plan = visits.agg(n=tc.count(), stay=tc.mean("stay")).plan(epsilon=0.5)
     meaning = tc.explain(plan)
     assert meaning.sentence == tc.explain(PURE).sentence
@@ -155,14 +159,7 @@ def test_plans_releases_and_certificates_are_explained_too(tmp_path):
 
 
 def test_a_release_of_parts_says_why_it_gives_less_than_its_epsilon(tmp_path):
-    (tmp_path / "v.csv").write_text("patient_id,stay\n1,3\n2,5\n3,8\n")
-    visits = tc.protect(
-        tmp_path / "v.csv",
-        unit="patient_id",
-        bounds={"stay": (0, 30)},
-        limits=tc.Limits(rows=4),
-        budget=tc.Budget(epsilon=3),
-    )
+    visits = _stays(tmp_path, rows=4)
     plan = visits.agg(n=tc.count(), stay=tc.mean("stay")).plan(epsilon=1)
     meaning = tc.explain(plan.release().certificate)
     text = " ".join(str(meaning).split())

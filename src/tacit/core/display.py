@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from tacit.core.plan import Plan
+    from tacit.core.plan import Forecast, Plan
     from tacit.core.release import Release, Value
 
 __all__ = ["nothing_to_show", "plan_html", "plan_text", "release_html", "release_text", "shown_key"]
@@ -99,6 +99,11 @@ def _factor(epsilon: object) -> str:
     return f"{float(up):g}"
 
 
+def _expected(column: Forecast) -> str:
+    """Write the error to expect, rounded up as the interval will be; or why there is none."""
+    return column.note if column.error is None else shown(_outwards(column.error, ROUND_CEILING))
+
+
 def plan_text(plan: Plan) -> str:
     """Write a plan for the terminal."""
     from rich.table import Table
@@ -108,7 +113,7 @@ def plan_text(plan: Plan) -> str:
     for name in ("column", "what", "noise", f"+/- at {plan.confidence:.0%}"):
         table.add_column(Text(name))
     for column in plan.columns:
-        error = shown(column.error) if column.error is not None else column.note
+        error = _expected(column)
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
     lines = [f"{name}: {text}" for name, text in plan.facts]
     lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.identity.unit}; hash {plan.hash[:16]}"]
@@ -119,7 +124,7 @@ def plan_html(plan: Plan) -> str:
     """Write a plan for a notebook."""
     rows = "".join(
         f"<tr><td>{escape(c.column)}</td><td>{escape(c.meaning)}</td><td>{escape(c.mechanism)}</td>"
-        f"<td>{escape(shown(c.error) if c.error is not None else c.note)}</td></tr>"
+        f"<td>{escape(_expected(c))}</td></tr>"
         for c in plan.columns
     )
     facts = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in plan.facts)

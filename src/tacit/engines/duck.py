@@ -19,7 +19,7 @@ import threading
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.engines.footers import copy_with_bytes
 from tacit.engines.frames import scannable
@@ -36,7 +36,6 @@ from tacit.engines.layout import (
     view_sql,
 )
 from tacit.engines.scratch import scratch_folder
-from tacit.engines.texts import decodable
 from tacit.errors import TacitError
 from tacit.progress import progress
 
@@ -103,7 +102,7 @@ class DuckDB:
         self._as_bytes = False
         for place in self._places.values():
             if place.source.kind == "connection":
-                _compare_bytes(place.source.place.cursor())  # type: ignore[attr-defined]
+                _check_collation(place.source.place)
 
     def columns(self, table: str) -> tuple[str, ...] | None:
         """Return a table's column names, or None where its source is not at hand. Reads no row."""
@@ -276,7 +275,7 @@ class DuckDB:
                 within = found[0] if found else ()
                 self._places[name] = replace(place, source=replace(source, within=within))
             elif source.kind == "frame":
-                con.register(f"tacit raw {name}", scannable(decodable(source.place)))
+                con.register(f"tacit raw {name}", scannable(source.place))
             elif source.kind == "database":
                 path = str(source.place).replace("'", "''")
                 con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
@@ -363,6 +362,14 @@ def _stamp(source: Source) -> object:
     except OSError:
         return None
     return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _check_collation(connection: Any) -> None:
+    """Refuse a user's connection that merges texts and cannot be told not to; a closed one is not at hand."""
+    import duckdb
+
+    with contextlib.suppress(duckdb.ConnectionException):
+        _compare_bytes(connection.cursor())
 
 
 def _compare_bytes(con: duckdb.DuckDBPyConnection) -> None:

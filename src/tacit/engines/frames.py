@@ -17,6 +17,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from tacit.engines.sources import column_names
+from tacit.engines.texts import decodable, home_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,13 +31,17 @@ _LONG = 400  # a decimal with more digits than that before or behind the point i
 
 def scannable(frame: Any) -> Any:
     """Return a frame that DuckDB scans without failing, its columns named apart; called after the charge."""
-    homes = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
     names = list(column_names(frame) or ())
-    if "pandas" in homes:
-        return _pandas(frame, names)
-    if "polars" in homes:
-        return _polars(frame, names)
-    return _arrow(frame, names) if "pyarrow" in homes else frame
+    safe = decodable(frame)
+    match home_of(frame):
+        case "pandas":
+            return _pandas(safe, names)
+        case "polars":
+            return _polars(safe, names)
+        case "pyarrow":
+            return _arrow(safe, names)
+        case _:
+            return frame
 
 
 def _pandas(frame: Any, names: list[str]) -> Any:

@@ -38,7 +38,13 @@ def scratch_folder(owner: object) -> tuple[Path, Callable[[], object]]:
     if fcntl is not None:
         fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "new").rename(folder / _ALIVE)  # under this name it is locked from the first moment on
-    return folder, weakref.finalize(owner, _remove, folder, lock)
+    return folder, weakref.finalize(owner, _remove_own, folder, lock, os.getpid())
+
+
+def _remove_own(folder: Path, lock: int, maker: int) -> None:
+    """Remove the folder, unless this is a forked child that ends while its parent lives."""
+    if os.getpid() == maker:
+        _remove(folder, lock)
 
 
 def _remove(folder: Path, lock: int) -> None:

@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["decodable"]
+__all__ = ["decodable", "home_of"]
 
 
 def decodable(frame: Any) -> Any:
     """Return the frame, or one in which every text is UTF-8; called after the charge."""
+    match home_of(frame):
+        case "pandas":
+            return _pandas(frame)
+        case "polars":
+            return _polars(frame)
+        case "pyarrow":
+            return _arrow(frame)
+        case _:
+            return frame
+
+
+def home_of(frame: object) -> str:
+    """Return the package that a frame comes from, its own class or one above it; else nothing."""
     homes = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
-    if "pyarrow" in homes:
-        return _arrow(frame)
-    if "polars" in homes:
-        return _polars(frame)
-    return _pandas(frame) if "pandas" in homes else frame
+    return next((home for home in ("pandas", "polars", "pyarrow") if home in homes), "")
 
 
 def _arrow(table: Any) -> Any:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from asking import visits
 from tacit import TacitError
 from tacit.tables import example_visits, load_config
 from tacit.tables.answering import exact_integers
@@ -20,20 +21,6 @@ from tacit.tables.examples import EXAMPLE_HOSPITALS
 from tacit.tables.threshold import threshold
 
 HUGE = tc.Budget(epsilon=10**9)
-
-
-def visits(**options):
-    return tc.protect(
-        example_visits(),
-        **{
-            "name": "visits",
-            "unit": "patient_id",
-            "bounds": {"length_of_stay": (0, 30)},
-            "keys": {"hospital": EXAMPLE_HOSPITALS},
-            "budget": tc.Budget(epsilon=10**6, delta=0.01),
-            **options,
-        },
-    )
 
 
 def test_a_plan_touches_no_data(tmp_path):

@@ -10,25 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tacit as tc
+from asking import visits
 from tacit import TacitError
 from tacit.core.display import shown_interval
 from tacit.core.release import Cells
-from tacit.tables import example_visits
-from tacit.tables.examples import EXAMPLE_HOSPITALS
-
-
-def visits(**options):
-    return tc.protect(
-        example_visits(),
-        **{
-            "name": "visits",
-            "unit": "patient_id",
-            "bounds": {"length_of_stay": (0, 30)},
-            "keys": {"hospital": EXAMPLE_HOSPITALS},
-            "budget": tc.Budget(epsilon=10**6, delta=0.01),
-            **options,
-        },
-    )
 
 
 @pytest.mark.parametrize(

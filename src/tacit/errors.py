@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tacit.fixes import Fix, as_fix
+
 __all__ = ["CODES", "TacitError", "bad_parameter"]
 
 #: Every stable error code with its meaning in one line; `docs/reference/errors.md` has a section for each.
@@ -73,31 +75,33 @@ class TacitError(Exception):
     why
         One sentence that says why it is refused.
     fix
-        The line that fixes it.
+        What would help, as data that each surface writes in its own words (`tacit.fixes`); plain text stands
+        for words that hold on every surface.
 
     Examples
     --------
-    >>> raise TacitError("bad-parameter", "epsilon must be positive, got -1", fix="epsilon=0.5")
+    >>> from tacit.fixes import Set
+    >>> raise TacitError("bad-parameter", "epsilon must be positive, got -1", fix=Set(epsilon=0.5))
     Traceback (most recent call last):
     tacit.errors.TacitError: epsilon must be positive, got -1
       fix: epsilon=0.5
       code: bad-parameter
     """
 
-    def __init__(self, code: str, what: str, *, why: str = "", fix: str = "") -> None:
+    def __init__(self, code: str, what: str, *, why: str = "", fix: Fix | str = "") -> None:
         if code not in CODES:
             raise KeyError(f"unknown error code {code!r}: add it to tacit.errors.CODES and its docs page")
         self.code: Final = code
         self.what: Final = what
         self.why: Final = why
-        self.fix: Final = fix
+        self.fix: Final = as_fix(fix)
         super().__init__(what)
 
     def __str__(self) -> str:
         lines = [self.what]
         if self.why:
             lines.append(f"  why: {self.why}")
-        if self.fix:
+        if str(self.fix):
             lines.append(f"  fix: {self.fix}")
         lines.append(f"  code: {self.code}")
         return "\n".join(lines)
@@ -106,12 +110,12 @@ class TacitError(Exception):
         return (_rebuild, (self.code, self.what, self.why, self.fix))
 
 
-def _rebuild(code: str, what: str, why: str, fix: str) -> TacitError:
+def _rebuild(code: str, what: str, why: str, fix: Fix) -> TacitError:
     """Rebuild a pickled error, so that refusals cross process borders intact."""
     return TacitError(code, what, why=why, fix=fix)
 
 
-def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: str = "") -> TacitError:
+def bad_parameter(name: str, must_be: str, got: object, *, why: str = "", fix: Fix | str = "") -> TacitError:
     """Build the one sentence for a wrong parameter: ``<name> must be <must_be>, got <got>``.
 
     Examples

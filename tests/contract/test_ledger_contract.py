@@ -99,7 +99,7 @@ def test_a_refusal_names_the_account_and_what_is_left(ledger):
         ledger.charge("ana", HALF)
     assert "'ana'" in caught.value.what
     assert "0.25" in caught.value.what
-    assert caught.value.fix
+    assert str(caught.value.fix)
 
 
 @pytest.mark.parametrize("tight", ["visits", "oncology", "ana"])

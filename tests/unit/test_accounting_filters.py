@@ -303,7 +303,7 @@ def test_a_gaussian_cost_does_not_fit_a_pure_budget_and_the_refusal_says_why():
     with pytest.raises(TacitError, match="finite epsilon") as refusal:
         Filter.start(Budget(epsilon=1)).after(Cost.gaussian(sigma=100, sensitivity=1).spend)
     assert refusal.value.code == "budget-exceeded"
-    assert "holds only costs with a finite epsilon" in refusal.value.fix
+    assert "holds only costs with a finite epsilon" in str(refusal.value.fix)
 
 
 def test_an_epsilon_delta_budget_takes_the_better_of_adding_epsilon_and_adding_rho():
@@ -462,7 +462,7 @@ def test_what_is_left_is_told_in_the_terms_that_were_declared(budget, spent, tol
 def test_a_refused_charge_says_what_would_fit(budget, spend, advice):
     with pytest.raises(TacitError) as refusal:
         Filter.start(budget).after(spend)
-    assert advice in refusal.value.fix
+    assert advice in str(refusal.value.fix)
 
 
 def test_where_nothing_is_left_the_refusal_says_so_and_not_at_most_zero():
@@ -470,5 +470,5 @@ def test_where_nothing_is_left_the_refusal_says_so_and_not_at_most_zero():
     with pytest.raises(TacitError) as refusal:
         spent.after(Spend(epsilon=0.1))
     assert "nothing of epsilon 1" in refusal.value.what
-    assert "ask again what was released" in refusal.value.fix
-    assert "at most" not in refusal.value.fix
+    assert "ask again what was released" in str(refusal.value.fix)
+    assert "at most" not in str(refusal.value.fix)

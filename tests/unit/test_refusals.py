@@ -49,7 +49,7 @@ def test_no_fix_of_the_library_reaches_a_terminal_as_python():
         shown = [
             (name, text, fix)
             for name, code, text in found
-            if speaks_python(fix := in_words_of_the_command(TacitError(code, "x", fix=text), asked).fix)
+            if speaks_python(fix := str(in_words_of_the_command(TacitError(code, "x", fix=text), asked).fix))
         ]
         assert shown == []
 
@@ -75,7 +75,7 @@ def test_no_fix_of_the_library_reaches_a_terminal_as_python():
     ],
 )  # fmt: skip
 def test_python_becomes_what_can_be_typed(code, what, python, command):
-    assert command in in_words_of_the_command(TacitError(code, what, fix=python), ASKED).fix
+    assert command in str(in_words_of_the_command(TacitError(code, what, fix=python), ASKED).fix)
 
 
 def test_the_line_of_the_config_is_named(tmp_path):
@@ -84,7 +84,7 @@ def test_the_line_of_the_config_is_named(tmp_path):
     file.write_text("\n".join(lines))
     asked = Asked("visits", "visits", file)
     shown = in_words_of_the_command(TacitError("missing-bounds", "x", fix='bounds={"stay": (0, 30)}'), asked)
-    assert shown.fix == f"{file} line 5, under [datasets.visits.bounds]: stay = [LOW, HIGH]{_PUBLIC}"
+    assert str(shown.fix) == f"{file} line 5, under [datasets.visits.bounds]: stay = [LOW, HIGH]{_PUBLIC}"
 
 
 def test_what_happened_shows_no_python_either():

@@ -155,7 +155,7 @@ def test_unbounded_values_ask_for_bounds():
             kind(epsilon=1)
         assert refused.value.code == "missing-bounds"
         assert "infinite" in refused.value.why
-        assert "bounds=" in refused.value.fix
+        assert "bounds=" in str(refused.value.fix)
         for bad in ((1, 1), (2, 1), (0, math.inf), (math.nan, 1), (0, 1, 2)):
             with pytest.raises(TacitError):
                 kind(epsilon=1, bounds=bad)

@@ -8,6 +8,7 @@ Examples
 """
 
 from tacit.accounting import textbook
+from tacit.accounting._adjacency import ADJACENCIES, Adjacency
 from tacit.accounting._numeric import Bracket
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.budget import Budget, Spend
@@ -16,6 +17,8 @@ from tacit.accounting.cost import Cost
 from tacit.accounting.filters import Filter, Remaining
 
 __all__ = [
+    "ADJACENCIES",
+    "Adjacency",
     "Bracket",
     "Budget",
     "Cost",

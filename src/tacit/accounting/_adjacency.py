@@ -11,10 +11,11 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ADD_REMOVE", "REPLACE", "Adjacency", "check", "the_same"]
+__all__ = ["ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "the_same"]
 
 #: Neighbours differ by one unit's presence, or by one unit's data.
 Adjacency = Literal["add/remove", "replace"]
+ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")
 ADD_REMOVE: Adjacency = "add/remove"
 REPLACE: Adjacency = "replace"
 

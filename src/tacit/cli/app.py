@@ -66,7 +66,7 @@ def main() -> None:
     except TacitError as error:
         refusal = in_words_of_the_command(error)
         if for_programs:
-            _end(2, refusal.code, refusal.what, refusal.why, refusal.fix)
+            _end(2, refusal.code, refusal.what, refusal.why, str(refusal.fix))
         typer.echo(f"error: {refusal}", err=True)
         sys.exit(2)
     except _Misuse as error:  # reaches us only with --json; without, typer has shown it

@@ -47,7 +47,7 @@ def plan(
         opened.ledger.account(name).filter.after(made.cost.spend)
     except TacitError as refusal:
         whole = told(opened.ledger.account(name).budget)
-        fix = in_words_of_the_command(refusal).fix
+        fix = str(in_words_of_the_command(refusal).fix)
         say(f"more than the whole budget ({whole}), so no query would pay for it: {fix}")
 
 

@@ -77,7 +77,7 @@ def now_opening(ledger: str) -> None:
 def in_words_of_the_command(error: TacitError, asked: Asked | None = None) -> TacitError:
     """Return the refusal as someone who typed a command can use it; same code, same sense."""
     about = asked or _asked.get() or Asked()
-    fix = error.fix
+    fix = str(error.fix)
     for pattern, say in _RULES:
         fix = pattern.sub(lambda found, say=say: say(found, about, error), fix)  # type: ignore[misc]
     if speaks_python(fix) or not fix.strip():

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from tacit.accounting import ADJACENCIES, Adjacency
 from tacit.errors import bad_parameter
 
 __all__ = ["ADJACENCIES", "Adjacency", "Identity", "Unit"]
 
-#: ``add/remove``: one unit with all its rows comes or goes. ``replace``: one unit's rows change, the number
-#: of
-#: units is public.
-Adjacency = Literal["add/remove", "replace"]
-ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")
 _ROW = "row"
 
 

@@ -7,11 +7,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting import Adjacency
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 
@@ -32,7 +33,6 @@ __all__ = [
     "show",
 ]
 
-Adjacency = Literal["add/remove", "replace"]
 _T = TypeVar("_T", float, NDArray[np.float64])
 
 

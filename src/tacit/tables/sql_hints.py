@@ -21,7 +21,7 @@ def hinted(error: TacitError, text: str, columns: Iterable[str]) -> TacitError:
     Examples
     --------
     >>> error = TacitError("bad-sql", "this SQL cannot be read", fix="SELECT COUNT(*) FROM visits")
-    >>> hinted(error, "SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ["Patient ID"]).fix
+    >>> hinted(error, "SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ["Patient ID"]).fix.text
     'a name with spaces or signs stands in double quotes: "Patient ID"'
     """
     given: object = text  # whatever was handed in as SQL
@@ -43,7 +43,7 @@ def _fix(error: TacitError, text: str, columns: list[str]) -> str:
         if odd and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare, re.IGNORECASE):
             return f"a name with spaces or signs stands in double quotes: {_written(column)}"
     missing = re.match(r"there is no column '(.*)' here$", error.what)
-    if missing and f'"{missing[1]}"' in text and error.fix.startswith("one of:"):  # none of a close name
+    if missing and f'"{missing[1]}"' in text and str(error.fix).startswith("one of:"):  # none of a close name
         return f"a text stands in single quotes: '{missing[1]}'"
     return ""
 

@@ -629,7 +629,7 @@ def test_wrong_declarations_are_refused(options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TacitError) as refused:
         visits(**options)
-    assert refused.value.fix
+    assert str(refused.value.fix)
 
 
 @pytest.mark.parametrize(

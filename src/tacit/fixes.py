@@ -1,0 +1,227 @@
+"""Fixes as data: what would help after a refusal, which each surface then writes in its own words.
+
+Python writes ``bounds={"stay": (0, 30)}``, the command ``--bounds stay=0:30`` or a line of tacit.toml, SQL
+``LEAST(GREATEST(stay, 0), 30)``, a service JSON. ``str(fix)`` is the wording for Python. The other surfaces
+match on the classes below and never read the text back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+__all__ = [
+    "ACTIONS", "Choose", "Code", "Declare", "Do", "Either", "Fact", "Fix", "Say", "Set", "as_fix", "to_json",
+]  # fmt: skip
+
+#: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
+Fact: TypeAlias = Literal[
+    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "public", "source", "types",
+    "unit", "version",
+]  # fmt: skip
+_BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
+
+#: What a fix can ask to be done, with the line of Python that does it; ``{name}`` stands for an argument.
+ACTIONS: Final[dict[str, str]] = {
+    "ask-a-count": "SELECT COUNT(*) FROM {table}",
+    "choose-account": "ledger.create_account({account!r}, parent={dataset!r}, budget=...)",
+    "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})",
+    "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
+    "export-release": "release.to_pandas()",
+    "give-key-file": "Ledger.open(..., key={path!r})",
+    "give-witness-file": "Ledger.open(..., witness={path!r})",
+    "grow-budget": "ledger.grow({account!r}, {new}, statement=..., who=...)",
+    "install": "pip install {package!r}",
+    "open-ledger": "Ledger.open({path!r})",
+    "save-certificate": "release.certificate.save({path!r})",
+    "unseal-ledger": "ledger.unseal(statement={statement!r}, who=...)",
+    "verify-ledger": "ledger.verify()",
+    "wait-for-lock": "Ledger.open(..., wait={seconds})",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Plain words that hold on every surface: ``a larger epsilon or narrower bounds``."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A line of Python, for what only Python can do; elsewhere the advice for the error's code is shown."""
+
+    python: str
+
+    def __str__(self) -> str:
+        return self.python
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Other values for parameters of the call that was refused: ``epsilon=0.5``, ``--epsilon 0.5``."""
+
+    values: Mapping[str, object]
+
+    def __init__(self, **values: object) -> None:
+        object.__setattr__(self, "values", values)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={_literal(value)}" for name, value in self.values.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A public fact of the dataset, to be declared by its curator.
+
+    Parameters
+    ----------
+    fact
+        Which fact: ``bounds``, ``keys``, ``types`` ...
+    value
+        What to declare; an example unless ``example`` is false.
+    column
+        The column, table or limit that the fact is about; empty where there is one for the whole dataset.
+    example
+        Whether the value only shows the form. A range must come from public knowledge, so nobody should copy
+        it blindly.
+
+    Examples
+    --------
+    >>> str(Declare("bounds", (0, 30), column="stay"))
+    'tc.protect(..., bounds={"stay": (0, 30)})'
+    """
+
+    fact: Fact
+    value: object
+    column: str = ""
+    example: bool = True
+
+    def __str__(self) -> str:
+        value = _literal(self.value)
+        if self.fact in _BY_COLUMN and self.column:
+            value = f"{{{_literal(self.column)}: {value}}}"
+        return f"tc.protect(..., {self.fact}={value})"
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One of a few names; ``given`` is what was written instead, ``close`` the name that was likely meant."""
+
+    names: tuple[str, ...]
+    given: str = ""
+    close: str = ""
+
+    def __str__(self) -> str:
+        listed = f"one of: {', '.join(self.names[:12])}"
+        return f"{self.close}? {listed}" if self.close else listed
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Something to do, by its name in `ACTIONS`; ``words`` may lead up to it.
+
+    Examples
+    --------
+    >>> str(Do("open-ledger", path="study.ledger"))
+    "Ledger.open('study.ledger')"
+    """
+
+    action: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+    def __init__(self, action: str, **arguments: object) -> None:
+        ACTIONS[action].format(**arguments)  # an unknown action or a missing argument is a programming error
+        object.__setattr__(self, "action", action)
+        object.__setattr__(self, "arguments", arguments)
+
+    def __str__(self) -> str:
+        return ACTIONS[self.action].format(**self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Several ways out; any one of them helps."""
+
+    fixes: tuple[Fix, ...]
+
+    def __init__(self, *fixes: Fix) -> None:
+        object.__setattr__(self, "fixes", fixes)
+
+    def __str__(self) -> str:
+        return " or ".join(str(fix) for fix in self.fixes)
+
+
+Fix: TypeAlias = Say | Code | Set | Declare | Choose | Do | Either
+
+
+def as_fix(given: Fix | str) -> Fix:
+    """Read a fix as it is written where an error is raised: plain text stands for `Say`."""
+    return Say(given) if isinstance(given, str) else given
+
+
+def to_json(fix: Fix) -> dict[str, object]:
+    """Return a fix as JSON data, for programs: the class by name and what it holds.
+
+    Examples
+    --------
+    >>> to_json(Set(epsilon=0.5))
+    {'fix': 'set', 'values': {'epsilon': 0.5}}
+    """
+    match fix:
+        case Say(text):
+            return {"fix": "say", "text": text}
+        case Code(python):
+            return {"fix": "code", "python": python}
+        case Set(values):
+            return {"fix": "set", "values": {name: _plain(value) for name, value in values.items()}}
+        case Declare(fact, value, column, example):
+            return {
+                "fix": "declare",
+                "fact": fact,
+                "column": column,
+                "value": _plain(value),
+                "example": example,
+            }
+        case Choose(names, given, close):
+            return {"fix": "choose", "names": list(names), "given": given, "close": close}
+        case Do(action, arguments):
+            return {
+                "fix": "do",
+                "action": action,
+                "arguments": {name: _plain(value) for name, value in arguments.items()},
+            }
+        case Either(fixes):
+            return {"fix": "either", "fixes": [to_json(one) for one in fixes]}
+
+
+def _literal(value: object) -> str:
+    """Write a value as Python does, with double quotes as the documentation has them."""
+    match value:
+        case str():
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case tuple():
+            return f"({', '.join(_literal(one) for one in value)}{',' if len(value) == 1 else ''})"
+        case list():
+            return f"[{', '.join(_literal(one) for one in value)}]"
+        case dict():
+            return "{" + ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in value.items()) + "}"
+        case _:
+            return "..." if value is ... else repr(value)
+
+
+def _plain(value: object) -> object:
+    """Return a value that JSON can hold."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case tuple() | list():
+            return [_plain(one) for one in value]
+        case Mapping():
+            return {str(name): _plain(one) for name, one in value.items()}
+        case _:
+            return str(value)

@@ -60,6 +60,8 @@ CODES: Final[dict[str, str]] = {
     "bad-sql": "a text is not SQL that can be read",
     "not-allowed": "a construct of SQL is not on the list of allowed ones",
     "bad-certificate": "a file is not a certificate that this version reads",
+    "bad-release": "a file is not a release that this version reads",
+    "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
 }
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 __all__ = [
-    "ACTIONS", "Choose", "Code", "Declare", "Do", "Either", "Fact", "Fix", "Say", "Set", "as_fix", "to_json",
+    "ACTIONS", "Choose", "Code", "Declare", "Do", "Either", "FactName", "Fix", "Say", "Set", "as_fix",
+    "to_json",
 ]  # fmt: skip
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
-Fact: TypeAlias = Literal[
+FactName: TypeAlias = Literal[
     "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "public", "source", "types",
     "unit", "version",
 ]  # fmt: skip
@@ -96,13 +97,15 @@ class Declare:
     'tc.protect(..., bounds={"stay": (0, 30)})'
     """
 
-    fact: Fact
+    fact: FactName
     value: object
     column: str = ""
     example: bool = True
 
     def __str__(self) -> str:
         value = _literal(self.value)
+        if self.fact == "budget" and isinstance(self.value, Mapping):
+            value = f"tc.Budget({Set(**self.value)})"
         if self.fact in _BY_COLUMN and self.column:
             value = f"{{{_literal(self.column)}: {value}}}"
         return f"tc.protect(..., {self.fact}={value})"

@@ -1,21 +1,45 @@
-"""The words every field shares: units, public facts, plans, releases, certificates."""
+"""What every field shares: units, datasets, plans, releases of any content, certificates."""
 
-from tacit.core.certificate import Certificate
-from tacit.core.facts import Fact, Limits, Table
-from tacit.core.plan import Forecast, Plan
-from tacit.core.release import Cells, Release
-from tacit.core.unit import Adjacency, Identity, Unit
+from tacit.core._answer_table import AnswerTable, Cells, Value
+from tacit.core._certificate import Certificate
+from tacit.core._dataset import Dataset, open_account
+from tacit.core._extras import needs
+from tacit.core._facts import KINDS, Fact, Kind, Limits, Table, read_bounds, read_keys, read_kind
+from tacit.core._picture import figure_width
+from tacit.core._plan import Forecast, Plan
+from tacit.core._protocols import JSON, Charger, Engine, Exact, Measurement, Noisy, Task
+from tacit.core._release import Content, Release
+from tacit.core._unit import Identity, Unit, read_identity
 
 __all__ = [
-    "Adjacency",
+    "JSON",
+    "KINDS",
+    "AnswerTable",
     "Cells",
     "Certificate",
+    "Charger",
+    "Content",
+    "Dataset",
+    "Engine",
+    "Exact",
     "Fact",
     "Forecast",
     "Identity",
+    "Kind",
     "Limits",
+    "Measurement",
+    "Noisy",
     "Plan",
     "Release",
     "Table",
+    "Task",
     "Unit",
+    "Value",
+    "figure_width",
+    "needs",
+    "open_account",
+    "read_bounds",
+    "read_identity",
+    "read_keys",
+    "read_kind",
 ]

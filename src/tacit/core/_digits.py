@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tacit.core.release import Cells, Value
+    from tacit.core._answer_table import Cells, Value
 
 __all__ = ["meaningful"]
 
@@ -21,7 +21,7 @@ def meaningful(cells: Cells) -> tuple[list[Value], list[Value], list[Value]]:
 
     Examples
     --------
-    >>> from tacit.core.release import Cells
+    >>> from tacit.core._answer_table import Cells
     >>> meaningful(Cells((5.123456789012345,), (4.1,), (6.14690123,)))
     ([5.123], [4.1], [6.147])
     """

@@ -1,4 +1,4 @@
-"""A release as a picture: one column with error bars over its groups, with what it is about in the title."""
+"""An answer as a picture: one column with error bars over its groups, and a title that says what it shows."""
 
 from __future__ import annotations
 
@@ -6,41 +6,45 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tacit.core.display import nothing_to_show, shown_key
+from tacit.core._answer_display import nothing_to_show
+from tacit.core._display import shown_key
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tacit.core.release import Release
+    from tacit.core._answer_table import AnswerTable
+    from tacit.core._certificate import Certificate
 
-__all__ = ["figure_width", "plot_release"]
+__all__ = ["figure_width", "plot_answer"]
 
 _MOST = 60  # groups in one picture: more cannot be told apart
 _LONG = 24  # letters of a group's label
 _COLOUR = "#0b7285"
 
 
-def figure_width(release: Release) -> float:
+def figure_width(answer: AnswerTable) -> float:
     """Return a width in inches at which the labels of the groups can be read."""
-    return min(max(5.5, 0.6 * len(release)), 0.35 * _MOST)
+    return min(max(5.5, 0.6 * len(answer)), 0.35 * _MOST)
 
 
-def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
+def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certificate: Certificate) -> Axes:
     """Draw one column with error bars over its groups."""
     from matplotlib.figure import Figure
 
-    name = column or next(iter(release.columns))
-    cells = release[name]
+    name = column or next(iter(answer.columns))
+    cells = answer[name]
     values = [v for v in cells.value if isinstance(v, int | float)][:_MOST]
     if len(values) != len(cells.value[:_MOST]):
-        raise TacitError("bad-parameter", f"{name} holds no numbers to plot", fix="a column of numbers")
-    axes = Figure(figsize=(figure_width(release), 3.8), layout="constrained").subplots() if ax is None else ax
-    axes.set_title(_plain(f"{_about(release, name)}\n{_covers(release, name)}"), fontsize=9, loc="left")
+        raise TacitError("bad-parameter", f"{name} does not hold numbers", fix="name a column of numbers")
+    axes = Figure(figsize=(figure_width(answer), 3.8), layout="constrained").subplots() if ax is None else ax
+    axes.set_title(
+        _plain(f"{_about(answer, name, certificate)}\n{_covers(answer, name)}"), fontsize=9, loc="left"
+    )
     axes.set_ylabel(_plain(name))
     axes.spines[["top", "right"]].set_visible(False)
     if not values:
-        words = textwrap.fill(nothing_to_show(release), 50)
+        words = textwrap.fill(nothing_to_show(()), 50)
         axes.text(0.5, 0.5, _plain(words), ha="center", va="center", transform=axes.transAxes)
         axes.set(xticks=[], yticks=[])
         return axes
@@ -49,7 +53,7 @@ def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
     above = [high - v if high is not None else 0.0 for v, (_, high) in zip(values, ends, strict=True)]
     bars = None if None in cells.low else [below, above]
     axes.errorbar(range(len(values)), values, yerr=bars, fmt="o", capsize=4, color=_COLOUR)
-    labels = [_label(release, i) or name for i in range(len(values))]
+    labels = [_label(answer, i) or name for i in range(len(values))]
     slanted = len(labels) > 4 or max(map(len, labels)) > 12
     axes.set_xticks(
         range(len(values)),
@@ -59,33 +63,32 @@ def plot_release(release: Release, column: str | None, ax: Axes | None) -> Axes:
     )
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.grid(axis="y", alpha=0.3)
-    axes.set_xlabel(_plain(", ".join(release.keys)))
+    axes.set_xlabel(_plain(", ".join(answer.keys)))
     return axes
 
 
-def _about(release: Release, name: str) -> str:
+def _about(answer: AnswerTable, name: str, certificate: Certificate) -> str:
     """Say which dataset, which column, by which keys, at which cost."""
-    dataset, promised = release.certificate.fields["dataset"], release.certificate.fields.get("promised")
-    named = str(dataset.get("name", "")) if isinstance(dataset, Mapping) else ""
+    promised = certificate.fields.get("promised")
     cost = (
         ", ".join(f"{key} {_short(str(value))}" for key, value in promised.items())
         if isinstance(promised, Mapping)
         else ""
     )
-    by = f" by {', '.join(release.keys)}" if release.keys else ""
-    return ", ".join(part for part in (f"{named}: {name}{by}".strip(": "), cost) if part)
+    by = f" by {', '.join(answer.keys)}" if answer.keys else ""
+    return ", ".join(part for part in (f"{certificate.names}: {name}{by}".strip(": "), cost) if part)
 
 
-def _covers(release: Release, name: str) -> str:
-    cells = release[name]
-    told = release.notes.get(name, "").split(",")[0]
-    bars = "no interval" if None in cells.low else f"bars: noise interval, {release.confidence:.0%}"
-    more = [f"first {_MOST} of {len(release)} groups"] if len(release) > _MOST else []
-    return "; ".join(part for part in (told, bars if len(release) else "", *more) if part)
+def _covers(answer: AnswerTable, name: str) -> str:
+    cells = answer[name]
+    stands_for = answer.notes.get(name, "").split(",")[0]
+    bars = "no interval" if None in cells.low else f"bars: noise interval, {answer.confidence:.0%}"
+    more = [f"first {_MOST} of {len(answer)} groups"] if len(answer) > _MOST else []
+    return "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
 
 
-def _label(release: Release, i: int) -> str:
-    label = " / ".join(shown_key(values[i]) for values in release.keys.values())
+def _label(answer: AnswerTable, i: int) -> str:
+    label = " / ".join(shown_key(values[i]) for values in answer.keys.values())
     return label if len(label) <= _LONG else label[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 

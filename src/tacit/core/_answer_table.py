@@ -1,7 +1,4 @@
-"""What leaves.
-
-Values with intervals and the certificate that travels with them. Free to post-process and publish.
-"""
+"""The content of a table question: one line per group, per column a value with its interval."""
 
 from __future__ import annotations
 
@@ -9,10 +6,12 @@ import csv
 import io
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from tacit.core.extras import needs
+from tacit.core._extras import needs
+from tacit.core._release import Content
 from tacit.errors import TacitError
+from tacit.fixes import Choose, Code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-    from tacit.core.certificate import Certificate
+    from tacit.core._certificate import Certificate
+    from tacit.core._protocols import JSON
 
-__all__ = ["Cells", "Release", "Value"]
+__all__ = ["AnswerTable", "Cells", "Value"]
 
 Value: TypeAlias = float | str | bool | None
 
@@ -39,11 +39,11 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release:
+class AnswerTable(Content):
     """An answer: one line per group, per column a value with ``low`` and ``high``.
 
-    The interval covers the noise with the stated confidence; it says nothing of what clipping and limits
-    left out. A value that was picked among candidates may have none (``low`` and ``high`` are None), and the
+    The interval covers the noise with the stated confidence; it says nothing about what clipping and limits
+    dropped. A value that was picked among candidates may have none (``low`` and ``high`` are None), and the
     printed release says so.
 
     Parameters
@@ -53,30 +53,26 @@ class Release:
     columns
         The released columns by name.
     confidence
-        What each interval covers the noise with.
-    certificate
-        The machine-readable promise.
-    marks
-        What has been done to the values since they were released.
+        How often each interval covers the noise.
     notes
-        What a column stands for, where its name may say more: an extreme is told by a quantile.
+        What a column stands for, where its name may promise more: an extreme is read off a quantile.
     left_out
         Which rows are not counted and which groups are not shown, by the plan.
     counts
         The columns that count; noise may push them below zero.
     """
 
+    kind: ClassVar[str] = "answer-table"
+
     keys: Mapping[str, tuple[Value, ...]]
     columns: Mapping[str, Cells]
     confidence: float
-    certificate: Certificate
-    marks: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())).value)
+        return max((len(cells.value) for cells in self.columns.values()), default=0)
 
     def __getitem__(self, column: str) -> Cells:
         try:
@@ -85,7 +81,7 @@ class Release:
             raise TacitError(
                 "unknown-column",
                 f"the release has no column {column!r}",
-                fix=f"one of: {', '.join(self.columns)}",
+                fix=Choose(tuple(self.columns), given=str(column)),
             ) from None
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
@@ -98,17 +94,17 @@ class Release:
 
     @property
     def value(self) -> Value:
-        """The one number of a release with one cell."""
+        """The one number of an answer with one cell."""
         return self._only().value[0]
 
     @property
     def low(self) -> float | None:
-        """The lower end of the interval of a release with one cell."""
+        """The lower end of the interval of an answer with one cell."""
         return self._only().low[0]
 
     @property
     def high(self) -> float | None:
-        """The upper end of the interval of a release with one cell."""
+        """The upper end of the interval of an answer with one cell."""
         return self._only().high[0]
 
     def _only(self) -> Cells:
@@ -116,31 +112,55 @@ class Release:
             raise TacitError(
                 "bad-parameter",
                 f"the release has {len(self)} x {len(self.columns)} cells",
-                fix='release["n"]',
+                fix=Code('release["n"]'),
             )
         return next(iter(self.columns.values()))
 
-    def rounded(self, *columns: str) -> Release:
-        """Return the release with these columns as non-negative whole numbers, and say so in its marks.
-
-        Rounding up from below zero biases totals; intervals stay as they are.
-        """
+    def rounded(self, *columns: str) -> tuple[AnswerTable, tuple[str, ...]]:
+        """Return the answer with these columns (all, if none is named) as non-negative whole numbers."""
+        chosen = columns or tuple(self.columns)
         changed = {
             name: Cells(tuple(_whole(v) for v in cells.value), cells.low, cells.high)
-            if name in (columns or tuple(self.columns))
+            if name in chosen
             else cells
             for name, cells in self.columns.items()
         }
-        mark = f"non-negative whole numbers: {', '.join(columns or tuple(self.columns))}"
-        return replace(self, columns=changed, marks=(*self.marks, mark))
+        return replace(self, columns=changed), chosen
+
+    def to_json(self) -> JSON:
+        """Return the answer as JSON."""
+        return {
+            "keys": {name: list(values) for name, values in self.keys.items()},
+            "columns": {
+                name: {"value": list(cells.value), "low": list(cells.low), "high": list(cells.high)}
+                for name, cells in self.columns.items()
+            },
+            "confidence": self.confidence,
+            "notes": dict(self.notes),
+            "left_out": list(self.left_out),
+            "counts": list(self.counts),
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the answer back."""
+        return cls(
+            {name: tuple(values) for name, values in document["keys"].items()},
+            {
+                name: Cells(tuple(cells["value"]), tuple(cells["low"]), tuple(cells["high"]))
+                for name, cells in document["columns"].items()
+            },
+            float(document["confidence"]),
+            dict(document["notes"]),
+            tuple(document["left_out"]),
+            tuple(document["counts"]),
+        )
 
     def to_dict(self) -> dict[str, list[Value]]:
         """Return columns by name: keys, then ``name``, ``name_low``, ``name_high``."""
         lines = list(self)
-        return {name: [line[name] for line in lines] for name in (lines[0] if lines else self._names())}
-
-    def _names(self) -> list[str]:
-        return [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in ("", "_low", "_high"))]
+        names = [*self.keys, *(f"{c}{suffix}" for c in self.columns for suffix in ("", "_low", "_high"))]
+        return {name: [line[name] for line in lines] for name in names}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas data frame (extra ``pandas``)."""
@@ -164,12 +184,12 @@ class Release:
         return pa.table(self.to_dict())
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the release as CSV text, and write it to a file if a path is given.
+        """Return the answer as CSV text, and write it to a file if a path is given.
 
         Numbers have the digits that the noise leaves meaningful (a thousandth of the narrowest interval of
         their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep them exactly.
         """
-        from tacit.core.digits import meaningful
+        from tacit.core._digits import meaningful
 
         text = io.StringIO()
         columns = {name: [_plain_key(value) for value in values] for name, values in self.keys.items()}
@@ -183,50 +203,32 @@ class Release:
         return text.getvalue()
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write the release to a Parquet file (extra ``pandas``)."""
+        """Write the answer to a Parquet file (extra ``pandas``)."""
         needs("to_parquet", "pyarrow", "tacit[pandas]")
         from pyarrow import parquet
 
         parquet.write_table(self.to_arrow(), path)
 
-    def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw a column with error bars (extra ``plot``); the title says what it shows at which cost."""
-        needs("plot", "matplotlib", "tacit[plot]")
-        from tacit.core.picture import plot_release
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the answer for a terminal."""
+        from tacit.core._answer_display import answer_text
 
-        return plot_release(self, column, ax)
+        return answer_text(self, marks)
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the answer for a notebook."""
+        from tacit.core._answer_display import answer_html
+
+        return answer_html(self, marks)
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes:
+        """Draw one column with error bars over its groups."""
+        from tacit.core._picture import plot_answer
+
+        return plot_answer(self, what, ax, certificate)
 
     def __repr__(self) -> str:
-        from tacit.core.display import release_text
-
-        return release_text(self)
-
-    def _repr_html_(self) -> str:
-        from tacit.core.display import release_html
-
-        return release_html(self)
-
-    @classmethod
-    def from_payload(
-        cls,
-        payload: Mapping[str, Any],
-        confidence: float,
-        certificate: Certificate,
-        notes: Mapping[str, str] | None = None,
-    ) -> Release:
-        """Build a release from the stored JSON."""
-        return cls(
-            {name: tuple(values) for name, values in payload["keys"].items()},
-            {
-                name: Cells(
-                    tuple(c[0] for c in cells), tuple(c[1] for c in cells), tuple(c[2] for c in cells)
-                )
-                for name, cells in payload["columns"].items()
-            },
-            confidence,
-            certificate,
-            notes=dict(notes or {}),
-        )
+        return self.text()
 
 
 def _whole(value: Value) -> Value:

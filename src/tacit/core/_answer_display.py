@@ -1,0 +1,103 @@
+"""Answers for people: the table of a release in a terminal and in a notebook, with what it covers."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from tacit.core._display import rendered, shown, shown_interval, shown_key
+
+if TYPE_CHECKING:
+    from tacit.core._answer_table import AnswerTable
+
+__all__ = ["answer_html", "answer_text", "nothing_to_show"]
+
+_LINES = 40
+
+
+def _table(answer: AnswerTable) -> tuple[list[str], list[list[str]]]:
+    head = [*answer.keys, *answer.columns]
+    lines = []
+    for i in range(min(len(answer), _LINES)):
+        line = [shown_key(values[i]) for values in answer.keys.values()]
+        for cells in answer.columns.values():
+            low, high = cells.low[i], cells.high[i]
+            interval = "" if low is None or high is None else f"  {shown_interval(low, high)}"
+            line.append(shown(cells.value[i]) + interval)
+        lines.append(line)
+    return head, lines
+
+
+def nothing_to_show(marks: tuple[str, ...]) -> str:
+    """Say why there is no line: public groups are always shown, so these were selected privately."""
+    if marks:
+        text = "there is no line to show: none met the condition, or no group was large enough"
+        return "; ".join([text, *marks])
+    return (
+        "no group was large enough to be shown; coarser groups, a larger epsilon or delta, or declaring "
+        "the groups that are public (keys) shows more"
+    )
+
+
+def _caption(answer: AnswerTable, marks: tuple[str, ...]) -> list[str]:
+    """Say what the intervals cover, and of each column what it stands for and why it may have none."""
+    if not len(answer):
+        return [nothing_to_show(marks), *answer.left_out]
+    without = [name for name, cells in answer.columns.items() if None in cells.low]
+    text = (
+        f"value [low, high]; {answer.confidence * 100:g} % intervals for the noise; "
+        "dropped rows and clipping are not included"
+    )
+    more = len(answer) - _LINES
+    parts = [*([text] if len(without) < len(answer.columns) else []), *marks]
+    parts += [f"{more} more lines"] if more > 0 else []
+    return [
+        *(["; ".join(parts)] if parts else []),
+        *answer.left_out,
+        *_below_zero(answer),
+        *_notes(answer, without),
+    ]
+
+
+def _below_zero(answer: AnswerTable) -> list[str]:
+    """Explain a negative count, where there is one."""
+    found = [
+        name
+        for name, cells in answer.columns.items()
+        if name in answer.counts and any(isinstance(v, int | float) and v < 0 for v in cells.value)
+    ]
+    why = "noise can push small counts below 0; add them up before you cut off, or the total is too large"
+    return [f"{', '.join(found)} below 0: {why}"] if found else []
+
+
+def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
+    lines = [f"{name}: {answer.notes[name]}" for name in answer.columns if name in answer.notes]
+    values = {name: answer.columns[name].value for name in without}
+    numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
+    words = [name for name in without if name not in numbers]
+    why = "how far off it may be depends on how close the values lie, which is private"
+    lines += [f"no interval for {', '.join(numbers)}: {why}"] if numbers else []
+    return lines + ([f"no interval for {', '.join(words)}: it is not a number"] if words else [])
+
+
+def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
+    """Write an answer for the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    head, lines = _table(answer)
+    table = Table()
+    for i, name in enumerate(head):
+        table.add_column(Text(name), justify="left" if i < len(answer.keys) else "right")
+    for line in lines:
+        table.add_row(*(Text(t) for t in line))
+    return rendered(table, *(Text(line) for line in _caption(answer, marks)))
+
+
+def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
+    """Write an answer for a notebook."""
+    head, lines = _table(answer)
+    top = "".join(f"<th>{escape(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in line) + "</tr>" for line in lines)
+    caption = "<br>".join(escape(line) for line in _caption(answer, marks))
+    return f"<table><tr>{top}</tr>{body}</table><i>{caption}</i>"

@@ -1,0 +1,140 @@
+"""The dataset that every field builds on: identity, unit, budget and ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.accounting import Budget
+from tacit.core._plan import PLAN_SCHEMA
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Declare
+
+if TYPE_CHECKING:
+    from tacit.accounting import Adjacency
+    from tacit.core._plan import Plan
+    from tacit.core._protocols import JSON, Charger
+    from tacit.core._unit import Identity, Unit
+
+__all__ = ["Dataset", "open_account"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Dataset:
+    """Data, the unit that is protected, and public facts; made by `protect` and its sisters.
+
+    A dataset answers through plans only. Within one Python process this is an agreement, not a boundary:
+    whoever can run Python there can reach the rows through private attributes.
+    """
+
+    identity: Identity
+    _ledger: Charger
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return self.identity.name
+
+    @property
+    def version(self) -> int:
+        """The declared version of the data."""
+        return self.identity.version
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self.identity.unit
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which datasets are neighbours: with one unit more or less, or with one unit replaced."""
+        return self.identity.adjacency
+
+    @property
+    def budget(self) -> Budget:
+        """What may be learned in total."""
+        budget: Budget = self._ledger.account(self.identity.account).budget
+        return budget
+
+    @property
+    def remaining(self) -> Any:
+        """What is left of the budget."""
+        return self._ledger.remaining(self.identity.account)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
+
+    def plan_from(self, document: Mapping[str, JSON]) -> Plan[Any]:
+        """Rebuild a plan from the document that `Plan.to_json` returned.
+
+        Guarantee: the plan that comes back has the hash that the document names, so it costs the same, draws
+        the same noise and finds the same stored answer. Anything else is refused.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect("visits.csv", unit="pid", budget=tc.Budget(epsilon=1))
+        >>> plan = visits.agg(n=tc.count()).plan(epsilon=0.5)
+        >>> visits.plan_from(plan.to_json()) == plan
+        True
+        """
+        given: object = document
+        if not isinstance(given, Mapping) or given.get("schema") != PLAN_SCHEMA:
+            raise TacitError(
+                "plan-differs",
+                "this is not a plan that this version of Tacit reads",
+                why=f"a plan is a document with the schema {PLAN_SCHEMA}",
+                fix=Code("plan.to_json()"),
+            )
+        if document.get("dataset") != self.identity.document():
+            raise TacitError(
+                "plan-differs",
+                f"the plan belongs to another dataset than {self.name!r}",
+                why="a plan is bound to a dataset's declared name, version, unit and adjacency",
+                fix="open the dataset that the plan names",
+            )
+        try:
+            plan = self._rebuild(document["request"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise _unreadable() from None
+        if plan.hash != document.get("plan"):
+            raise TacitError(
+                "plan-differs",
+                "the plan is not the one that was written down",
+                why="the public facts of the dataset have changed since, so question, noise or cost differ",
+                fix="plan the question again",
+            )
+        return plan
+
+    def _rebuild(self, request: Any) -> Plan[Any]:  # noqa: ARG002 - fields that override it need it
+        """Make a plan from a field's request; each field that has a wire form gives its own."""
+        raise _unreadable()
+
+
+def _unreadable() -> TacitError:
+    return TacitError(
+        "plan-differs",
+        "the plan's request cannot be read for this kind of dataset",
+        why="it was written by another field, or it was changed",
+        fix="plan the question again",
+    )
+
+
+def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
+    """Open the account that pays for a dataset, or find it with the same declared facts."""
+    if not isinstance(budget, Budget):
+        raise bad_parameter(
+            "budget",
+            "a Budget",
+            budget,
+            why="nothing has a default epsilon",
+            fix=Declare("budget", {"epsilon": 1}),
+        )
+    ledger.create_account(
+        identity.account,
+        unit=str(identity.unit),
+        budget=budget,
+        adjacency=identity.adjacency,
+        version=identity.version,
+    )

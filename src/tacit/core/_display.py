@@ -1,0 +1,136 @@
+"""Plans for people, in a terminal and in a notebook; how numbers and keys are shown everywhere."""
+
+from __future__ import annotations
+
+import io
+import math
+import shutil
+import sys
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from tacit.core._answer_table import Value
+    from tacit.core._plan import Forecast, Plan
+
+__all__ = ["plan_html", "plan_text", "rendered", "shown", "shown_interval", "shown_key"]
+
+_KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
+
+
+def rendered(*parts: RenderableType) -> str:
+    """Lay out text for the terminal; without one for COLUMNS, or for 80 columns."""
+    from rich.box import ASCII
+    from rich.console import Console
+    from rich.table import Table
+
+    unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    width = min(max(shutil.get_terminal_size().columns, 40), 160)
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False
+    )
+    for part in parts:
+        if isinstance(part, Table) and not unicode:
+            part.box = ASCII
+        console.print(part)
+    text = out.getvalue().replace(_KEPT, " ")
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def shown(value: Value) -> str:
+    """Write a released value in a few digits."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return "" if value is None else str(value)
+    if abs(value) >= 1e15 or not math.isfinite(value):
+        return f"{value:.4g}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def shown_interval(low: float, high: float) -> str:
+    """Write an interval in as many digits, rounded outwards: it covers what it covered.
+
+    Examples
+    --------
+    >>> shown_interval(1907.63, 6554.2).replace(_KEPT, " ")
+    '[1,907, 6,555]'
+    """
+    return f"[{shown(_outwards(low, ROUND_FLOOR))},{_KEPT}{shown(_outwards(high, ROUND_CEILING))}]"
+
+
+def _outwards(end: float, rounding: str) -> float:
+    if not math.isfinite(end) or (end == int(end) and abs(end) < 1e15):
+        return end
+    if 10_000 <= abs(end) < 1e15:
+        return math.floor(end) if rounding == ROUND_FLOOR else math.ceil(end)
+    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
+
+
+def shown_key(value: Value) -> str:
+    """Write a group's key as it is: a year has no thousands."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _cost(plan: Plan[Any]) -> str:
+    return ", ".join(f"{name} {float(value):g}" for name, value in plan.promised.items())
+
+
+def _meaning(plan: Plan[Any]) -> str:
+    """Say what the total means in odds; with a delta, what holds except with that probability."""
+    epsilon = plan.promised.get("epsilon")
+    if epsilon is None:
+        return "rho does not bound the odds by a fixed factor; explain reads it as an epsilon at a delta"
+    text = f"nobody's odds (of being in the data, of any fact) move by more than a factor {_factor(epsilon)}"
+    return text if "delta" not in plan.promised else f"{text}, up to delta {float(plan.promised['delta']):g}"
+
+
+def _factor(epsilon: object) -> str:
+    """Show exp(epsilon) in four digits, rounded up: a bound is never shown smaller than it is."""
+    value = float(epsilon)  # type: ignore[arg-type]
+    if value >= 50:
+        return f"exp({value:g})"
+    up = Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(value) * (1 + 2**-50))
+    return f"{float(up):g}"
+
+
+def _expected(column: Forecast) -> str:
+    """Write the expected error, rounded up as the interval will be, or why there is none."""
+    return column.note if column.error is None else shown(_outwards(column.error, ROUND_CEILING))
+
+
+def plan_text(plan: Plan[Any]) -> str:
+    """Write a plan for the terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(f"plan for {plan.name}: {_cost(plan)}"), title_justify="left")
+    for name in ("column", "what", "noise", f"+/- at {plan.confidence:.0%}"):
+        table.add_column(Text(name))
+    for column in plan.forecast:
+        error = _expected(column)
+        table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
+    lines = [f"{name}: {text}" for name, text in plan.facts]
+    lines += ["local: runs at the respondent; no ledger is charged"] if plan.is_local else []
+    lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.unit}; hash {plan.hash[:16]}"]
+    return rendered(table, "\n".join(lines))
+
+
+def plan_html(plan: Plan[Any]) -> str:
+    """Write a plan for a notebook."""
+    rows = "".join(
+        f"<tr><td>{escape(c.column)}</td><td>{escape(c.meaning)}</td><td>{escape(c.mechanism)}</td>"
+        f"<td>{escape(_expected(c))}</td></tr>"
+        for c in plan.forecast
+    )
+    facts = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in plan.facts)
+    return (
+        f"<b>Plan for {escape(plan.name)}: {escape(_cost(plan))}</b>"
+        "<table><tr><th>column</th><th>what</th><th>noise</th>"
+        f"<th>&plusmn; at {plan.confidence:.0%}</th></tr>{rows}</table>"
+        f"<ul>{facts}<li>{escape(_meaning(plan))}</li></ul>"
+    )

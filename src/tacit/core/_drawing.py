@@ -1,0 +1,97 @@
+"""How a paid plan runs: exact integers go to the mechanisms, noisy ones come back. The only such place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+    from tacit.core._protocols import JSON, Charger, Noisy, Task
+    from tacit.core._unit import Identity
+
+__all__ = ["Member", "add_up", "plain", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One dataset's part in a plan: who it is, what it is asked, and the ledger that pays.
+
+    Without a ledger the part is local: it runs at the respondent, and nobody is charged.
+    """
+
+    identity: Identity
+    task: Task
+    ledger: Charger | None
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of all mechanisms together, for one unit of this dataset."""
+        return reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
+
+    @property
+    def laws(self) -> list[dict[str, JSON]]:
+        """The mechanisms with their exact parameters, as the certificate states them."""
+        return [dict(mechanism.to_json()) for mechanism in self.task.mechanisms]
+
+    @property
+    def hash(self) -> str:
+        """Equal for equal questions of the same declared data with the same noise."""
+        body = {"dataset": self.identity.document(), "question": self.task.question, "mechanisms": self.laws}
+        return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def run(task: Task) -> bytes:
+    """Run a task and return what is stored of it: the noisy integers, as JSON.
+
+    Each mechanism gets exactly one answer of the task. A task that yields too few or too many is wrong, and
+    nothing of it is released.
+    """
+    steps = task.integers()
+    noisy: list[Noisy] = []
+    exact = next(steps)
+    for place, mechanism in enumerate(task.mechanisms):
+        noisy.append(plain(mechanism.release(exact)))
+        try:
+            exact = steps.send(noisy[-1])
+        except StopIteration:
+            if place + 1 == len(task.mechanisms):
+                return json.dumps({"noisy": noisy}).encode()
+            break
+    raise RuntimeError("a task must yield integers once for each of its mechanisms")
+
+
+def plain(noisy: Any) -> Noisy:
+    """Return what a mechanism released as plain JSON; whole numbers by key become pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plain(np.array([[1, 2]])), plain({("A", 1.0): 5})
+    ([[1, 2]], [[['A', 1.0], 5]])
+    """
+    if isinstance(noisy, Mapping):
+        return [[plain(key), plain(value)] for key, value in noisy.items()]
+    if hasattr(noisy, "tolist"):
+        return noisy.tolist()
+    if isinstance(noisy, list | tuple):
+        return [plain(one) for one in noisy]
+    return noisy
+
+
+def add_up(parts: Sequence[Noisy]) -> Noisy:
+    """Add noisy integers of several members, entry by entry.
+
+    Examples
+    --------
+    >>> add_up([[[1, 2], 3], [[10, 20], 30]])
+    [[11, 22], 33]
+    """
+    if isinstance(parts[0], list):
+        return [add_up(entries) for entries in zip(*parts, strict=True)]
+    return sum(parts)

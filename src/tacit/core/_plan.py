@@ -1,0 +1,292 @@
+"""The plan: what will be computed, what it costs and how far off it may be. It touches no data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from tacit.core._certificate import Certificate
+from tacit.core._drawing import Member, add_up, run
+from tacit.core._release import Content, Release
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tacit.accounting import Cost
+    from tacit.core._dataset import Dataset
+    from tacit.core._protocols import JSON, Task
+    from tacit.core._unit import Identity, Unit
+
+__all__ = ["PLAN_SCHEMA", "Forecast", "Plan"]
+
+PLAN_SCHEMA = "tacit/plan/1"
+C = TypeVar("C", bound=Content)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect of one released quantity.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    meaning
+        What is computed, in words.
+    mechanism
+        The noise, in words.
+    error
+        The half-width of its interval, where it follows from public facts.
+    note
+        Why there is no such error, or what it means.
+    """
+
+    column: str
+    meaning: str
+    mechanism: str
+    error: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Plan(Generic[C]):
+    """What will be computed, with which mechanisms, at which cost and expected error.
+
+    A plan is a function of the question and of public facts. `release` charges the ledger and only then
+    touches the data; the same plan on the same declared version gives the stored release again. Fields make
+    plans with `Plan.of`, `Plan.local` and `Plan.together`.
+
+    Parameters
+    ----------
+    promised
+        The total that was asked for: epsilon, delta, rho.
+    forecast
+        What to expect of each released quantity.
+    facts
+        Limits, keys, grids, split: label and text.
+    confidence
+        How often each interval covers the noise.
+    asked
+        The question in words, for the ledger's record.
+    """
+
+    promised: Mapping[str, Fraction]
+    forecast: tuple[Forecast, ...]
+    facts: tuple[tuple[str, str], ...]
+    confidence: float
+    asked: str
+    _members: tuple[Member, ...]
+    _disjoint: bool = False
+    _request: JSON = None
+    _present: Callable[[Release[C]], Release[C]] | None = field(default=None)
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        task: Task,
+        *,
+        promised: Mapping[str, Fraction],
+        forecast: Sequence[Forecast] = (),
+        facts: Sequence[tuple[str, str]] = (),
+        confidence: float = 0.95,
+        asked: str = "",
+        request: JSON = None,
+        present: Callable[[Release[C]], Release[C]] | None = None,
+    ) -> Plan[C]:
+        """Make the plan of one dataset.
+
+        Parameters
+        ----------
+        dataset
+            The dataset, whose account pays.
+        task
+            Question, mechanisms, exact integers and how to read the noisy ones.
+        promised, forecast, facts, confidence, asked
+            See the class.
+        request
+            What `Dataset.plan_from` rebuilds the plan from, as JSON.
+        present
+            How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
+        """
+        member = Member(dataset.identity, task, dataset._ledger)  # noqa: SLF001 - the core's own
+        return cls(
+            dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,),
+            _request=request, _present=present,
+        )  # fmt: skip
+
+    @classmethod
+    def local(
+        cls,
+        identity: Identity,
+        task: Task,
+        *,
+        promised: Mapping[str, Fraction],
+        forecast: Sequence[Forecast] = (),
+        facts: Sequence[tuple[str, str]] = (),
+        confidence: float = 0.95,
+        asked: str = "",
+    ) -> Plan[C]:
+        """Make a plan that runs at the respondent: nobody is trusted and no ledger is charged.
+
+        The certificate says so. Whoever releases twice gives away the cost twice.
+        """
+        member = Member(identity, task, None)
+        return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
+
+    @classmethod
+    def together(cls, plans: Sequence[Plan[C]], *, disjoint: bool, request: JSON = None) -> Plan[C]:
+        """Make one plan of several datasets' plans: each pays and draws, then noisy integers are added.
+
+        Parameters
+        ----------
+        plans
+            One plan for each dataset, with the same question. Each task must read sums of all members.
+        disjoint
+            Whether no unit is in two members: the cost is then that of the largest member, else the sum.
+        """
+        members = tuple(member for plan in plans for member in plan._members)  # noqa: SLF001
+        if not all(getattr(m, "additive", False) for member in members for m in member.task.mechanisms):
+            raise TacitError(
+                "not-allowed",
+                "several datasets can add noisy numbers, not picked values or privately selected groups",
+                why="each member adds its own noise before anything is shared",
+                fix="counts, sums, means, variances, histograms and quantiles, with public keys",
+            )
+        first = plans[0]
+        promised = {
+            name: Fraction((max if disjoint else sum)(plan.promised[name] for plan in plans))
+            for name in first.promised
+        }
+        return cls(
+            promised, first.forecast, first.facts, first.confidence, first.asked, members, disjoint, request,
+            first._present,  # noqa: SLF001
+        )  # fmt: skip
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected; the cost is stated for this unit."""
+        return self._members[0].identity.unit
+
+    @property
+    def name(self) -> str:
+        """The dataset's declared name, or the members' names."""
+        return " + ".join(member.identity.name for member in self._members)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the plan runs at the respondent, without a ledger."""
+        return self._members[0].ledger is None
+
+    @property
+    def cost(self) -> Cost:
+        """What one unit pays at most: of disjoint members the largest cost, else the sum."""
+        from tacit.accounting import Cost
+
+        costs = [member.cost for member in self._members]
+        return Cost.parallel(*costs) if self._disjoint and len(costs) > 1 else reduce(add, costs)
+
+    @property
+    def mechanisms(self) -> tuple[Mapping[str, JSON], ...]:
+        """The mechanisms with their exact parameters."""
+        return tuple(law for member in self._members for law in member.laws)
+
+    @property
+    def question(self) -> JSON:
+        """What is asked, as a document of public facts."""
+        return self._members[0].task.question
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """The statements that will run, where the field has any."""
+        return tuple(getattr(self._members[0].task, "sql", ()))
+
+    @property
+    def hash(self) -> str:
+        """The plan's identity: equal for equal questions of the same declared data with the same noise."""
+        hashes = [member.hash for member in self._members]
+        if len(hashes) == 1:
+            return hashes[0]
+        return hashlib.sha256(json.dumps([self._disjoint, *hashes]).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the plan as a document from which `Dataset.plan_from` rebuilds it, with the same hash."""
+        identities = [member.identity.document() for member in self._members]
+        return {
+            "schema": PLAN_SCHEMA,
+            "dataset": identities[0] if len(identities) == 1 else identities,
+            "request": self._request,
+            "plan": self.hash,
+        }
+
+    def release(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Release[C]:
+        """Charge the ledger, compute, add noise, store, return.
+
+        If anything goes wrong after the charge there is one opaque error and the charge stays. Asking again
+        for the same plan returns the stored release at no further cost to the dataset.
+
+        Parameters
+        ----------
+        who, purpose
+            Recorded in the ledger.
+        account
+            An account below the dataset's that pays as well; any other is refused.
+        """
+        if account is not None and len(self._members) > 1:
+            raise bad_parameter(
+                "account", "omitted where several datasets pay", account, fix=Set(account=None)
+            )
+        drawn = [self._draw(member, who, purpose, account) for member in self._members]
+        certificate = Certificate.of(
+            [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,
+            disjoint=self._disjoint,
+        )  # fmt: skip
+        return self._read([noisy for noisy, _ in drawn], certificate)
+
+    def _draw(
+        self, member: Member, who: str, purpose: str, account: str | None
+    ) -> tuple[list[Any], Certificate]:
+        promised = {name: str(value) for name, value in self.promised.items()}
+        if member.ledger is None:
+            return json.loads(run(member.task))["noisy"], Certificate.of_local(member, promised)
+        drawn = member.ledger.draw(
+            account or member.identity.account,
+            member.cost,
+            plan=member.hash,
+            compute=lambda _: run(member.task),
+            who=who,
+            purpose=purpose,
+            asked=self.asked,
+            dataset=member.identity.account,
+        )
+        return json.loads(drawn.payload)["noisy"], Certificate.of_draw(member, promised, drawn.receipt)
+
+    def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
+        noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)
+        level = Fraction(self.confidence).limit_denominator(10**9)
+        content = cast("C", self._members[0].task.read(noisy, level))
+        release: Release[C] = Release(content, certificate)
+        return release if self._present is None else self._present(release)
+
+    def __repr__(self) -> str:
+        from tacit.core._display import plan_text
+
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        from tacit.core._display import plan_html
+
+        return plan_html(self)

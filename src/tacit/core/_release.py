@@ -1,0 +1,201 @@
+"""What leaves: a content of any kind and the certificate that travels with it. Free to post-process."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from tacit.core._certificate import Certificate
+from tacit.errors import TacitError
+from tacit.fixes import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    from tacit.core._protocols import JSON
+
+__all__ = ["RELEASE_SCHEMA", "Content", "Release"]
+
+RELEASE_SCHEMA = "tacit/release/1"
+
+
+class Content(ABC):
+    """What a release holds: a table of answers, a series, a surface, a model, a synthetic table.
+
+    A subclass names its ``kind`` and can be written as JSON and read back; it may show itself better than the
+    defaults do. Everything that it offers can also be asked of the release.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = ""
+    _kinds: ClassVar[dict[str, type[Content]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.kind:
+            Content._kinds[cls.kind] = cls
+
+    @abstractmethod
+    def to_json(self) -> JSON:
+        """Return the content as JSON."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the content back."""
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the content for a terminal; ``marks`` say what was done to it since it was released."""
+        return "\n".join([repr(self), *marks])
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the content for a notebook."""
+        return f"<pre>{escape(self.text(marks))}</pre>"
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes:
+        """Draw the content, or say that it has no picture."""
+        del what, ax, certificate
+        raise TacitError(
+            "bad-parameter",
+            f"a release of the kind {self.kind!r} has no picture of its own",
+            fix="draw it from its values",
+        )
+
+
+C = TypeVar("C", bound=Content)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Release(Generic[C]):
+    """A released content with its certificate; whatever the content offers can be asked of the release.
+
+    Parameters
+    ----------
+    content
+        What was released: of a table question an `AnswerTable`, one line per group.
+    certificate
+        The machine-readable promise.
+    marks
+        What has been done to the content since it was released.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> release = visits.agg(n=tc.count()).plan(epsilon=1).release()
+    >>> release.low <= release.value <= release.high
+    True
+    """
+
+    content: C
+    certificate: Certificate
+    marks: tuple[str, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "content":
+            raise AttributeError(name)
+        return getattr(self.content, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super(Release, self).__dir__(), *(n for n in dir(self.content) if n[0] != "_")})
+
+    def __len__(self) -> int:
+        return len(self._listed())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._listed())
+
+    def __getitem__(self, name: str) -> Any:
+        return self._listed()[name]
+
+    def _listed(self) -> Any:
+        """Return the content where it has entries; another has none to count or to name."""
+        if hasattr(self.content, "__getitem__"):
+            return self.content
+        raise TacitError(
+            "bad-parameter",
+            f"a release of the kind {self.content.kind!r} has no columns",
+            fix=Code("release.content"),
+        )
+
+    def changed(self, content: C, mark: str) -> Release[C]:
+        """Return the release with another content and a mark that says what was done to it."""
+        return replace(self, content=content, marks=(*self.marks, mark))
+
+    def rounded(self, *columns: str) -> Release[Any]:
+        """Return the release with these columns as non-negative whole numbers, and say so in its marks.
+
+        Rounding up from below zero biases totals; intervals stay as they are.
+        """
+        content, names = self.content.rounded(*columns)  # type: ignore[attr-defined]
+        return self.changed(content, f"non-negative whole numbers: {', '.join(names)}")
+
+    def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw the content (extra ``plot``); the title says what it shows at which cost."""
+        from tacit.core._extras import needs
+
+        needs("plot", "matplotlib", "tacit[plot]")
+        return self.content.plot(column, ax, self.certificate)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the release as JSON: content, marks and certificate."""
+        return {
+            "schema": RELEASE_SCHEMA,
+            "kind": self.content.kind,
+            "content": self.content.to_json(),
+            "marks": list(self.marks),
+            "certificate": self.certificate.fields,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the release to a file, with its certificate."""
+        text = json.dumps(self.to_json(), indent=1, ensure_ascii=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Release[Any]:
+        """Read a release from the document that `to_json` returned."""
+        given: object = document
+        if not isinstance(given, Mapping) or given.get("schema") != RELEASE_SCHEMA:
+            raise _unreadable(f"a release is a document with the schema {RELEASE_SCHEMA}")
+        kind = Content._kinds.get(str(document.get("kind")))  # noqa: SLF001 - the registry of this module
+        if kind is None:
+            raise _unreadable(f"no imported module has contents of the kind {document.get('kind')!r}")
+        try:
+            content = kind.from_json(document["content"])
+            marks = tuple(str(mark) for mark in document["marks"])
+            fields = dict(document["certificate"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise _unreadable("its content is not written as this kind is") from None
+        return Release(content, Certificate(fields), marks)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release[Any]:
+        """Read a release from a file that `save` wrote."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise _unreadable("the file cannot be read as JSON") from None
+        return cls.from_json(document)
+
+    def __repr__(self) -> str:
+        return self.content.text(self.marks)
+
+    def _repr_html_(self) -> str:
+        return self.content.html(self.marks)
+
+
+def _unreadable(why: str) -> TacitError:
+    return TacitError(
+        "bad-release",
+        "this is not a release that this version of Tacit reads",
+        why=why,
+        fix=Code("release.save(path) writes one"),
+    )

@@ -1,0 +1,154 @@
+"""Who is protected, and the declared identity of a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tacit.accounting import ADJACENCIES, Adjacency
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.fixes import Declare, Set
+
+__all__ = ["Identity", "Unit", "UnitKind", "read_identity"]
+
+#: What one unit is: the rows that share a value of a column, a single row, an edge or a node of a graph, a
+#: client of a federated run.
+UnitKind = Literal["column", "row", "edge", "node", "client"]
+_WORDS = ("row", "edge", "node", "client")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Who is protected: everything that one unit owns counts as one.
+
+    Parameters
+    ----------
+    column
+        The column that says to whom a row belongs.
+    per
+        A second column, such as the day: each pair of the two is a unit of its own. The guarantee then
+        covers one person's one day, not everything that the person ever does.
+
+    Examples
+    --------
+    >>> Unit("patient_id")
+    Unit('patient_id')
+    >>> Unit("patient_id", per="day")     # one patient's one day
+    Unit('patient_id', per='day')
+    >>> Unit.row()                        # event level: each row stands for itself
+    Unit.row()
+    >>> str(Unit.edge()), Unit.node()     # graphs: one connection, or one person with all of them
+    ('edge', Unit.node())
+    """
+
+    column: str
+    per: str = ""
+    kind: UnitKind = "column"
+
+    def __post_init__(self) -> None:
+        if self.kind != "column":
+            return
+        for name, value in (("unit", self.column), ("per", self.per or "x")):
+            given: object = value
+            if not isinstance(given, str) or not given or "\x00" in given:
+                raise bad_parameter(name, "the name of a column", value, fix=Declare("unit", "patient_id"))
+        if self.column in _WORDS:
+            raise bad_parameter(
+                "unit",
+                f"a column with another name than {self.column!r}",
+                self.column,
+                why=f"ledgers and certificates write {self.column!r} for units that are not a column",
+                fix="rename the column",
+            )
+        if self.per == self.column or ("/" in self.column + self.per and self.per):
+            raise bad_parameter(
+                "per", "the name of a second column, without a slash", self.per, fix=Set(per="day")
+            )
+
+    @classmethod
+    def row(cls) -> Unit:
+        """Protect single rows (event level). A person with many rows is protected for each row alone."""
+        return cls("", kind="row")
+
+    @classmethod
+    def edge(cls) -> Unit:
+        """Protect single edges of a graph: one connection between two people."""
+        return cls("", kind="edge")
+
+    @classmethod
+    def node(cls) -> Unit:
+        """Protect nodes of a graph: one person with all connections."""
+        return cls("", kind="node")
+
+    @classmethod
+    def client(cls) -> Unit:
+        """Protect clients of a federated run: everything that one hospital or one phone holds."""
+        return cls("", kind="client")
+
+    @property
+    def is_row(self) -> bool:
+        """Whether each row stands for itself."""
+        return self.kind == "row"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that name the owner of a row; empty where no column does."""
+        return tuple(name for name in (self.column, self.per) if name)
+
+    def __repr__(self) -> str:
+        if self.kind != "column":
+            return f"Unit.{self.kind}()"
+        return f"Unit({self.column!r}, per={self.per!r})" if self.per else f"Unit({self.column!r})"
+
+    def __str__(self) -> str:
+        if self.kind != "column":
+            return self.kind
+        return f"{self.column}/{self.per}" if self.per else self.column
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a budget is bound to: declared facts only, nothing that depends on the data."""
+
+    name: str
+    version: int
+    unit: Unit
+    adjacency: Adjacency
+
+    @property
+    def account(self) -> str:
+        """The name of the ledger account that pays for this dataset; a new session does not reset it."""
+        return self.name
+
+    def document(self) -> dict[str, str | int]:
+        """Return the identity as JSON."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "unit": str(self.unit),
+            "adjacency": self.adjacency,
+        }
+
+
+def read_identity(
+    *, name: str = "data", version: int = 1, unit: str | Unit, adjacency: Adjacency = "add/remove"
+) -> Identity:
+    """Read a dataset's declared identity, or refuse with what is wrong in it.
+
+    Examples
+    --------
+    >>> read_identity(name="visits", unit="patient_id").document()["unit"]
+    'patient_id'
+    """
+    given: object = name
+    if not isinstance(given, str) or not name or len(name) > 200 or not name.isprintable():
+        raise bad_parameter(
+            "name", "printable text of at most 200 characters", name, fix=Declare("name", "visits")
+        )
+    if adjacency not in ADJACENCIES:
+        raise bad_parameter(
+            "adjacency", " or ".join(ADJACENCIES), adjacency, fix=Declare("adjacency", "add/remove")
+        )
+    whom = unit if isinstance(unit, Unit) else Unit(unit)
+    return Identity(name, count("version", version, zero=False), whom, adjacency)

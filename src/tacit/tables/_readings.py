@@ -1,0 +1,304 @@
+"""Read values and intervals off noisy integers: post-processing, free.
+
+An interval covers the noise of the released integers with at least the stated probability (joint over the
+integers that a value is read off, by splitting what may fail). It does not cover what clipping and limits
+drop.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, ClassVar
+
+from tacit.mechanisms import DiscreteGaussian, QuantileChoice
+from tacit.tables._moments import mean_of, spread_of, sum_of
+
+if TYPE_CHECKING:
+    from tacit.mechanisms import IntegerMechanism
+    from tacit.tables._statistics import BinCounts, Moments, Statistic
+
+__all__ = [
+    "Cell", "CellReading", "ChosenQuantile", "ChosenValue", "NumberReading", "PartsCount", "PartsMean",
+    "PartsSpread", "PartsSum", "QuantileFromCounts", "Reading", "StepNoise",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One released number (or picked value) with its interval; None where there is none."""
+
+    value: float | str | bool
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepNoise:
+    """A statistic and the noise on it: one mechanism, or one for each member whose integers are added."""
+
+    statistic: Statistic
+    mechanisms: tuple[IntegerMechanism, ...]
+
+    def half_width(self, confidence: Fraction) -> int:
+        """Return an m with P(|noise| <= m) at least the confidence: the smallest, for one mechanism."""
+        first, k = self.mechanisms[0], len(self.mechanisms)
+        if all(one == first for one in self.mechanisms[1:]):
+            return first.half_width(confidence, copies=k)
+        each = 1 - (1 - confidence) / k
+        return sum(one.half_width(each) for one in self.mechanisms)
+
+    def running_error(self, confidence: Fraction) -> float:
+        """Bound all running totals of the noisy integers of a group at once.
+
+        Chan, Shi, Song 2011, Lemma 2.8 for Laplace noise of scales b_i: at most sqrt(8 log(2/p)) times the
+        larger of sqrt(sum b_i^2) and b_max sqrt(log(2/p)) with probability 1 - p; sub-Gaussian otherwise.
+        The moment generating function of integer noise lies below that of the continuous law of the same
+        scale.
+        """
+        cells = self.statistic.size
+        log = math.log(2 * cells / float(1 - confidence))
+        scales = [float(one.scale) for one in self.mechanisms]
+        spread = math.sqrt(cells * sum(scale**2 for scale in scales))
+        if isinstance(self.mechanisms[0], DiscreteGaussian):
+            return spread * math.sqrt(2 * log)
+        return math.sqrt(8 * log) * max(spread, max(scales) * math.sqrt(log))
+
+
+class Reading(ABC):
+    """How one column is read off the noisy integers of a step."""
+
+    __slots__ = ()
+    #: What the plan says in place of an expected error that it cannot know.
+    unknown: ClassVar[str] = ""
+
+    @abstractmethod
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the value of one group, with its interval."""
+
+    @abstractmethod
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width to expect, or None where it depends on the data or on ``size``."""
+
+    def note(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say why there is no expected error, or what it means."""
+        del noise, confidence
+        return self.unknown
+
+
+@dataclass(frozen=True, slots=True)
+class CellReading(Reading):
+    """One of the counts."""
+
+    at: int = 0
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the count."""
+        h = noise.half_width(confidence)
+        return Cell(noisy[self.at], noisy[self.at] - h, noisy[self.at] + h)
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width of the noise."""
+        del size
+        return float(noise.half_width(confidence))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberReading(Reading):
+    """The one integer, in the units of the column."""
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the number."""
+        h, step, (n, *_) = noise.half_width(confidence), noise.statistic.step, noisy
+        if step == 1:
+            return Cell(n, n - h, n + h)
+        return Cell(float(n * step), float((n - h) * step), float((n + h) * step))
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width of the noise, in the units of the column."""
+        del size
+        return float(noise.statistic.step) * noise.half_width(confidence)
+
+
+class _FromParts(Reading):
+    """A reading of the non-negative parts of `Moments` or `SquareSums`."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def parts(noise: StepNoise, confidence: Fraction) -> tuple[Moments, int]:
+        """Return the statistic, and the h that every part stays within, all together."""
+        statistic: Moments = noise.statistic  # type: ignore[assignment]
+        return statistic, noise.half_width(1 - (1 - confidence) / statistic.size)
+
+
+@dataclass(frozen=True, slots=True)
+class PartsCount(_FromParts):
+    """The number of values: the parts' total over the weight."""
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the number of values."""
+        statistic, h = self.parts(noise, confidence)
+        total, slack = sum(noisy), h * len(noisy)
+        return Cell(*(t / statistic.weight for t in (total, total - slack, total + slack)))
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width of all parts together."""
+        del size
+        statistic, h = self.parts(noise, confidence)
+        return statistic.size * h / statistic.weight
+
+
+@dataclass(frozen=True, slots=True)
+class PartsSum(_FromParts):
+    """The sum of the values."""
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the sum."""
+        statistic, h = self.parts(noise, confidence)
+        return Cell(*sum_of(noisy, h, statistic.grid))
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width that the answer will have."""
+        del size
+        statistic, h = self.parts(noise, confidence)
+        _, low, high = sum_of([0] * statistic.size, h, statistic.grid)
+        return (high - low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class PartsMean(_FromParts):
+    """The mean of the values."""
+
+    unknown: ClassVar[str] = "depends on the number of rows: give a size"
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the mean."""
+        statistic, h = self.parts(noise, confidence)
+        return Cell(*mean_of(noisy, h, statistic.grid))
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width to expect with about ``size`` rows."""
+        if size is None:
+            return None
+        statistic, h = self.parts(noise, confidence)
+        return float(statistic.grid.step) * statistic.grid.width * _share_error(statistic, h, size)
+
+
+@dataclass(frozen=True, slots=True)
+class PartsSpread(_FromParts):
+    """The sample variance of the values, or its root."""
+
+    root: bool = False
+    unknown: ClassVar[str] = "depends on the number of rows: give a size"
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the variance or the standard deviation."""
+        statistic, h = self.parts(noise, confidence)
+        ends = spread_of(noisy, h, statistic.grid)
+        return Cell(*(math.sqrt(end) for end in ends) if self.root else ends)
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the half-width to expect with about ``size`` rows."""
+        if size is None:
+            return None
+        statistic, h = self.parts(noise, confidence)
+        width = float(statistic.grid.step) * statistic.grid.width
+        variance = width**2 * min(3 * _share_error(statistic, h, size), 0.25)
+        return math.sqrt(variance) if self.root else variance
+
+
+def _share_error(statistic: Moments, h: int, size: int) -> float:
+    return min(h / (statistic.weight * size), 1.0) * (1.0 if statistic.size == 2 else 1.5)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenValue(Reading):
+    """One of the picked values."""
+
+    at: int = 0
+    unknown: ClassVar[str] = "one of the candidates; not a number"
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the picked value; a choice has no interval."""
+        del confidence
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        return Cell(statistic.bins.values[noisy[self.at]])
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return None: a picked value has no error in numbers."""
+        del noise, confidence, size
+        return None
+
+
+class _Quantile(Reading):
+    """A quantile among public candidates."""
+
+    __slots__ = ()
+    level: Fraction
+
+    @abstractmethod
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Bound how many rows the released candidate may lie from its rank."""
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the part of the candidates' range that the rank error makes up of ``size`` rows."""
+        if size is None:
+            return None
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        values = [float(v) for v in statistic.bins.values]
+        return min(self.rank_error(noise, confidence) / size, 1.0) * (values[-1] - values[0])
+
+    def note(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say how far the candidate may lie from its rank."""
+        rows = self.rank_error(noise, confidence)
+        return f"level {float(self.level):g}, a candidate within {rows:,.0f} rows of its rank"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenQuantile(_Quantile):
+    """A quantile that the exponential mechanism chose."""
+
+    level: Fraction
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Read the chosen candidate; a choice has no interval."""
+        del confidence
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        return Cell(statistic.bins.values[noisy[0]])
+
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Read the rank error off the mechanism."""
+        choice: QuantileChoice = noise.mechanisms[0]  # type: ignore[assignment]
+        return choice.rank_error(confidence, candidates=noise.statistic.size)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileFromCounts(_Quantile):
+    """A quantile read off noisy counts of candidates."""
+
+    level: Fraction
+
+    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
+        """Find the first candidate at which the noisy number of rows reaches the level.
+
+        With every noisy running total within e of the truth, the true quantile lies between the first
+        candidates that reach the goal minus and plus (1 + level) e.
+        """
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        values = [float(v) for v in statistic.bins.values]
+        below = list(accumulate(noisy))
+        slack = self.rank_error(noise, confidence)
+        goal = float(self.level) * max(below[-1], 1)
+
+        def first(target: float) -> float:
+            return next((v for v, b in zip(values, below, strict=True) if b >= target), values[-1])
+
+        return Cell(first(goal), first(goal - slack), first(goal + slack))
+
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Two running totals decide: the one below the candidate and the total."""
+        return 2 * noise.running_error(confidence)

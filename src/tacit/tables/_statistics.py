@@ -1,0 +1,347 @@
+"""The exact integers behind an answer: what is counted, on which grid, with which weight per row.
+
+Every aggregate of a question is read off one of these statistics. A statistic is a vector of integers per
+group, a sum over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can
+add.
+
+Where a unit has n > c rows in a group, its vector of `Moments` and `SquareSums` is scaled by c/n as a whole:
+all entries but the last are floored, the last is what remains of c W (or c W^2), so the entries stay
+non-negative with the exact sum.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from tacit.errors import bad_parameter
+from tacit.exact import rational
+
+if TYPE_CHECKING:
+    from tacit.tables._contribution import Contribution
+    from tacit.tables.expressions import Node
+
+__all__ = [
+    "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "Moments", "RowCounts",
+    "SquareSums", "Statistic", "Sums", "UnitCounts", "ValueBins", "ValueGrid", "grid_for", "nice_step",
+]  # fmt: skip
+
+_LEAST_EXPONENT = -1000  # 2/step is a double
+
+
+@dataclass(frozen=True, slots=True)
+class ValueGrid:
+    """The public integer grid of a value: x becomes floor(x/step + 1/2), clipped to [lo, hi]."""
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    lo: int
+    hi: int
+
+    @property
+    def width(self) -> int:
+        """The largest change of one value, in steps."""
+        return self.hi - self.lo
+
+
+def grid_for(bounds: tuple[Fraction, Fraction], bits: int = 30) -> ValueGrid:
+    """Choose the grid from public bounds: a power of two, so that x/step is exact in binary.
+
+    It has about 2^bits steps and never exceeds 2^52 steps from zero, where doubles still differ from step to
+    step.
+    """
+    low, high = bounds
+    exponent = max(
+        _ceil_log2(high - low) - bits,
+        _ceil_log2(max(abs(low), abs(high))) - 52,
+        _LEAST_EXPONENT,
+    )
+    step = Fraction(2) ** exponent
+    if _round(high / step) <= _round(low / step):
+        raise bad_parameter(
+            "bounds",
+            "a pair of numbers that differ as doubles",
+            (float(low), float(high)),
+            fix="centre the column on zero first",
+        )
+    return ValueGrid(low, high, step, _round(low / step), _round(high / step))
+
+
+def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
+    """Return the smallest step (1, 2 or 5 times a power of ten) that makes at most ``most`` candidates."""
+    width = bounds[1] - bounds[0]
+    power = math.floor(math.log10(float(width) / most)) - 1
+    while True:
+        for digit in (1, 2, 5):
+            step = digit * Fraction(10) ** power
+            if width / step + 1 <= most:
+                return step
+        power += 1
+
+
+def _round(x: Fraction) -> int:
+    return math.floor(x + Fraction(1, 2))
+
+
+def _ceil_log2(x: Fraction) -> int:
+    """Return the smallest k with 2^k >= x."""
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    while Fraction(2) ** k < x:
+        k += 1
+    while Fraction(2) ** (k - 1) >= x:
+        k -= 1
+    return k
+
+
+class Statistic(ABC):
+    """One vector of exact integers per group."""
+
+    __slots__ = ()
+    #: How many integers of SQL make up the vector, and whether the statistic needs a statement of its own.
+    columns: ClassVar[int] = 1
+    alone: ClassVar[bool] = False
+    argument: Node | None
+
+    @property
+    def size(self) -> int:
+        """How many integers there are per group."""
+        return 1
+
+    @property
+    def weight(self) -> int:
+        """The largest L1 norm that one row can add."""
+        return 1
+
+    @property
+    def step(self) -> Fraction:
+        """What one integer is worth in the column's own units (or their squares)."""
+        return Fraction(1)
+
+    @property
+    def values_grid(self) -> ValueGrid | None:
+        """The grid on which values are rounded and clipped, if there is one."""
+        return None
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Turn the integers that SQL returned into the vector that gets noise."""
+        return numbers
+
+    @abstractmethod
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """Return the L1 sensitivity and the square of the L2 sensitivity, over all groups together."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts(Statistic):
+    """1 for each row, or for each row where the argument has a value."""
+
+    argument: Node | None = None
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most the rows it may contribute."""
+        if not who.grouped:
+            return who.scalar(0, 1), who.scalar(0, 1) ** 2
+        return who.l1(1), who.l2_squared(1)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCounts(Statistic):
+    """1 for each unit in each group."""
+
+    argument: ClassVar[Node | None] = None  # type: ignore[misc]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit changes each group that it reaches by one."""
+        return who.units_l1, who.units_l1
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctCounts(Statistic):
+    """The number of different values; one row changes it by at most 1."""
+
+    argument: Node
+    alone: ClassVar[bool] = True
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most one value for each row it may contribute."""
+        if not who.grouped:
+            return who.scalar(0, 1), who.scalar(0, 1) ** 2
+        return who.l1(1), who.l2_squared(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnGrid(Statistic):
+    """A statistic of values on a public grid."""
+
+    argument: Node
+    grid: ValueGrid
+
+    @property
+    def step(self) -> Fraction:
+        """The grid's step."""
+        return self.grid.step
+
+    @property
+    def values_grid(self) -> ValueGrid | None:
+        """The grid."""
+        return self.grid
+
+
+@dataclass(frozen=True, slots=True)
+class Sums(_OnGrid):
+    """The sum of q, the value on the grid, in [lo, hi].
+
+    A unit's sum in a group is clipped to [c min(lo, 0), c max(hi, 0)]. ``whole``: every unit has exactly one
+    value in [lo, hi], so that another value in its place changes the sum by at most hi - lo.
+    """
+
+    whole: bool = False
+
+    @property
+    def weight(self) -> int:
+        """The larger bound, in steps."""
+        return max(abs(self.grid.lo), abs(self.grid.hi))
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the larger bound."""
+        if self.whole:
+            return self.grid.width, self.grid.width**2
+        if not who.grouped:
+            alone = who.scalar(self.grid.lo, self.grid.hi)
+            return alone, alone**2
+        return who.l1(self.weight), who.l2_squared(self.weight, signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments(_OnGrid):
+    """(hi - q, q - lo) for each value: non-negative with the sum W = hi - lo. Mean and count in one."""
+
+    columns: ClassVar[int] = 2
+
+    @property
+    def size(self) -> int:
+        """The two parts."""
+        return 2
+
+    @property
+    def weight(self) -> int:
+        """W: the two parts of one row add up to it."""
+        return self.grid.width
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Turn count and sums into non-negative parts whose total is the count times the weight."""
+        return [numbers[0] * self.weight - sum(numbers[1:]), *numbers[1:]]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the weight."""
+        return who.l1(self.weight), who.l2_squared(self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class SquareSums(Moments):
+    """(W-y)^2, 2 y (W-y), y^2 with y = q - lo: non-negative with the sum W^2. Variance, mean and count."""
+
+    columns: ClassVar[int] = 3
+
+    @property
+    def size(self) -> int:
+        """The three parts."""
+        return 3
+
+    @property
+    def weight(self) -> int:
+        """W^2: the three parts of one row add up to it."""
+        return self.grid.width**2
+
+    @property
+    def step(self) -> Fraction:
+        """The square of the grid's step."""
+        return self.grid.step**2
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeBins:
+    """Cells between public edges; the last holds its upper edge too."""
+
+    edges: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.edges) - 1
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The lower edges."""
+        return self.edges[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class EvenBins:
+    """The nearest of evenly spaced candidates."""
+
+    first: float
+    width: float
+    size: int
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The candidates."""
+        step = rational("step", self.width)
+        start = rational("first", self.first, zero=True, negative=True)
+        return tuple(float(start + i * step) for i in range(self.size))
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBins:
+    """The nearest of listed candidates; ``middles`` lie between them."""
+
+    candidates: tuple[float, ...]
+    middles: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return len(self.candidates)
+
+    @property
+    def values(self) -> tuple[float | str | bool, ...]:
+        """The candidates."""
+        return self.candidates
+
+
+@dataclass(frozen=True, slots=True)
+class ValueBins:
+    """One cell for each of the listed values; other values are in no cell."""
+
+    values: tuple[float | str | bool, ...]
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+
+Bins: TypeAlias = EdgeBins | EvenBins | ListedBins | ValueBins
+
+
+@dataclass(frozen=True, slots=True)
+class BinCounts(Statistic):
+    """1 for each row, in the cell of its value: histograms, quantiles, most common values."""
+
+    argument: Node
+    bins: Bins
+    alone: ClassVar[bool] = True
+
+    @property
+    def size(self) -> int:
+        """One integer for each cell."""
+        return self.bins.size
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most the rows it may contribute, over all cells."""
+        return who.l1(1), who.l2_squared(1)

@@ -269,7 +269,7 @@ def test_selection_names_candidates_and_refuses_nothing_to_choose_from():
     chooser = m.Exponential(50, sensitivity=1)
     assert chooser.release({"a": 0, "b": 100}) == "b"
     assert chooser.release([0, 100]) == 1
-    for bad in ([], {}, 3, [[1, 2]], ["x"], [math.nan, 1]):
+    for bad in ([], {}, 3, [[]], [[1.5, 2]], [[[1, 2]]], ["x"], [math.nan, 1]):
         with pytest.raises(TacitError):
             chooser.release(bad)
     with pytest.raises(TacitError, match="at most the number"):

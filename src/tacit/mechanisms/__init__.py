@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from tacit.mechanisms._integer import IntegerMechanism
+from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._quantile_choice import QuantileChoice
+from tacit.mechanisms._ranking import ranking_secret
 from tacit.mechanisms.aggregates import Count, Mean, MeanAndCount, Sum
 from tacit.mechanisms.bounds import Bounds
 from tacit.mechanisms.clipping import clip, fold, truncate
@@ -32,7 +36,9 @@ __all__ = [
     "Gaussian",
     "GaussianLaw",
     "Histogram",
+    "IntegerMechanism",
     "Interval",
+    "KeySelection",
     "Laplace",
     "LaplaceLaw",
     "LaplaceTextbook",
@@ -42,6 +48,7 @@ __all__ = [
     "NoisyMax",
     "PermuteAndFlip",
     "Quantile",
+    "QuantileChoice",
     "Quantiles",
     "RandomizedResponse",
     "SparseVector",
@@ -53,5 +60,6 @@ __all__ = [
     "VarianceAndCount",
     "clip",
     "fold",
+    "ranking_secret",
     "truncate",
 ]

@@ -86,7 +86,8 @@ class Additive(Mechanism):
         return np.asarray(from_steps(add(np.broadcast_to(steps, shape), law.draws(shape)), grid))
 
     def _check_size(self, scale: Fraction) -> None:
-        """Refuse noise that floats cannot show, or that does not fit into 64 bits."""
+        """Refuse noise that does not fit into 64 bits, or that floats cannot show."""
+        self.lattice()
         if not _SMALLEST <= scale <= _LARGEST:
             about = scale.numerator.bit_length() - scale.denominator.bit_length()
             raise bad_parameter(
@@ -95,7 +96,6 @@ class Additive(Mechanism):
                 f"about 2^{about}",
                 fix="other units for the value",
             )
-        self.lattice()
 
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.

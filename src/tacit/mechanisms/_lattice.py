@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit import noise
-from tacit.errors import bad_parameter
-from tacit.mechanisms._grid import LONGEST
+from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-__all__ = ["GaussianLaw", "LaplaceLaw", "Law"]
+__all__ = ["MOST_STEPS", "GaussianLaw", "LaplaceLaw", "Law"]
+
+MOST_STEPS = 2**56  # of a noise scale
 
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
@@ -164,13 +165,12 @@ class GaussianLaw:
 
 
 def _check(steps: Fraction) -> None:
-    if steps > 16 * LONGEST:  # a draw beyond 64 bits has a chance below exp(-64)
-        raise bad_parameter(
-            "noise",
-            "at most 2^57 grid steps wide",
-            f"about 2^{math.log2(steps):.0f}",
-            why="draws would not fit into 64 bits",
-            fix="a larger epsilon, or a coarser grid",
+    if steps > MOST_STEPS:  # below it a draw beyond 64 bits has a chance below exp(-128)
+        raise TacitError(
+            "bad-parameter",
+            "the noise would be larger than 2^56 grid steps",
+            why="integers of 64 bits could not hold it",
+            fix="a larger epsilon, smaller limits or narrower bounds",
         )
 
 

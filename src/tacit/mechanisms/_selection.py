@@ -5,19 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import default_grid, read_numbers, to_steps
+from tacit.mechanisms._integer import IntegerMechanism, figure, read_integers
 from tacit.mechanisms._lattice import LaplaceLaw
-from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, read_adjacency, show
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
 __all__ = ["Scale", "Selection", "gaps", "shortened"]
@@ -33,11 +35,16 @@ class Scale:
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Selection(Mechanism):
-    """Pick one candidate by its score.
+class Selection(IntegerMechanism):
+    """Pick one candidate by its score, or one in each of several groups.
 
     Scores are rounded to a public grid by floor(u/g + 1/2), which is part of the sensitivity: ceil(s/g)
-    steps.
+    steps. Whole scores take ``grid=1`` and a whole sensitivity.
+
+    Several groups have whole scores. The sensitivity then bounds the sum, over groups, of the largest change
+    of a score in each. The choices are independent, so their losses add up. Those of one group lie in an
+    interval (or below a bound) in proportion to its own change, and the proportions add up to one epsilon
+    (docs/proofs/mechanisms.md, "Several groups").
     """
 
     epsilon: Fraction
@@ -45,6 +52,8 @@ class Selection(Mechanism):
     monotone: bool
     adjacency: Adjacency
     lattice: Scale
+    _name: ClassVar[str]
+    _words: ClassVar[str]
 
     def __init__(
         self,
@@ -98,16 +107,52 @@ class Selection(Mechanism):
     def release(self, value: object) -> Any:
         """Return the chosen candidate: the index for a sequence of scores, the key for a mapping.
 
-        The candidates are public: a mapping must list every candidate, not only those seen in the data.
+        For a table of scores (one row per group, one column per candidate): an array with one index per
+        group, all of them at one cost. The candidates are public: a mapping must list every candidate, not
+        only those seen in the data.
         """
         names, steps = self.read(value)
+        if steps.ndim == 2:
+            return np.array([int(self._pick(row, None)) for row in steps], dtype=np.int64)
         chosen = int(self._pick(steps, None))
         return chosen if names is None else names[chosen]
 
     def release_many(self, value: object, count: int) -> NDArray[np.int64]:
         """Return `count` independent choices (as indices), each at the full cost: for auditors only."""
         _, steps = self.read(value)
+        if steps.ndim == 2:
+            return np.stack([np.asarray(self._pick(row, count)) for row in steps], axis=1)
         return cast("NDArray[np.int64]", self._pick(steps, count))
+
+    def half_width(self, confidence: Number, *, copies: int = 1, candidates: int | None = None) -> int:
+        """Return how far below the best, in whole steps, a choice among `candidates` may lie.
+
+        The smallest number t of steps such that, whatever the scores, a candidate more than t steps below
+        the best is chosen with probability at most 1 - confidence.
+        """
+        if candidates is None:
+            raise bad_parameter(
+                "candidates", "given: the number of candidates", None, fix=Set(candidates=100)
+            )
+        if copies != 1:
+            raise bad_parameter(
+                "copies", "1 for a choice", copies, why="choices cannot be added up", fix=Set(copies=1)
+            )
+        return _furthest(self, confidence_level(confidence), count("candidates", candidates, zero=False))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, the exact scale, sensitivity and grid of the scores, and the cost."""
+        return {
+            "mechanism": self._name,
+            "scale": str(self.scale),
+            "sensitivity": str(self.sensitivity),
+            "grid": str(self.lattice.grid),
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words."""
+        return f"{self._words}, scale {figure(self.scale * unit)}"
 
     def probabilities(self, value: object) -> Any:
         """Return the probability of each candidate: an array for a sequence, a dict for a mapping of scores.
@@ -135,16 +180,8 @@ class Selection(Mechanism):
         The smallest number t of grid steps such that whatever the scores of the `candidates`, one more than
         t steps below the best is chosen with probability at most 1 - confidence.
         """
-        level = confidence_level(confidence)
-        number = count("candidates", candidates, zero=False)
-        allowed = float(1 - level)
-        low, high = -1, 1
-        while self._worse_than(high, number) > allowed:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._worse_than(middle, number) <= allowed else (middle, high)
-        return float((high + 1) * self.lattice.grid)  # one step for the rounding of two scores
+        steps = self.half_width(confidence, candidates=candidates)
+        return float((steps + 1) * self.lattice.grid)  # one step for the rounding of two scores
 
     @abstractmethod
     def _worse_than(self, steps: int, candidates: int) -> float:
@@ -155,13 +192,22 @@ class Selection(Mechanism):
         names = None
         if isinstance(value, Mapping):
             names, value = list(value), list(value.values())
-        numbers = read_numbers(value)
-        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 or numbers.size == 0:
+        groups = _has_groups(value)
+        numbers = np.asarray(read_integers(value)) if groups else read_numbers(value)
+        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1 + groups or numbers.shape[-1] == 0:
             raise TacitError(
                 "not-finite",
                 "the scores are not a non-empty sequence of finite numbers",
                 why="a choice needs at least one candidate, each with a score",
-                fix="release([3, 1, 2])",
+                fix=Code("release([3, 1, 2])"),
+            )
+        if groups and self.lattice.grid.numerator != 1:
+            raise bad_parameter(
+                "grid",
+                "1, or 1 divided by a whole number, where several groups choose at once",
+                str(self.lattice.grid),
+                why="rounding the scores of every group would add to the sensitivity",
+                fix=Set(grid=1),
             )
         return names, np.asarray(to_steps(numbers, self.lattice.grid))
 
@@ -171,6 +217,27 @@ class Selection(Mechanism):
     def __repr__(self) -> str:
         name = type(self).__name__
         return f"{name}(epsilon={show(self.epsilon)}, sensitivity={show(self.sensitivity)}{self._factor()})"
+
+
+def _has_groups(value: object) -> bool:
+    """Tell a table of scores (rows of groups) from a single list of scores, by its shape alone."""
+    if isinstance(value, list | tuple):
+        return bool(value) and isinstance(value[0], list | tuple | np.ndarray)
+    return getattr(value, "ndim", 1) == 2
+
+
+@lru_cache(maxsize=1024)
+def _furthest(mechanism: Selection, level: Fraction, candidates: int) -> int:
+    """Search for the half-width of a choice."""
+    allowed = float(1 - level)
+    low, high = -1, 1
+    while mechanism._worse_than(high, candidates) > allowed:  # noqa: SLF001 - a method, remembered
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        good = mechanism._worse_than(middle, candidates) <= allowed  # noqa: SLF001
+        low, high = (low, middle) if good else (middle, high)
+    return high
 
 
 def shortened(steps: NDArray[Any], scale: Fraction) -> tuple[NDArray[Any], Fraction]:

@@ -2,57 +2,52 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from tacit.errors import TacitError
 from tacit.mechanisms._additive import Additive
-from tacit.mechanisms._grid import Array, Steps, add, read_numbers
+from tacit.mechanisms._integer import IntegerMechanism, half_width_of_sum, read_integers
+from tacit.mechanisms._mechanism import confidence_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Whole", "read_whole"]
+    from tacit.exact import Number
+
+__all__ = ["Whole"]
 
 
-def read_whole(value: object) -> Steps:
-    """Read a whole number or an array of them; the refusal never shows the value, which is private."""
-    numbers = read_numbers(value)
-    if isinstance(numbers, int):
-        return numbers
-    if isinstance(numbers, np.ndarray):
-        whole = numbers.dtype == object and all(isinstance(one, int) for one in numbers.ravel().tolist())
-        if whole or numbers.dtype == np.int64:
-            return cast("Array", numbers)
-    raise TacitError(
-        "not-finite",
-        "the value to be released is not a whole number or an array of them",
-        why="this mechanism adds whole noise to whole numbers, and protects moves by whole numbers only",
-        fix="tc.mechanisms.Laplace(...) puts real numbers on a public grid",
-    )
-
-
-class Whole(Additive):
+class Whole(Additive, IntegerMechanism):
     """Integer noise on integers."""
 
     __slots__ = ()
 
+    additive: ClassVar[bool] = True
+
     def release(self, value: object) -> Any:
-        """Return the value plus noise: an int for a number, an array of 64-bit integers for an array."""
-        steps = read_whole(value)
-        if isinstance(steps, int):
-            return steps + self.lattice()[1].draw()
-        return add(steps, self.lattice(steps.size)[1].draws(steps.shape))
+        """Return the integers plus noise, in the same shape: an int for an int, an array for an array.
+
+        An array of 64-bit integers gives such an array: a sum that leaves the 64 bits is set to the nearer
+        end, which is only closer to the truth. Lists and arrays of objects give arrays of Python ints, so
+        that the type of the result depends on no private value.
+        """
+        integers = read_integers(value)
+        if isinstance(integers, int):
+            return integers + self.lattice()[1].draw()
+        return add_whole(integers, self.lattice(integers.size)[1].draws(integers.shape))
 
     def release_many(self, value: object, count: int) -> NDArray[Any]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
-        steps = np.asarray(read_whole(value))
-        _, law = self.lattice(math.prod(steps.shape))
-        shape = (count, *steps.shape)
-        return np.asarray(add(np.broadcast_to(steps, shape), law.draws(shape)))
+        integers = np.asarray(read_integers(value))
+        _, law = self.lattice(integers.size)
+        shape = (count, *integers.shape)
+        return add_whole(np.broadcast_to(integers, shape), law.draws(shape))
+
+    def half_width(self, confidence: Number, *, copies: int = 1) -> int:
+        """Return an m such that the sum of `copies` noises stays within m; the smallest for one noise."""
+        return half_width_of_sum(self.lattice()[1], confidence_level(confidence), copies)
 
     @property
     def _rounding(self) -> Fraction:
@@ -62,3 +57,16 @@ class Whole(Additive):
     def worst_pair(self) -> tuple[int, int]:
         """Zero and the sensitivity."""
         return 0, int(self.sensitivity)
+
+
+def add_whole(integers: NDArray[Any], drawn: NDArray[np.int64]) -> NDArray[Any]:
+    """Add noise in the type of the integers; 64-bit sums stop at the ends of their range."""
+    if integers.dtype == object:
+        return cast("NDArray[np.object_]", integers + drawn.astype(object))
+    with np.errstate(over="ignore"):
+        total = integers + drawn
+    wrapped = ((integers ^ total) & (drawn ^ total)) < 0  # both have one sign and the sum has the other
+    if wrapped.any():
+        ends = np.iinfo(np.int64)
+        total = np.where(wrapped, np.where(drawn < 0, ends.min, ends.max), total)
+    return np.asarray(total)

@@ -10,10 +10,11 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.mechanisms._mechanism import read_adjacency, show
+from tacit.mechanisms._quantile_choice import read_share
 from tacit.mechanisms._rows import Rows
 from tacit.mechanisms.clipping import rows_of
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.quantile import read_candidates, read_share
+from tacit.mechanisms.quantile import read_candidates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Set
+from tacit.mechanisms._integer import figure
 from tacit.mechanisms._lattice import GaussianLaw
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._roots import square_root_up
@@ -36,6 +39,8 @@ class DiscreteGaussian(Whole):
         See above.
     sensitivity
         A whole number for ``size=1``; else a number, the most that one unit can move the counts, in L2.
+    sensitivity_squared
+        Instead of `sensitivity`: its square, a whole number, exactly.
     size
         1 for a single count at a time; by default any number of counts.
     adjacency
@@ -52,9 +57,10 @@ class DiscreteGaussian(Whole):
     """
 
     sensitivity: Fraction
+    sensitivity_squared: Fraction
     sigma: Fraction
     size: int | None
-    _cost: Cost
+    adjacency: Adjacency
 
     def __init__(
         self,
@@ -63,45 +69,63 @@ class DiscreteGaussian(Whole):
         delta: Number | None = None,
         rho: Number | None = None,
         sigma: Number | None = None,
-        sensitivity: Number,
+        sensitivity: Number | None = None,
+        sensitivity_squared: int | None = None,
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        from tacit.accounting import Budget, Cost, calibrate
-
         if size is not None and count("size", size) != 1:
-            raise bad_parameter("size", "1 or None (any number of counts)", size, fix="size=None")
-        moved = rational("sensitivity", sensitivity)
+            raise bad_parameter("size", "1 or None (any number of counts)", size, fix=Set(size=None))
+        moved, squared = _read_move(sensitivity, sensitivity_squared)
         if size == 1 and moved.denominator != 1:
             raise bad_parameter(
-                "sensitivity", "a whole number for a single count", sensitivity, fix="sensitivity=1"
+                "sensitivity", "a whole number for a single count", sensitivity, fix=Set(sensitivity=1)
             )
+        for name, value in (
+            ("sensitivity", moved),
+            ("sensitivity_squared", squared),
+            ("size", size),
+            ("adjacency", read_adjacency(adjacency)),
+        ):
+            object.__setattr__(self, name, value)
+        spread = self._calibrated(epsilon=epsilon, delta=delta, rho=rho, sigma=sigma)
+        object.__setattr__(self, "sigma", spread)
+        self._check_size(spread)
 
-        near = read_adjacency(adjacency)
-
-        def charge(spread: Fraction) -> Cost:
-            if size == 1:
-                return Cost.discrete_gaussian(sigma=spread, sensitivity=int(moved), adjacency=near)
-            return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
+    def _calibrated(
+        self, *, epsilon: Number | None, delta: Number | None, rho: Number | None, sigma: Number | None
+    ) -> Fraction:
+        """Return the sigma for the one promise that is given."""
+        from tacit.accounting import Budget, calibrate
 
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
         check_delta(given, delta)
         match given:
             case "sigma":
-                spread = rational("sigma", sigma)  # type: ignore[arg-type]
+                return rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
-                spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
+                return square_root_up(self.sensitivity_squared / (2 * rational("rho", rho)))  # type: ignore[arg-type]
             case _:
                 target = Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
-                spread = rational("sigma", calibrate(lambda s: charge(rational("sigma", s)), target))
-        for name, value in (
-            ("sensitivity", moved),
-            ("sigma", spread),
-            ("size", size),
-            ("_cost", charge(spread)),
-        ):
-            object.__setattr__(self, name, value)
-        self._check_size(spread)
+                return rational("sigma", calibrate(lambda s: self._charge(rational("sigma", s)), target))
+
+    def _charge(self, sigma: Fraction) -> Cost:
+        from tacit.accounting import Cost
+
+        if self.size == 1:
+            moved = int(self.sensitivity)
+            return Cost.discrete_gaussian(sigma=sigma, sensitivity=moved, adjacency=self.adjacency)
+        return Cost.zcdp(self.sensitivity_squared / (2 * sigma**2), adjacency=self.adjacency)
+
+    @property
+    def cost(self) -> Cost:
+        """The curve of the lattice law for a single count, else rho."""
+        return self._charge(self.sigma)
+
+    @property
+    def scale(self) -> Fraction:
+        """The parameter sigma."""
+        return self.sigma
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid, 1, and the law."""
@@ -111,17 +135,45 @@ class DiscreteGaussian(Whole):
                 "a single count",
                 f"{size} of them",
                 why="the curve charged for one count does not hold for several",
-                fix="DiscreteGaussian(..., size=None)",
+                fix=Set(size=None),
             )
         return Fraction(1), GaussianLaw(self.sigma)
 
     @property
     def worst_pair(self) -> tuple[int, int]:
         """Zero and the sensitivity, rounded down to a whole number."""
-        return 0, max(1, int(self.sensitivity))
+        return 0, max(1, math.isqrt(math.floor(self.sensitivity_squared)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, the exact sigma and squared sensitivity, and the cost."""
+        return {
+            "mechanism": "discrete-gaussian",
+            "sigma": str(self.sigma),
+            "sensitivity_squared": str(self.sensitivity_squared),
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the law in a few words.
+
+        Examples
+        --------
+        >>> DiscreteGaussian(rho=0.125, sensitivity=1).describe()
+        'discrete Gaussian, sigma 2'
+        """
+        return f"discrete Gaussian, sigma {figure(self.sigma * unit)}"
 
     def __repr__(self) -> str:
         return (
             f"DiscreteGaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}; "
             f"within {show(self.error(0.95))} at 95 %)"
         )
+
+
+def _read_move(sensitivity: Number | None, squared: int | None) -> tuple[Fraction, Fraction]:
+    """Return the L2 sensitivity (rounded up where only its square is given) and its exact square."""
+    if exactly_one(sensitivity=sensitivity, sensitivity_squared=squared) == "sensitivity":
+        moved = rational("sensitivity", sensitivity)  # type: ignore[arg-type]
+        return moved, moved**2
+    whole = Fraction(count("sensitivity_squared", squared, zero=False))  # type: ignore[arg-type]
+    return square_root_up(whole), whole

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.exact import Number, count, rational
+from tacit.mechanisms._integer import figure
 from tacit.mechanisms._lattice import LaplaceLaw
 from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
 from tacit.mechanisms._whole import Whole
@@ -50,7 +51,7 @@ class DiscreteLaplace(Whole):
 
     sensitivity: Fraction
     epsilon: Fraction
-    _cost: Cost
+    adjacency: Adjacency
 
     def __init__(
         self,
@@ -67,8 +68,13 @@ class DiscreteLaplace(Whole):
             spent = moved / rational("scale", scale)  # type: ignore[arg-type]
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)
-        object.__setattr__(self, "_cost", laplace_cost(spent, int(moved), read_adjacency(adjacency)))
+        object.__setattr__(self, "adjacency", read_adjacency(adjacency))
         self._check_size(moved / spent)
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the lattice law: never above pure epsilon, and below it for sensitivities above 1."""
+        return laplace_cost(self.epsilon, int(self.sensitivity), self.adjacency)
 
     @property
     def scale(self) -> Fraction:
@@ -79,6 +85,25 @@ class DiscreteLaplace(Whole):
         """Return the grid, 1, and the law; they do not depend on `size`."""
         del size
         return Fraction(1), LaplaceLaw(self.scale)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, the exact scale and sensitivity, and the cost."""
+        return {
+            "mechanism": "discrete-laplace",
+            "scale": str(self.scale),
+            "sensitivity": int(self.sensitivity),
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the law in a few words.
+
+        Examples
+        --------
+        >>> DiscreteLaplace(epsilon=0.5, sensitivity=1).describe()
+        'discrete Laplace, scale 2'
+        """
+        return f"discrete Laplace, scale {figure(self.scale * unit)}"
 
     def __repr__(self) -> str:
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class Exponential(Selection):
     """
 
     __slots__ = ()
+
+    _name: ClassVar[str] = "exponential"
+    _words: ClassVar[str] = "exponential mechanism"
 
     @property
     def cost(self) -> Cost:

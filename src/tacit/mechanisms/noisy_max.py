@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class NoisyMax(Selection):
     """
 
     __slots__ = ()
+
+    _name: ClassVar[str] = "noisy-max"
+    _words: ClassVar[str] = "report noisy max"
 
     @property
     def cost(self) -> Cost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,9 @@ class PermuteAndFlip(Selection):
     """
 
     __slots__ = ()
+
+    _name: ClassVar[str] = "permute-and-flip"
+    _words: ClassVar[str] = "permute-and-flip"
 
     @property
     def cost(self) -> Cost:

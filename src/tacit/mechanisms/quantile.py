@@ -11,6 +11,7 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.mechanisms._mechanism import read_adjacency, show
+from tacit.mechanisms._quantile_choice import balance, read_share
 from tacit.mechanisms._rows import Rows
 from tacit.mechanisms.clipping import rows_of
 from tacit.mechanisms.discrete_laplace import DiscreteLaplace
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._mechanism import Adjacency
 
-__all__ = ["Quantile", "Quantiles", "read_candidates", "read_share"]
+__all__ = ["Quantile", "Quantiles", "read_candidates"]
 
 
 def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float, ...]:
@@ -37,14 +38,6 @@ def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float,
             "candidates", "different numbers, at least one", candidates, fix="candidates=range(60, 261)"
         )
     return tuple(numbers)
-
-
-def read_share(name: str, q: Number) -> Fraction:
-    """Read a share strictly between 0 and 1."""
-    share = rational(name, q)
-    if share >= 1:
-        raise bad_parameter(name, "between 0 and 1, both excluded", q, fix=f"{name}=0.5")
-    return share
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -112,10 +105,7 @@ class Quantile(Rows):
         rows = np.sort(rows[~np.isnan(rows)])
         below = np.searchsorted(rows, self.candidates, side="left")
         above = len(rows) - np.searchsorted(rows, self.candidates, side="right")
-        part, whole = self.q.numerator, self.q.denominator
-        if whole * max(1, len(rows)) >= 2**62:
-            below, above = below.astype(object), above.astype(object)
-        return np.asarray(-np.abs((whole - part) * below - part * above))
+        return balance(below, above, self.q)
 
     def release(self, value: Any) -> float:
         """Return one of the candidates."""

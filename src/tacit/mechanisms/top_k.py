@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._mechanism import Mechanism, show
+from tacit.mechanisms._integer import IntegerMechanism, figure
+from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._selection import shortened
 from tacit.mechanisms.exponential import Exponential
 
@@ -24,7 +26,7 @@ __all__ = ["TopK"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class TopK(Mechanism):
+class TopK(IntegerMechanism):
     """Pick k different candidates, best first, by repeated exponential mechanisms.
 
     Guarantee: epsilon in total, as k bounded-range choices of epsilon/k each, composed.
@@ -85,9 +87,21 @@ class TopK(Mechanism):
         """K times the bounded-range cost of epsilon/k."""
         return self.k * self.each.cost
 
-    def release(self, value: object) -> list[Any]:
-        """Return k candidates, best first: indices for a sequence of scores, keys for a mapping."""
+    @property
+    def scale(self) -> Fraction:
+        """What scores are divided by in each choice."""
+        return self.each.scale
+
+    def release(self, value: object) -> Any:
+        """Return k candidates, best first: indices for a sequence of scores, keys for a mapping.
+
+        For a table of scores (one row per group): an array with one row of k indices per group, all of them
+        at one cost. The sensitivity then bounds the sum, over groups, of the largest change of a score.
+        """
         names, steps = self.each.read(value)
+        if steps.ndim == 2:
+            picked = [self._pick(row) for row in steps]
+            return np.array(picked, dtype=np.int64).reshape(len(picked), self.k)
         chosen = self._pick(steps)
         return chosen if names is None else [names[place] for place in chosen]
 
@@ -103,12 +117,28 @@ class TopK(Mechanism):
     def release_many(self, value: object, count: int) -> NDArray[np.int64]:
         """Return `count` independent rankings (as indices), each at the full cost: for auditors only."""
         _, steps = self.each.read(value)
-        return np.array([self._pick(steps) for _ in range(count)], dtype=np.int64)
+        groups = steps if steps.ndim == 2 else steps[None]
+        drawn = np.array([[self._pick(row) for row in groups] for _ in range(count)], dtype=np.int64)
+        return drawn if steps.ndim == 2 else drawn[:, 0]
 
     def error(self, confidence: Number, *, candidates: int) -> float:
         """Return how far below the best left each choice may lie, all k together, with this confidence."""
-        level = rational("confidence", confidence)
+        level = confidence_level(confidence)
         return self.each.error(1 - (1 - level) / self.k, candidates=candidates)
+
+    def half_width(self, confidence: Number, *, copies: int = 1, candidates: int | None = None) -> int:
+        """Return how far below the best left, in whole steps, each choice may lie, all k together."""
+        level = 1 - (1 - confidence_level(confidence)) / self.k
+        return self.each.half_width(level, copies=copies, candidates=candidates)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, k, the exact parameters of each choice, and the cost of all."""
+        each = self.each.to_json()
+        return {**each, "mechanism": "top-k", "k": self.k, "cost": self.cost.to_json()}
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words."""
+        return f"exponential mechanism, scale {figure(self.scale * unit)}"
 
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:

@@ -1,0 +1,141 @@
+"""Integer mechanisms, the only noise of every field: exact integers in, noisy integers or indices out."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.exact import count
+from tacit.fixes import Code
+from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
+from tacit.mechanisms._mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.exact import Number
+
+__all__ = ["IntegerMechanism", "figure", "half_width_of_sum", "read_integers"]
+
+
+class IntegerMechanism(Mechanism):
+    """A mechanism that a field hands its exact integers to.
+
+    Guarantee: one call of `release` takes `cost` from a budget, for all integers of the call together. Two
+    integer mechanisms with equal `to_json` follow the same law.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.DiscreteLaplace(epsilon=0.5, sensitivity=1)
+    >>> isinstance(m, IntegerMechanism), m.additive, m.half_width(0.95), m.describe()
+    (True, True, 6, 'discrete Laplace, scale 2')
+    """
+
+    __slots__ = ()
+
+    #: Whether the noisy outputs of several independent runs may be added up.
+    additive: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def scale(self) -> Fraction:
+        """The scale of the noise, in whole steps: what integers or scores are divided by in the law."""
+
+    @abstractmethod
+    def half_width(self, confidence: Number, *, copies: int = 1) -> int:
+        """Return how far, in whole steps, an output may lie from the truth with at least this confidence.
+
+        For added noise: the sum of `copies` independent noises stays within it. For a choice: the chosen
+        score lies at most so far below the best.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the mechanism's name, its exact parameters and its cost as JSON data."""
+
+    @abstractmethod
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return a short phrase for people; `unit` is what one whole step is worth."""
+
+
+def figure(value: Fraction) -> str:
+    """Write a scale for people: whole where that is exact or large, else four digits."""
+    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"
+
+
+@lru_cache(maxsize=4096)
+def half_width_of_sum(law: LaplaceLaw | GaussianLaw, confidence: Fraction, copies: int = 1) -> int:
+    """Return an m with P(|sum of `copies` noises| <= m) at least the confidence; the smallest for one noise.
+
+    The sum of k noises stays within k times the half-width of each at 1 - (1 - confidence)/k, and within a
+    tail bound: sub-Gaussian, or Chan, Shi and Song 2011, lemma 2.8. The smaller of the two is taken.
+    """
+    k = count("copies", copies, zero=False)
+    each = k * law.half_width(1 - (1 - confidence) / k)
+    if k == 1:
+        return each
+    log = math.log(2 / float(1 - confidence))
+    if isinstance(law, GaussianLaw):
+        together = float(law.sigma) * math.sqrt(2 * k * log)
+    else:
+        together = float(law.scale) * math.sqrt(8 * log) * max(math.sqrt(k), math.sqrt(log))
+    return min(each, math.ceil(together))
+
+
+def read_integers(value: object) -> int | NDArray[Any]:
+    """Read a whole number, or an array of them whose type follows from the container alone.
+
+    Arrays of 64-bit (or shorter) integers stay such arrays. Lists and arrays of objects become arrays of
+    Python ints, read one by one, however small or large the integers are: the type of the result must not
+    depend on private values. The refusal never shows the value either.
+    """
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, list | tuple):
+        return _nested(value)
+    array = np.asarray(value)
+    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+        return int(array.item()) if array.ndim == 0 else array.astype(np.int64, copy=False)
+    if array.dtype == np.uint64 or array.dtype == object:
+        flat = np.empty(array.size, dtype=object)
+        flat[:] = [_whole(one) for one in array.ravel().tolist()]
+        return int(flat[0]) if array.ndim == 0 else flat.reshape(array.shape)
+    raise _not_whole()
+
+
+def _nested(value: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
+    """Read nested lists of whole numbers into an array of Python ints of the same shape."""
+    rows = [one for one in value if isinstance(one, list | tuple | np.ndarray)]
+    if not rows:
+        flat = np.empty(len(value), dtype=object)
+        flat[:] = [_whole(one) for one in value]
+        return flat
+    parts = [np.asarray(read_integers(one), dtype=object) for one in value]
+    if len({part.shape for part in parts}) > 1:
+        raise _not_whole()
+    out = np.empty((len(parts), *parts[0].shape), dtype=object)
+    for place, part in enumerate(parts):
+        out[place] = part
+    return out
+
+
+def _whole(one: object) -> int:
+    if isinstance(one, int | np.integer) and not isinstance(one, bool):
+        return int(one)
+    raise _not_whole()
+
+
+def _not_whole() -> TacitError:
+    return TacitError(
+        "not-finite",
+        "the value to be released is not a whole number or an array of whole numbers",
+        why="this mechanism adds whole noise to whole numbers and protects moves by whole numbers only",
+        fix=Code("tc.mechanisms.Laplace(...) puts real numbers on a public grid"),
+    )

@@ -1,0 +1,176 @@
+"""A quantile chosen among public candidates, from the number of rows at each candidate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Set
+from tacit.mechanisms._integer import IntegerMechanism, read_integers
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
+from tacit.mechanisms.exponential import Exponential
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+
+__all__ = ["QuantileChoice", "balance", "read_share"]
+
+
+def read_share(name: str, q: Number) -> Fraction:
+    """Read a share strictly between 0 and 1."""
+    share = rational(name, q)
+    if share >= 1:
+        raise bad_parameter(name, "between 0 and 1, both excluded", q, fix=Set(**{name: 0.5}))
+    return share
+
+
+def balance(below: NDArray[Any], above: NDArray[Any], level: Fraction) -> NDArray[Any]:
+    """Return the whole scores -|(m - a) below - a above| of candidates, for the level a/m.
+
+    A candidate that splits the rows exactly a : m - a scores 0, the best.
+    """
+    part, whole = level.numerator, level.denominator
+    if whole * (int(below.max(initial=0)) + int(above.max(initial=0))) >= 2**62:
+        below, above = below.astype(object), above.astype(object)
+    return np.asarray(-np.abs((whole - part) * below - part * above))
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class QuantileChoice(IntegerMechanism):
+    """Choose the candidate that splits the rows most nearly at a level, in each of several groups.
+
+    Guarantee: epsilon, pure and bounded range, for all groups together, by the exponential mechanism.
+
+    Argument: with the level a/m a candidate scores -|(m-a) L - a G|, L the rows below it and G those above.
+    A row that comes or goes changes L or G by 1, so the score by at most max(a, m-a), in its own group only.
+    One unit moves at most `rows` rows over all groups, so the largest changes of a score in each group add up
+    to at most rows max(a, m-a): the sensitivity of a choice in several groups (`Exponential`).
+
+    Parameters
+    ----------
+    epsilon
+        The promise for all groups together.
+    level
+        The share of rows below, between 0 and 1.
+    rows
+        The most rows that come or go with one unit, over all groups: under replace those of two units.
+    adjacency
+        Which neighbours `rows` speaks of; carried by the cost.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.QuantileChoice(epsilon=1, level=0.5, rows=1)
+    >>> m.release([[0, 900, 0], [0, 0, 900]]).tolist()
+    [1, 2]
+    """
+
+    level: Fraction
+    rows: int
+    choice: Exponential
+
+    def __init__(
+        self, epsilon: Number, *, level: Number, rows: int, adjacency: Adjacency = "add/remove"
+    ) -> None:
+        share, most = read_share("level", level), count("rows", rows, zero=False)
+        moved = most * max(share.numerator, share.denominator - share.numerator)
+        for name, value in (
+            ("level", share),
+            ("rows", most),
+            ("choice", Exponential(epsilon, sensitivity=moved, adjacency=adjacency, grid=1)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The promise."""
+        return self.choice.epsilon
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """What makes neighbours."""
+        return self.choice.adjacency
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one unit can change the scores: the largest change in each group, added up."""
+        return int(self.choice.sensitivity)
+
+    @property
+    def scale(self) -> Fraction:
+        """What scores are divided by."""
+        return self.choice.scale
+
+    @property
+    def cost(self) -> Cost:
+        """Bounded range, epsilon."""
+        return self.choice.cost
+
+    def scores(self, value: object) -> NDArray[Any]:
+        """Return the whole scores of the candidates from the rows at each candidate, in order: private."""
+        counts = np.asarray(read_integers(value))
+        if counts.ndim not in {1, 2} or counts.shape[-1] == 0:
+            raise bad_parameter(
+                "value",
+                "numbers of rows, one column per candidate",
+                f"the shape {counts.shape}",
+                fix="a table",
+            )
+        if float(np.abs(counts).sum(dtype=np.float64)) >= 2**62:
+            counts = counts.astype(object)
+        up_to = np.cumsum(counts, axis=-1)
+        return balance(up_to - counts, up_to[..., -1:] - up_to, self.level)
+
+    def release(self, value: object) -> Any:
+        """Return the index of a candidate (one per group for a table) from the rows at each candidate."""
+        return self.choice.release(self.scores(value))
+
+    def release_many(self, value: object, count: int) -> NDArray[np.int64]:
+        """Return `count` independent choices (as indices), each at the full cost: for auditors only."""
+        return self.choice.release_many(self.scores(value), count)
+
+    def half_width(self, confidence: Number, *, copies: int = 1, candidates: int | None = None) -> int:
+        """Return how far below the best score a choice among `candidates` may lie."""
+        return self.choice.half_width(confidence, copies=copies, candidates=candidates)
+
+    def rank_error(self, confidence: Number, *, candidates: int) -> float:
+        """Bound how many rows the chosen candidate may lie from its rank, with at least this confidence.
+
+        P(score < best - scale (ln K + x)) <= exp(-x) (McSherry and Talwar 2007); scores count rows times the
+        level's denominator, at least half of it per row of rank.
+        """
+        failing = float(1 - confidence_level(confidence))
+        among = count("candidates", candidates, zero=False)
+        score = float(self.scale) * (math.log(among) + math.log(1 / failing))
+        return score / self.level.denominator
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, the level, the exact scale and sensitivity of the scores, and the cost."""
+        return {
+            "mechanism": "quantile-choice",
+            "level": str(self.level),
+            "scale": str(self.scale),
+            "sensitivity": self.sensitivity,
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words."""
+        return self.choice.describe(unit)
+
+    @property
+    def worst_pair(self) -> tuple[list[int], list[int]]:
+        """Rows at one end that leave the other end rare, and the rows of one unit more against it."""
+        some = self.rows * max(1, round(4 / float(self.epsilon)))
+        return [some, 0], [some + self.rows, 0]
+
+    def __repr__(self) -> str:
+        return f"QuantileChoice(level={show(self.level)}, rows={self.rows}; {self.choice!r})"

@@ -13,11 +13,10 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
-    from tacit.core import Certificate, Limits, Plan, Release, Unit
+    from tacit.core import Certificate, Dataset, Limits, Plan, Release, Unit
     from tacit.explain import explain
     from tacit.ledger import Ledger
     from tacit.tables import (
-        Dataset,
         col,
         consortium,
         count,
@@ -80,8 +79,8 @@ _LAZY = {
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }
-_LAZY |= dict.fromkeys(("Certificate", "Limits", "Plan", "Release", "Unit"), "tacit.core")
-_LAZY |= dict.fromkeys(("Dataset", "col", "consortium", "protect", "when"), "tacit.tables")
+_LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Unit"), "tacit.core")
+_LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),
     "tacit.tables",

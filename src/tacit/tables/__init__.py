@@ -1,6 +1,6 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
-from tacit.tables.aggregates import (
+from tacit.tables._aggregate_functions import (
     count,
     count_distinct,
     count_units,
@@ -16,17 +16,19 @@ from tacit.tables.aggregates import (
     sum,
     variance,
 )
-from tacit.tables.config import Config, load_config, open_config, read_config
-from tacit.tables.consortia import Consortium, consortium
-from tacit.tables.dataset import Dataset, protect
-from tacit.tables.examples import example_visits
+from tacit.tables._config import Config, load_config, open_config, read_config
+from tacit.tables._consortium import Consortium, consortium
+from tacit.tables._dataset import TableDataset
+from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
+from tacit.tables._protect import protect
 from tacit.tables.fluent import Expr, col, when
 
 __all__ = [
+    "EXAMPLE_HOSPITALS",
     "Config",
     "Consortium",
-    "Dataset",
     "Expr",
+    "TableDataset",
     "col",
     "consortium",
     "count",

@@ -1,198 +1,378 @@
-"""The aggregates an analyst may ask for, as values: ``tc.count()``, ``tc.mean("length_of_stay")`` ..."""
+"""The aggregates an analyst may ask for, as classes.
+
+A new aggregate is a class here with the statistic and the method that answer it (`lowered`), a function in
+``_aggregate_functions`` that makes it and, for SQL, a line in ``tables/sql``.
+"""
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
-from tacit.core.facts import read_bounds, read_keys
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
-from tacit.exact import count as whole
-from tacit.tables.fluent import Expr, as_node
+from tacit.errors import TacitError
+from tacit.fixes import Declare, Set
+from tacit.tables._readings import (
+    CellReading,
+    ChosenQuantile,
+    ChosenValue,
+    NumberReading,
+    PartsCount,
+    PartsMean,
+    PartsSpread,
+    PartsSum,
+    QuantileFromCounts,
+    Reading,
+)
+from tacit.tables._statistics import (
+    BinCounts,
+    Bins,
+    DistinctCounts,
+    EdgeBins,
+    EvenBins,
+    ListedBins,
+    Moments,
+    RowCounts,
+    SquareSums,
+    Sums,
+    UnitCounts,
+    ValueBins,
+    grid_for,
+    nice_step,
+)
+from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
+from tacit.tables.expressions import Column, Node, words_of
+from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tacit.tables.expressions import Node
+    from tacit.core import Kind
 
 __all__ = [
-    "Asked",
-    "count",
-    "count_distinct",
-    "count_units",
-    "histogram",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "most_common",
-    "quantile",
-    "quantiles",
-    "std",
-    "sum",
-    "variance",
-]
+    "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
+    "MeanOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf", "SumOf", "VarianceOf",
+]  # fmt: skip
 
-_EXTREME = 0.01
+Range: TypeAlias = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An aggregate as asked for; it gets its name, and its facts, from the query it is used in."""
+class LoweringContext:
+    """What an aggregate must know of its question to choose a statistic.
 
-    function: str
+    Parameters
+    ----------
+    hosts
+        The statistic that holds the sums of an expression with its bounds, for all aggregates of it.
+    never_null
+        The arguments that are declared to have a value in every row.
+    own
+        The arguments that name the unit itself.
+    by_row
+        Whether each row is a unit.
+    added
+        Whether noisy integers of several datasets are added, so that nothing can be chosen.
+    """
+
+    hosts: dict[tuple[Node, Range], Moments | Sums]
+    never_null: frozenset[Node]
+    own: frozenset[Node]
+    by_row: bool
+    added: bool
+
+
+class Aggregate(ABC):
+    """An aggregate as asked for; it gets its name, and its facts, from the question that it is used in."""
+
+    __slots__ = ()
+    #: How it is called: in default names of columns, and in the words of a plan.
+    word: ClassVar[str]
+    #: What it is called within a unit, where numbers are exact; empty where it is not available there.
+    within_unit: ClassVar[str] = ""
+    #: Whether its exact value is never below zero.
+    counts: ClassVar[bool] = False
+    argument: Node | None
+
+    def resolved(self, facts: Scope) -> Self:
+        """Return the aggregate with the kinds and bounds that the facts give its argument."""
+        if self.argument is None:
+            return self
+        want = kind_of(resolve(self.argument, facts)) or "text"
+        return replace(self, argument=resolve(self.argument, facts, want))  # type: ignore[type-var]
+
+    @abstractmethod
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Return the released columns: name, the step that answers, and how to read it."""
+
+    def stands_for(self, reading: Reading) -> str:
+        """Say what a released column is, where its name may promise more."""
+        del reading
+        return ""
+
+    @property
+    def words(self) -> str:
+        """The aggregate in words: ``mean(length_of_stay)``."""
+        return f"{self.word}({'' if self.argument is None else words_of(self.argument)})"
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows(Aggregate):
+    """The number of rows, or of the values that a column has."""
+
     argument: Node | None = None
-    bounds: tuple[Fraction, Fraction] | None = None
-    options: tuple[float | str | bool, ...] = ()
-    levels: tuple[float, ...] = ()
+    word: ClassVar[str] = "count"
+    within_unit: ClassVar[str] = "count"
+    counts: ClassVar[bool] = True
+
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Read the count off a mean or variance of the same values where there is one, else count rows."""
+        for (argument, _), host in context.hosts.items():
+            same = argument == self.argument or (self.argument is None and argument in context.never_null)
+            if same and isinstance(host, Moments):
+                return [(name, Step(host, AddNoise()), PartsCount())]
+        return [(name, Step(RowCounts(self.argument), AddNoise()), NumberReading())]
 
 
-def _asked(function: str, column: str | Expr, bounds: Sequence[Number] | None = None) -> Asked:
-    return Asked(function, as_node(column), None if bounds is None else read_bounds(function, bounds))
+@dataclass(frozen=True, slots=True)
+class CountUnits(Aggregate):
+    """The number of units that have at least one row."""
+
+    argument: ClassVar[Node | None] = None  # type: ignore[misc]
+    word: ClassVar[str] = "count_units"
+    counts: ClassVar[bool] = True
+
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Count units; where each row is one, count rows."""
+        statistic = RowCounts() if context.by_row else UnitCounts()
+        return [(name, Step(statistic, AddNoise()), NumberReading())]
 
 
-def count(column: str | Expr | None = None) -> Asked:
-    """Count rows, or the values of a column that are there (neither NULL nor NaN).
+@dataclass(frozen=True, slots=True)
+class CountDistinct(Aggregate):
+    """The number of different values."""
 
-    One unit changes it by at most the rows it may contribute.
+    argument: Node
+    word: ClassVar[str] = "count_distinct"
+    within_unit: ClassVar[str] = "count_distinct"
+    counts: ClassVar[bool] = True
 
-    Examples
-    --------
-    >>> count().function
-    'count'
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Count values; different names of units are units."""
+        if self.argument in context.own:
+            return CountUnits().lowered(name, context)
+        return [(name, Step(DistinctCounts(self.argument), AddNoise()), NumberReading())]
+
+
+@dataclass(frozen=True, slots=True)
+class OnBounds(Aggregate):
+    """An aggregate of numbers that are clipped to public bounds."""
+
+    argument: Node
+    bounds: Range | None = None
+    word: ClassVar[str] = ""
+
+    def resolved(self, facts: Scope) -> Self:
+        """Read the argument as a number, with the bounds that its form and the facts show."""
+        node = resolve(self.argument, facts, "number")
+        found = self.bounds or bounds_of(node, facts)
+        known = found if found is not None and found[0] < found[1] else None
+        return replace(self, argument=node, bounds=known)
+
+    @property
+    def needed_bounds(self) -> Range:
+        """The bounds, or a refusal where there are none."""
+        if self.bounds is None:
+            what = words_of(self.argument)
+            raise TacitError(
+                "missing-bounds",
+                f"{self.word} of {what} needs bounds",
+                why="without a public range one person could change the answer without limit",
+                fix=Declare("bounds", (0, 30), column=what)
+                if isinstance(self.argument, Column)
+                else Set(bounds=(0, 30)),
+            )
+        return self.bounds
+
+
+@dataclass(frozen=True, slots=True)
+class SumOf(OnBounds):
+    """The sum of clipped values."""
+
+    word: ClassVar[str] = "sum"
+    within_unit: ClassVar[str] = "sum"
+    host: ClassVar[type[Sums | Moments]] = Sums
+    bits: ClassVar[int] = 30
+
+    def statistic(self) -> Sums | Moments:
+        """Return the smallest statistic that holds the answer."""
+        return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
+
+    def reading(self) -> Reading:
+        """Return how the answer is read off `Moments` or `SquareSums`."""
+        return PartsSum()
+
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Read the answer off the statistic that all aggregates of the same values share."""
+        host = context.hosts[self.argument, self.needed_bounds]
+        reading = NumberReading() if isinstance(host, Sums) else self.reading()
+        return [(name, Step(host, AddNoise()), reading)]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOf(SumOf):
+    """The mean of clipped values."""
+
+    word: ClassVar[str] = "mean"
+    within_unit: ClassVar[str] = "mean"
+    host: ClassVar[type[Sums | Moments]] = Moments
+
+    def reading(self) -> Reading:
+        """Read the mean."""
+        return PartsMean()
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceOf(SumOf):
+    """The sample variance of clipped values; about 2^16 grid steps keep squares small."""
+
+    word: ClassVar[str] = "variance"
+    within_unit: ClassVar[str] = ""
+    host: ClassVar[type[Sums | Moments]] = SquareSums
+    bits: ClassVar[int] = 16
+
+    def reading(self) -> Reading:
+        """Read the variance."""
+        return PartsSpread()
+
+
+@dataclass(frozen=True, slots=True)
+class StdOf(VarianceOf):
+    """The sample standard deviation of clipped values."""
+
+    word: ClassVar[str] = "std"
+
+    def reading(self) -> Reading:
+        """Read the standard deviation."""
+        return PartsSpread(root=True)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantilesOf(OnBounds):
+    """Several quantiles at once, from one noisy histogram over public candidates."""
+
+    candidates: tuple[float, ...] = ()
+    levels: tuple[Fraction, ...] = ()
+    word: ClassVar[str] = "quantiles"
+
+    def bins(self, most: int) -> Bins:
+        """Return the user's candidates, or evenly spaced ones between the bounds."""
+        if self.candidates:
+            middles = tuple((a + b) / 2 for a, b in itertools.pairwise(self.candidates))
+            return ListedBins(self.candidates, middles)
+        low, high = self.needed_bounds
+        step = nice_step((low, high), most)
+        return EvenBins(float(low), float(step), int((high - low) / step) + 1)
+
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Count rows at fewer candidates; one noisy histogram gives all levels."""
+        del context
+        step = Step(BinCounts(self.argument, self.bins(200)), AddNoise())
+        return [(f"{name}_{float(q):g}", step, QuantileFromCounts(q)) for q in self.levels]
+
+    def stands_for(self, reading: Reading) -> str:
+        """Name the level."""
+        level = getattr(reading, "level", Fraction(0))
+        return f"the {float(level):g} quantile of {words_of(self.argument)}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileOf(QuantilesOf):
+    """One quantile, chosen among public candidates by the exponential mechanism."""
+
+    word: ClassVar[str] = "quantile"
+
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Choose a candidate; where noisy integers are added, read it off a histogram."""
+        (level,) = self.levels
+        if context.added:
+            step = Step(BinCounts(self.argument, self.bins(200)), AddNoise())
+            return [(name, step, QuantileFromCounts(level))]
+        step = Step(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
+        return [(name, step, ChosenQuantile(level))]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtremeOf(QuantileOf):
+    """The quantile that stands for the smallest or the largest value, which itself would show one person.
+
+    Within a unit, where nothing is released, it is the true minimum or maximum.
     """
-    return Asked("count", None if column is None else as_node(column))
+
+    largest: bool = False
+
+    @property
+    def word(self) -> str:  # type: ignore[override]
+        """How it is called."""
+        return "max" if self.largest else "min"
+
+    @property
+    def within_unit(self) -> str:  # type: ignore[override]
+        """What it is called within a unit."""
+        return self.word
+
+    def stands_for(self, reading: Reading) -> str:
+        """Say that an extreme is a quantile."""
+        what = "largest" if self.largest else "smallest"
+        plain = super(ExtremeOf, self).stands_for(reading)
+        return f"{plain}, not the {what} value: that would show one person"
 
 
-def count_units() -> Asked:
-    """Count the units (patients, people ...) that have at least one row.
+@dataclass(frozen=True, slots=True)
+class HistogramOf(Aggregate):
+    """Rows between public edges."""
 
-    One unit changes it by one per group.
-    """
-    return Asked("count_units")
+    argument: Node
+    edges: tuple[float, ...]
+    word: ClassVar[str] = "histogram"
+    counts: ClassVar[bool] = True
 
+    def resolved(self, facts: Scope) -> Self:
+        """Read the argument as a number."""
+        return replace(self, argument=resolve(self.argument, facts, "number"))
 
-def count_distinct(column: str | Expr) -> Asked:
-    """Count the different values of a column; one unit changes it by at most the rows it may contribute."""
-    return _asked("count_distinct", column)
-
-
-def sum(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
-    """Sum a column clipped to its bounds; one unit changes it by at most its rows times the larger bound."""
-    return _asked("sum", column, bounds)
-
-
-def mean(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
-    """Average a column clipped to its bounds.
-
-    Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
-    ratio gives the mean and their total the number of values, for one price.
-    """
-    return _asked("mean", column, bounds)
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Count the rows of each cell."""
+        del context
+        step = Step(BinCounts(self.argument, EdgeBins(self.edges)), AddNoise())
+        names = [f"{name}[{a:g}, {b:g})" for a, b in itertools.pairwise(self.edges)]
+        names[-1] = names[-1][:-1] + "]"
+        return [(cell, step, CellReading(i)) for i, cell in enumerate(names)]
 
 
-def variance(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
-    """Estimate the sample variance of a column clipped to its bounds (three sums, one price)."""
-    return _asked("variance", column, bounds)
+@dataclass(frozen=True, slots=True)
+class MostCommonOf(Aggregate):
+    """The k most frequent of public candidate values."""
 
+    argument: Node
+    candidates: tuple[float | str | bool, ...]
+    k: int
+    word: ClassVar[str] = "most_common"
 
-def std(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Asked:
-    """Estimate the sample standard deviation of a column clipped to its bounds."""
-    return _asked("std", column, bounds)
+    def resolved(self, facts: Scope) -> Self:
+        """Read the argument as the kind of the candidates."""
+        kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
+        want = kinds.get(type(self.candidates[0]), "text")
+        return replace(self, argument=resolve(self.argument, facts, want))
 
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Choose the fullest cells."""
+        del context
+        step = Step(BinCounts(self.argument, ValueBins(self.candidates)), ChooseTop(self.k))
+        names = [name] if self.k == 1 else [f"{name}_{i + 1}" for i in range(self.k)]
+        return [(each, step, ChosenValue(i)) for i, each in enumerate(names)]
 
-def quantiles(
-    column: str | Expr,
-    levels: Sequence[Number],
-    *,
-    bounds: Sequence[Number] | None = None,
-    candidates: Iterable[Number] | None = None,
-) -> Asked:
-    """Estimate several quantiles at once from one noisy histogram over public candidates."""
-    read = tuple(float(_level(q)) for q in levels)
-    if not read or len(set(read)) != len(read):
-        raise bad_parameter("levels", "a list of different levels", levels, fix="[0.25, 0.5, 0.75]")
-    base = _asked("quantiles", column, bounds)
-    return Asked(base.function, base.argument, base.bounds, _candidates(candidates), tuple(sorted(read)))
-
-
-def quantile(
-    column: str | Expr,
-    level: Number,
-    *,
-    bounds: Sequence[Number] | None = None,
-    candidates: Iterable[Number] | None = None,
-) -> Asked:
-    """Pick a quantile among public candidates by the exponential mechanism.
-
-    The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
-    max(q, 1-q).
-    """
-    base = _asked("quantile", column, bounds)
-    return Asked(base.function, base.argument, base.bounds, _candidates(candidates), (float(_level(level)),))
-
-
-def median(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
-) -> Asked:
-    """Pick the median among public candidates: the quantile of level one half."""
-    return quantile(column, Fraction(1, 2), bounds=bounds, candidates=candidates)
-
-
-def min(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
-) -> Asked:
-    """Pick the quantile of level 0.01: the least value itself would show one person."""
-    return quantile(column, _EXTREME, bounds=bounds, candidates=candidates)
-
-
-def max(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
-) -> Asked:
-    """Pick the quantile of level 0.99: the largest value itself would show one person."""
-    return quantile(column, 1 - _EXTREME, bounds=bounds, candidates=candidates)
-
-
-def histogram(column: str | Expr, edges: Sequence[Number]) -> Asked:
-    """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell holds its upper edge too."""
-    read = tuple(float(rational("edges", e, zero=True, negative=True)) for e in edges)
-    if len(read) < 2 or any(a >= b for a, b in itertools.pairwise(read)) or len(read) > 1001:
-        raise bad_parameter("edges", "2 to 1,001 increasing numbers", edges, fix="[0, 10, 20, 30]")
-    base = _asked("histogram", column)
-    return Asked(base.function, base.argument, None, read)
-
-
-def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Asked:
-    """Pick the k most frequent of public candidate values by the exponential mechanism."""
-    top = whole("k", k, zero=False)
-    values = read_keys("candidates", candidates)
-    if top > len(values) or len(values) > 10_000:
-        raise bad_parameter(
-            "k", f"at most the number of candidates ({len(values)}, 10,000 at most)", k, fix="k=1"
-        )
-    options = tuple(v for v in values if isinstance(v, float | str | bool))
-    if len(options) != len(values):
-        raise TacitError("bad-parameter", "candidates are texts, numbers or booleans", fix='["A", "B"]')
-    base = _asked("most_common", column)
-    return Asked(base.function, base.argument, None, options, (float(top),))
-
-
-def _level(q: Number) -> Fraction:
-    level = rational("level", q)
-    if not 0 < level < 1:
-        raise bad_parameter("level", "between 0 and 1", q, fix="0.5")
-    return level
-
-
-def _candidates(given: Iterable[Number] | None) -> tuple[float, ...]:
-    if given is None:
-        return ()
-    read = tuple(sorted({float(rational("candidates", c, zero=True, negative=True)) for c in given}))
-    if not 1 < len(read) <= 10_000:
-        raise bad_parameter(
-            "candidates", "2 to 10,000 different numbers", f"{len(read)} of them", fix="range(0, 31)"
-        )
-    return read
+    def stands_for(self, reading: Reading) -> str:
+        """Say that the value was picked."""
+        del reading
+        return f"the most common value of {words_of(self.argument)}, picked among the candidates"

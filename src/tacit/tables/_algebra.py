@@ -16,22 +16,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 from typing import Literal as OneOf
 
-from tacit.core.facts import Fact, Table
+from tacit.core import Fact, Table
 from tacit.errors import TacitError
 from tacit.tables.expressions import Column, Node
 from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
-    from tacit.core.protocols import JSON
+    from tacit.core import JSON
+    from tacit.tables._aggregates import Aggregate
 
 __all__ = [
-    "Aggregate",
     "JoinPublic",
     "JoinUnits",
     "Measure",
     "PerUnit",
     "Project",
-    "Question",
+    "TableQuestion",
     "Relation",
     "Scan",
     "Where",
@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 How: TypeAlias = OneOf["inner", "left"]
-Bounds: TypeAlias = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Measure:
     name: str
     function: str
     argument: Node | None
-    bounds: Bounds | None
+    bounds: tuple[Fraction, Fraction] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,32 +115,20 @@ Relation: TypeAlias = Scan | Where | Project | JoinUnits | JoinPublic | PerUnit
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One column of the answer.
-
-    ``function`` is a key of `tacit.tables.aggregates.FUNCTIONS`; ``argument`` its expression (None for
-    counts), ``bounds`` the public range that values are clipped to, ``options`` edges or candidates,
-    ``levels`` those of quantiles or the number of values to pick.
-    """
-
-    name: str
-    function: str
-    argument: Node | None = None
-    bounds: Bounds | None = None
-    options: tuple[float | str | bool, ...] = ()
-    levels: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
+class TableQuestion:
     """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately."""
 
     input: Relation
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[tuple[str, Aggregate], ...]
     groups: int | None
     per_group: int | None
+
+    @property
+    def private_keys(self) -> bool:
+        """Whether which groups exist is private, so that they are selected with noise."""
+        return bool(self.by) and self.keys is None
 
 
 def rows_per_unit(node: Relation) -> int | None:
@@ -232,5 +219,5 @@ def document(thing: object) -> JSON:
             return {"date": str(thing.isoformat())}
         case _:
             raise TacitError(
-                "bad-expression", f"{type(thing).__name__} cannot be part of a plan", fix="a plain value"
+                "bad-expression", f"{type(thing).__name__} cannot be part of a plan", fix="use a plain value"
             )

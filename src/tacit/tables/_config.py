@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
-from tacit.core.unit import Unit
+from tacit.core import Unit
 from tacit.errors import TacitError, bad_parameter
-from tacit.tables.dataset import Dataset, protect
+from tacit.tables._dataset import TableDataset
+from tacit.tables._protect import protect
 
 if TYPE_CHECKING:
     import os
@@ -52,7 +53,7 @@ class Config:
         shared = [p["source"] for p in facts.get("public", {}).values()]
         return [self.folder / str(place) for place in (*own, *shared)]
 
-    def dataset(self, name: str, *, ledger: Ledger | None = None) -> Dataset:
+    def dataset(self, name: str, *, ledger: Ledger | None = None) -> TableDataset:
         """Open one dataset; with the given ledger instead of the declared one, if any."""
         return _dataset(name, self.datasets[name], self.folder, self.ledger if ledger is None else ledger)
 
@@ -102,7 +103,7 @@ def open_config(path: str | os.PathLike[str] = "tacit.toml") -> Config:
     return read_config(text, file.parent, name=file.name)
 
 
-def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, Dataset]:
+def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableDataset]:
     r"""Open the datasets that a ``tacit.toml`` declares; paths in it are relative to the file.
 
     The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
@@ -147,7 +148,7 @@ def _check(name: str, facts: Any) -> None:
         )
 
 
-def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> Dataset:
+def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> TableDataset:
     rest = {k: v for k, v in facts.items() if k not in {"source", "unit", "budget", "public"}}
     source = facts["source"]
     places: Any = (

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tacit.accounting import Cost
-from tacit.core.certificate import Certificate
-from tacit.core.release import Release
+from tacit.core import AnswerTable, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.tables.answering import Answering
-from tacit.tables.dataset import Dataset
-from tacit.tables.planning import Target, make_plan
+from tacit.fixes import Code, Set
+from tacit.tables._dataset import TableDataset
+from tacit.tables._planning import Goal, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
-    from tacit.core.plan import Forecast, Plan
-    from tacit.tables.aggregates import Asked
+    from tacit.core import JSON
+    from tacit.tables._aggregates import Aggregate
+    from tacit.tables._keys import KeysGiven
+    from tacit.tables._query import GroupedRows, Query, Rows
     from tacit.tables.fluent import Expr
-    from tacit.tables.group_keys import KeysGiven
-    from tacit.tables.query import Answer, Grouped, Rows
 
-__all__ = ["Consortium", "ConsortiumAnswer", "ConsortiumPlan", "consortium"]
+__all__ = ["Consortium", "ConsortiumQuery", "PerMember", "consortium"]
+
+#: One number for all members, or one for each, by name or in their order.
+PerMember: TypeAlias = Number | Mapping[str, Number] | Sequence[Number] | None
 
 
-def consortium(members: Sequence[Dataset], *, disjoint: bool = False) -> Consortium:
+def consortium(members: Sequence[TableDataset], *, disjoint: bool = False) -> Consortium:
     """Ask several datasets one question.
 
     Guarantee
@@ -54,28 +53,28 @@ def consortium(members: Sequence[Dataset], *, disjoint: bool = False) -> Consort
     ...     for n in ("north", "south")
     ... )
     >>> both = consortium([north, south], disjoint=True)
-    >>> both.agg(n=tc.count()).plan(epsilon=0.5).cost
-    Cost.pure(0.5)
+    >>> float(both.agg(n=tc.count()).plan(epsilon=0.5).cost.epsilon(delta=0))
+    0.5
     """
-    if len(members) < 2 or not all(isinstance(m, Dataset) for m in members):
+    if len(members) < 2 or not all(isinstance(m, TableDataset) for m in members):
         raise bad_parameter(
-            "members", "at least two datasets", members, fix="tc.consortium([a, b], disjoint=True)"
+            "members", "at least two datasets", members, fix=Code("tc.consortium([a, b], disjoint=True)")
         )
-    identities = {(str(m.unit), m.home.identity.adjacency) for m in members}
-    if len(identities) > 1:
+    facts = {(str(m.unit), m.adjacency) for m in members}
+    if len(facts) > 1:
         raise bad_parameter(
-            "members", "datasets with one unit and adjacency", sorted(identities), fix='unit="patient_id"'
-        )
-    if disjoint and members[0].home.identity.adjacency == "replace":
+            "members", "datasets with one unit and adjacency", sorted(facts), fix="declare the same unit with each"
+        )  # fmt: skip
+    if disjoint and members[0].adjacency == "replace":
         raise TacitError(
             "not-allowed",
             "disjoint members need add/remove neighbours",
             why="a unit that is replaced can leave one member and enter another, so two members change",
-            fix="tc.consortium([...], disjoint=False)",
+            fix=Set(disjoint=False),
         )
     names = [m.name for m in members]
-    if len({(id(m.ledger), m.name) for m in members}) != len(members):
-        raise bad_parameter("members", "different datasets", names, fix="each member once")
+    if len({(id(m._ledger), m.name) for m in members}) != len(members):
+        raise bad_parameter("members", "different datasets", names, fix="name each member once")
     return Consortium(tuple(members), disjoint)
 
 
@@ -83,14 +82,14 @@ def consortium(members: Sequence[Dataset], *, disjoint: bool = False) -> Consort
 class Consortium:
     """Several datasets that answer together."""
 
-    members: tuple[Dataset, ...]
+    members: tuple[TableDataset, ...]
     disjoint: bool
 
-    def ask(self, question: Callable[[Dataset], Answer]) -> ConsortiumAnswer:
+    def ask(self, question: Callable[[TableDataset], Query]) -> ConsortiumQuery:
         """Ask every member the same question, written as a function of a dataset."""
-        return ConsortiumAnswer(self, tuple(question(m) for m in self.members))
+        return ConsortiumQuery(self, tuple(question(m) for m in self.members))
 
-    def sql(self, query: str) -> ConsortiumAnswer:
+    def sql(self, query: str) -> ConsortiumQuery:
         """Ask every member the same question in SQL; tables are named as in each member."""
         return self.ask(lambda member: member.sql(query))
 
@@ -106,9 +105,33 @@ class Consortium:
         """Group by columns; the keys are public and the same in every member."""
         return self._rows().group_by(*by, keys=keys, **named)
 
-    def agg(self, **aggregates: Asked) -> ConsortiumAnswer:
+    def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:
         """Aggregate all rows of all members into one line."""
         return self._rows().agg(**aggregates)
+
+    def plan_from(self, document: Mapping[str, JSON]) -> Plan[AnswerTable]:
+        """Rebuild a plan of this consortium from the document that `Plan.to_json` returned."""
+        request: Any = document.get("request") if isinstance(document, Mapping) else None
+        identities = [member.identity.document() for member in self.members]
+        plans = []
+        if isinstance(request, Mapping) and document.get("dataset") == identities:
+            try:
+                goals = [Goal.from_json(goal) for goal in request["goals"]]
+                plans = [
+                    member._rebuild({**request, "goal": goal, "others": _others(request["goals"], i)})
+                    for i, (member, goal) in enumerate(zip(self.members, request["goals"], strict=True))
+                ] if goals else []
+            except (KeyError, TypeError, ValueError, AttributeError):
+                plans = []
+        plan = Plan.together(plans, disjoint=self.disjoint, request=request) if plans else None
+        if plan is None or plan.hash != document.get("plan"):
+            raise TacitError(
+                "plan-differs",
+                "the plan does not belong to these datasets with these public facts",
+                why="a plan is bound to the declared facts of every member",
+                fix="plan the question again",
+            )
+        return plan
 
     def _rows(self) -> ConsortiumRows:
         return ConsortiumRows(self, lambda member: member[member.main])
@@ -119,7 +142,7 @@ class ConsortiumRows:
     """Rows of every member, on their way to a question."""
 
     consortium: Consortium
-    of: Callable[[Dataset], Rows]
+    of: Callable[[TableDataset], Rows]
 
     def where(self, condition: Expr | str) -> ConsortiumRows:
         """Keep rows by a condition, in every member."""
@@ -135,7 +158,7 @@ class ConsortiumRows:
             self.consortium, lambda member: self.of(member).group_by(*by, keys=keys, **named)
         )
 
-    def agg(self, **aggregates: Asked) -> ConsortiumAnswer:
+    def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:
         """Aggregate all rows of all members into one line."""
         return self.consortium.ask(lambda member: self.of(member).agg(**aggregates))
 
@@ -145,71 +168,25 @@ class ConsortiumGroups:
     """Rows of every member in groups."""
 
     consortium: Consortium
-    of: Callable[[Dataset], Grouped]
+    of: Callable[[TableDataset], GroupedRows]
 
-    def agg(self, **aggregates: Asked) -> ConsortiumAnswer:
+    def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:
         """Name the aggregates of each group."""
         return self.consortium.ask(lambda member: self.of(member).agg(**aggregates))
 
 
 @dataclass(frozen=True, slots=True)
-class ConsortiumAnswer:
+class ConsortiumQuery:
     """A complete question to a consortium; ``plan`` prices it."""
 
     consortium: Consortium
-    answers: tuple[Answer, ...]
-
-    def plan(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number = 0,
-        rho: Number | None = None,
-        within: Number | None = None,
-        confidence: Number = 0.95,
-        size: int | None = None,
-        weights: Mapping[str, Number] | None = None,
-    ) -> ConsortiumPlan:
-        """Price the question: the total that one unit pays at most, over all members.
-
-        The parameters are those of a single dataset's plan; ``within`` and ``size`` are about all members
-        together.
-        """
-        parts = 1 if self.consortium.disjoint else len(self.answers)
-        target = Target(
-            epsilon=None if epsilon is None else rational("epsilon", epsilon) / parts,
-            delta=rational("delta", delta, zero=True) / parts,
-            rho=None if rho is None else rational("rho", rho) / parts,
-            within=within,
-            confidence=confidence,
-            size=size,
-            weights=weights,
-            copies=len(self.answers),
-        )
-        plans = tuple(make_plan(a.home, a.question, target, a.post) for a in self.answers)
-        return ConsortiumPlan(plans, self.consortium.disjoint)
-
-
-@dataclass(frozen=True, slots=True)
-class ConsortiumPlan:
-    """One plan per member, and the cost of all of them for one unit."""
-
-    plans: tuple[Plan, ...]
-    disjoint: bool
+    queries: tuple[Query, ...]
 
     def __post_init__(self) -> None:
-        tasks = [_task(p) for p in self.plans]
-        first = tasks[0]
-        for task in tasks:
-            if [s.step.mechanism for s in task.shares] != ["noise"] * len(task.shares):
-                raise TacitError(
-                    "not-allowed",
-                    "a consortium adds noisy numbers, not picked values or privately selected groups",
-                    why="each member adds its own noise before anything is shared",
-                    fix="counts, sums, means, variances, histograms and quantiles, with public keys",
-                )
-            same = (task.question.keys, task.readings, [s.step for s in task.shares])
-            if same != (first.question.keys, first.readings, [s.step for s in first.shares]):
+        first = self.queries[0].question
+        for query in self.queries[1:]:
+            own = query.question
+            if (own.keys, own.aggregates, own.by) != (first.keys, first.aggregates, first.by):
                 raise TacitError(
                     "not-allowed",
                     "the members understand the question differently",
@@ -217,46 +194,67 @@ class ConsortiumPlan:
                     fix="declare the same bounds and keys with every member",
                 )
 
-    @property
-    def cost(self) -> Cost:
-        """What one unit pays at most: the largest member's cost if disjoint, else the sum."""
-        costs = [p.cost for p in self.plans]
-        return Cost.parallel(*costs) if self.disjoint else reduce(add, costs)
+    def plan(
+        self,
+        *,
+        epsilon: PerMember = None,
+        delta: Number = 0,
+        rho: PerMember = None,
+        within: Number | None = None,
+        confidence: Number = 0.95,
+        size: int | None = None,
+        weights: Mapping[str, Number] | None = None,
+    ) -> Plan[AnswerTable]:
+        """Price the question: one number is the total that one unit pays at most, over all members.
 
-    @property
-    def columns(self) -> tuple[Forecast, ...]:
-        """What to expect of each column: the noise of all members adds up."""
-        return self.plans[0].columns
+        Parameters
+        ----------
+        epsilon, rho
+            The total; or what each member pays, by name (``{"north": 0.5, "south": 1}``) or in their order.
+            A unit of disjoint members then pays what its own member pays.
+        delta, within, confidence, size, weights
+            As for a single dataset; ``within`` and ``size`` are about all members together.
+        """
+        parts = 1 if self.consortium.disjoint else len(self.queries)
+        shared = Goal(None, rational("delta", delta, zero=True) / parts, None, within, confidence, size, weights)
+        goals = [
+            replace(shared, epsilon=own_epsilon, rho=own_rho)
+            for own_epsilon, own_rho in zip(
+                self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True
+            )
+        ]
+        plans = [
+            make_plan(query._dataset, query.question, goal, query.post, tuple(_others(goals, i)))
+            for i, (query, goal) in enumerate(zip(self.queries, goals, strict=True))
+        ]
+        if within is not None and len({plan.promised["epsilon"] for plan in plans}) > 1:
+            largest = max(plan.promised["epsilon"] for plan in plans)
+            return self.plan(
+                epsilon=[largest] * len(plans), delta=delta, confidence=confidence, size=size, weights=weights
+            )
+        first: Any = plans[0].to_json()["request"]
+        request = {**first, "goals": [goal.to_json() for goal in goals]}
+        return Plan.together(plans, disjoint=self.consortium.disjoint, request=request)
 
-    def release(self, *, who: str = "", purpose: str = "") -> Release:
-        """Let every member charge, compute and store; then add up the noisy integers."""
-        drawn = [plan.draw(who=who, purpose=purpose) for plan in self.plans]
-        payloads: list[Any] = [json.loads(d.payload) for d in drawn]
-        first = _task(self.plans[0])
-        summed = {
-            "keys": payloads[0]["keys"],
-            "steps": [
-                [
-                    [sum(cells) for cells in zip(*vectors, strict=True)]
-                    for vectors in zip(*groups, strict=True)
-                ]
-                for groups in zip(*(p["steps"] for p in payloads), strict=True)
-            ],
-        }
-        confidence = self.plans[0].confidence
-        certificate = self._certificate([p.certificate(d) for p, d in zip(self.plans, drawn, strict=True)])
-        read = first.read(summed, confidence)
-        return self.plans[0].told(Release.from_payload(read, confidence, certificate, self.plans[0].notes))
-
-    def _certificate(self, members: list[Certificate]) -> Certificate:
-        first = dict(members[0].fields)
-        first["cost"] = self.cost.to_json()  # type: ignore[assignment]
-        first["members"] = [m.fields for m in members]
-        first["disjoint"] = self.disjoint
-        return Certificate(first)
+    def _each(self, name: str, given: PerMember, parts: int) -> list[Number | None]:
+        """Return what each member pays."""
+        names = [query._dataset.name for query in self.queries]
+        if isinstance(given, Mapping):
+            if set(given) != set(names):
+                raise bad_parameter(
+                    name, f"one number for each of {', '.join(names)}", sorted(given),
+                    fix=Set(**{name: dict.fromkeys(names, 0.5)}),
+                )  # fmt: skip
+            return [given[n] for n in names]
+        if isinstance(given, Sequence):
+            if len(given) != len(names):
+                raise bad_parameter(
+                    name, f"{len(names)} numbers", given, fix=Set(**{name: [0.5] * len(names)})
+                )
+            return list(given)
+        return [None if given is None else rational(name, given) / parts] * len(names)
 
 
-def _task(plan: Plan) -> Answering:
-    if not isinstance(plan.task, Answering):
-        raise bad_parameter("plans", "plans of tables", type(plan.task).__name__, fix="a question of tables")
-    return plan.task
+def _others(goals: Sequence[Any], i: int) -> list[Any]:
+    """Return the goals of all members but one."""
+    return [goal for j, goal in enumerate(goals) if j != i]

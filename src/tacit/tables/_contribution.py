@@ -17,14 +17,14 @@ times, since (a-b)^2 <= a^2 + b^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
-from tacit.tables.algebra import Question, rows_per_unit
+from tacit.fixes import Declare
+from tacit.tables._algebra import TableQuestion, rows_per_unit
 
 if TYPE_CHECKING:
-    from tacit.core.unit import Adjacency
+    from tacit.accounting import Adjacency
 
 __all__ = ["Contribution", "contribution"]
 
@@ -79,13 +79,8 @@ class Contribution:
         """Bound the L1 change of the numbers of units per group."""
         return self.times * self.groups if self.grouped else 1
 
-    @property
-    def relative(self) -> Fraction:
-        """The contribution in rows, for splitting a budget in proportion."""
-        return Fraction(self.total)
 
-
-def contribution(question: Question, *, row_level: bool, adjacency: Adjacency) -> Contribution:
+def contribution(question: TableQuestion, *, row_level: bool, adjacency: Adjacency) -> Contribution:
     """Bound what one unit can contribute to a question, or refuse where nothing bounds it."""
     grouped = bool(question.by)
     rows = 1 if row_level else rows_per_unit(question.input)
@@ -101,7 +96,7 @@ def contribution(question: Question, *, row_level: bool, adjacency: Adjacency) -
             "missing-limit",
             f"nothing bounds how much one unit can add: there is no limit on {missing}",
             why="noise hides one unit only if what a unit can change is bounded",
-            fix=f'limits={{"{missing}": 10}}',
+            fix=Declare("limits", 10, column=missing),
         )
     total = reach * most if rows is None else min(rows, reach * most)
     return Contribution(total, min(most, total), reach, adjacency, grouped)

@@ -11,21 +11,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.errors import TacitError
-from tacit.tables.algebra import (
-    Bounds,
-    Question,
-    Scan,
-    Where,
+from tacit.tables._algebra import Scan, TableQuestion, Where
+from tacit.tables._statistics import (
+    BinCounts,
+    DistinctCounts,
+    EdgeBins,
+    EvenBins,
+    ListedBins,
+    Moments,
+    RowCounts,
+    SquareSums,
+    Statistic,
+    Sums,
+    UnitCounts,
+    ValueBins,
+    grid_for,
 )
 from tacit.tables.emit_expressions import expression_sql, number, quote
 from tacit.tables.emit_relations import limited_tables, quantised, ranked, relation_sql
 from tacit.tables.expressions import Column, Node, lit, names
 from tacit.tables.kinds import kind_of
-from tacit.tables.statistics import Statistic, grid_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
 __all__ = ["Statement", "grid_columns", "quantised", "relation_sql", "statements"]
 
@@ -42,47 +51,47 @@ class Statement:
     limited: frozenset[tuple[str, int]] = frozenset()
 
 
-def statements(question: Question, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
+def statements(question: TableQuestion, statistics: tuple[Statistic, ...]) -> tuple[Statement, ...]:
     """Write the SQL for all statistics of a question.
 
     Bins and distinct values get statements of their own.
     """
-    together = tuple(s for s in statistics if s.kind not in {"bins", "distinct"})
-    alone = [s for s in statistics if s.kind in {"bins", "distinct"}]
+    together = tuple(s for s in statistics if not s.alone)
+    alone = [s for s in statistics if s.alone]
     limited = limited_tables(question.input)
     made = [Statement(_together(question, together), together, limited)] if together else []
     return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
 
 
-def grid_columns(column: str, bounds: Bounds) -> dict[str, str]:
+def grid_columns(column: str, bounds: tuple[Fraction, Fraction]) -> dict[str, str]:
     """Name the columns that hold a declared column on its public grids, and write what they hold.
 
     An engine lays them over its source; a snapshot stores them as integers.
     """
     value = expression_sql(Column(column, "number"))
-    kinds = ("moments", "squares")
-    return {_grid_name(column, kind): quantised(value, grid_for(bounds, kind)) for kind in kinds}
+    return {_grid_name(column, bits): quantised(value, grid_for(bounds, bits)) for bits in (30, 16)}
 
 
-def _grid_name(column: str, kind: str) -> str:
-    return f"tacit {'squares' if kind == 'squares' else 'values'} {column}"
+def _grid_name(column: str, bits: int) -> str:
+    return f"tacit {'squares' if bits == 16 else 'values'} {column}"
 
 
-def _stored(question: Question, statistic: Statistic) -> str | None:
+def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     """Name the column that holds a statistic's values on their grid already, if there is one."""
     node = question.input
     while isinstance(node, Where):
         node = node.input
     argument = statistic.argument
-    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
+    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.values_grid is None:
         return None
+    bits = 16 if isinstance(statistic, SquareSums) else 30
     fact = node.table.facts.get(argument.name)
-    if fact is None or fact.bounds is None or grid_for(fact.bounds, statistic.kind) != statistic.grid:
+    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.values_grid:
         return None
-    return _grid_name(argument.name, statistic.kind)
+    return _grid_name(argument.name, bits)
 
 
-def _rows(question: Question, arguments: tuple[Node, ...], stored: frozenset[str] = frozenset()) -> str:
+def _rows(question: TableQuestion, arguments: tuple[Node, ...], stored: frozenset[str] = frozenset()) -> str:
     """Write the rows of a question: owner, group key columns k0.., arguments v0.. ."""
     keys = [e for _, e in question.by]
     read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
@@ -101,7 +110,7 @@ def _key(node: Node) -> str:
     return f"({value} + 0e0)" if kind_of(node) == "number" else value
 
 
-def _known(question: Question, rows: str) -> str:
+def _known(question: TableQuestion, rows: str) -> str:
     """Drop rows whose group is not one of the answer's, so that they use up no limit."""
     if not question.by:
         return rows
@@ -115,7 +124,7 @@ def _known(question: Question, rows: str) -> str:
     return f"SELECT * FROM ({rows}) WHERE {present}"
 
 
-def _within_groups(question: Question, rows: str) -> str:
+def _within_groups(question: TableQuestion, rows: str) -> str:
     """Keep each unit's first ``groups`` groups, in the keyed order.
 
     Only units that exceed the limit are ranked.
@@ -134,24 +143,21 @@ def _within_groups(question: Question, rows: str) -> str:
     return f"SELECT * FROM ({rows}) ANTI JOIN ({beyond}) USING (tacit_u, {ks})"
 
 
-def _alone(question: Question, statistic: Statistic) -> str:
+def _alone(question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
     """Count distinct values or cells.
 
     A unit's rows beyond the limit per group are dropped, in the keyed order.
     """
     argument = statistic.argument
-    if argument is None:
-        raise TacitError("bad-expression", f"{statistic.kind} needs a column", fix='tc.count_distinct("icd")')
+    distinct = isinstance(statistic, DistinctCounts)
     ks = [f"k{i}" for i in range(len(question.by))]
     rows = _known(question, _rows(question, (argument,)))
-    value = (
+    value = _cell("v0", statistic) if isinstance(statistic, BinCounts) else (
         f"CAST({_present('v0', argument)} AS VARCHAR)"
-        if statistic.kind == "distinct"
-        else _cell("v0", statistic)
     )
     rows = f"SELECT tacit_u{''.join(', ' + k for k in ks)}, {value} AS c FROM ({rows})"
     rows = _within_groups(question, rows)
-    if statistic.kind == "distinct" and question.per_group is not None:
+    if distinct and question.per_group is not None:
         rows = f"SELECT DISTINCT * FROM ({rows})"
     if question.per_group is not None:
         groups = ", ".join(["tacit_u", *ks])
@@ -163,7 +169,7 @@ def _alone(question: Question, statistic: Statistic) -> str:
             f"SELECT * FROM ({twins}) QUALIFY row_number() OVER "
             f"(PARTITION BY {groups} ORDER BY {ranked(texts + 'c, o')}, c, o) <= {question.per_group}"
         )
-    if statistic.kind == "distinct":
+    if distinct:
         return f"SELECT {''.join(k + ', ' for k in ks)}count(DISTINCT c) FROM ({rows})" + _group_by(ks)
     return f"SELECT {''.join(k + ', ' for k in ks)}c, count(*) FROM ({rows}) WHERE c IS NOT NULL" + _group_by(
         [*ks, "c"]
@@ -174,30 +180,28 @@ def _group_by(columns: list[str]) -> str:
     return f" GROUP BY {', '.join(columns)}" if columns else ""
 
 
-def _cell(value: str, statistic: Statistic) -> str:
+def _cell(value: str, statistic: BinCounts) -> str:
     """Write the index of the cell a value falls into, NULL outside."""
-    match statistic.form:
-        case "edges":
-            edges = [number(float(e)) for e in statistic.cells]
+    match statistic.bins:
+        case EdgeBins(ends):
+            edges = [number(e) for e in ends]
             whens = " ".join(f"WHEN {value} < {e} THEN {i}" for i, e in enumerate(edges[1:-1]))
             whens += f" WHEN {value} <= {edges[-1]} THEN {len(edges) - 2}"
             return (
                 f"(CASE WHEN {value} IS NULL OR isnan({value}) OR {value} < {edges[0]} THEN NULL {whens} END)"
             )
-        case "candidates":
-            middles = statistic.cells[statistic.bins :]
-            whens = " ".join(f"WHEN {value} < {number(float(e))} THEN {i}" for i, e in enumerate(middles))
+        case ListedBins(_, middles):
+            whens = " ".join(f"WHEN {value} < {number(e)} THEN {i}" for i, e in enumerate(middles))
             return f"(CASE WHEN {value} IS NULL OR isnan({value}) THEN NULL {whens} ELSE {len(middles)} END)"
-        case "nearest":
-            first, step, size = (float(c) for c in statistic.cells)
+        case EvenBins(first, step, size):
             last = first + step * (size - 1)
             inside = f"least(greatest({value}, {number(first)}), {number(last)})"
             y = f"({inside} - {number(first)}) / {number(step)}"
             at = f"TRY_CAST(floor({y} + 0.5e0) AS INTEGER)"
-            return f"(CASE WHEN NOT isnan({value}) THEN least(greatest({at}, 0), {int(size) - 1}) END)"
-        case _:
+            return f"(CASE WHEN NOT isnan({value}) THEN least(greatest({at}, 0), {size - 1}) END)"
+        case ValueBins(values):
             whens = " ".join(
-                f"WHEN {value} = {expression_sql(lit(c))} THEN {i}" for i, c in enumerate(statistic.cells)
+                f"WHEN {value} = {expression_sql(lit(c))} THEN {i}" for i, c in enumerate(values)
             )
             return f"(CASE {whens} END)"
 
@@ -207,7 +211,7 @@ def _present(value: str, node: Node) -> str:
     return f"CASE WHEN NOT isnan({value}) THEN {value} END" if kind_of(node) == "number" else value
 
 
-def _together(question: Question, statistics: tuple[Statistic, ...]) -> str:
+def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str:
     """Sum counts, sums and moments.
 
     Straight over rows where only the rows of a unit are limited, else per unit first.
@@ -245,7 +249,8 @@ def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str
     if argument is None:
         return "1"
     own = value[argument]
-    return quantised(own, statistic.grid) if statistic.grid else _present(own, argument)
+    grid = statistic.values_grid
+    return quantised(own, grid) if grid is not None else _present(own, argument)
 
 
 def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
@@ -253,33 +258,32 @@ def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
 
     The value, or all but the first of the non-negative parts of W or W^2.
     """
-    grid = statistic.grid
-    if grid is None:
-        return ()
-    y = f"({q} - ({grid.lo}))"
-    match statistic.kind:
-        case "sum":
+    match statistic:
+        case Sums():
             return (q,)
-        case "moments":
-            return (y,)
-        case _:
+        case SquareSums(_, grid):
+            y = f"({q} - ({grid.lo}))"
             return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
+        case Moments(_, grid):
+            return (f"({q} - ({grid.lo}))",)
+        case _:
+            return ()
 
 
 def _over_rows(statistic: Statistic, q: str) -> list[str]:
     sums = [f"coalesce(sum({part}), 0)" for part in _parts(statistic, q)]
-    match statistic.kind:
-        case "rows":
-            return ["count(*)" if statistic.argument is None else f"count({q})"]
-        case "units":
+    match statistic:
+        case RowCounts(argument):
+            return ["count(*)" if argument is None else f"count({q})"]
+        case UnitCounts():
             return ["count(DISTINCT tacit_u)"]
-        case "sum":
+        case Sums():
             return sums
         case _:
             return [f"count({q})", *sums]
 
 
-def _over_units(question: Question, statistics: tuple[Statistic, ...], rows: str, ks: list[str]) -> str:
+def _over_units(question: TableQuestion, statistics: tuple[Statistic, ...], rows: str, ks: list[str]) -> str:
     """Aggregate per unit and group, limit the unit's groups, clip or scale, and sum over units."""
     made = [_per_pair(s, f"q{i}", f"s{i}", question.per_group) for i, s in enumerate(statistics)]
     groups = ", ".join(["tacit_u", *ks])
@@ -305,16 +309,16 @@ def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tup
     inner = [f"coalesce(sum({part}), 0) AS {name}p{i}" for i, part in enumerate(parts)]
     sums = [f"{name}p{i}" for i in range(len(parts))]
     number_of = f"{n}" if limit is None else f"least({n}, {limit})"
-    match statistic.kind:
-        case "units":
+    match statistic:
+        case UnitCounts():
             return [], ["count(*)"]
-        case "rows":
-            counted = "count(*)" if statistic.argument is None else f"count({q})"
+        case RowCounts(argument):
+            counted = "count(*)" if argument is None else f"count({q})"
             return [f"{counted} AS {n}"], [f"coalesce(sum({number_of}), 0)"]
-        case "sum" if limit is not None and statistic.grid is not None:
-            low, high = limit * min(statistic.grid.lo, 0), limit * max(statistic.grid.hi, 0)
+        case Sums(_, grid) if limit is not None:
+            low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
             return inner, [f"coalesce(sum(least(greatest({sums[0]}, {low}), {high})), 0)"]
-        case "sum":
+        case Sums():
             return inner, [f"coalesce(sum({sums[0]}), 0)"]
         case _:
             if limit is not None:

@@ -8,16 +8,16 @@ from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tacit.core.facts import Fact, Kind, read_keys
+from tacit.core import Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables.emit_expressions import expression_sql, quote
 from tacit.tables.expressions import Column, Node
 from tacit.tables.kinds import Scope, kind_of, resolve
 
 if TYPE_CHECKING:
-    from tacit.core.facts import Table
-    from tacit.core.protocols import Engine
-    from tacit.tables.query import Rows
+    from tacit.core import Engine, Table
+    from tacit.tables._dataset import TableDataset
 
 __all__ = [
     "KeysGiven",
@@ -42,7 +42,7 @@ def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
 
 
 def kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> list[Kind | None]:
-    """Tell the kinds of public keys, None where texts fit several."""
+    """Return the kinds of public keys, None where text fits several."""
     if keys is None:
         return [None] * width
     kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
@@ -50,7 +50,7 @@ def kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> li
 
 
 def check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...], ...] | None) -> None:
-    """Refuse texts as keys of a number: no row could have them, and they cannot be compared."""
+    """Refuse text as the key of a number: no row could have it, and the two cannot be compared."""
     for i, (name, node) in enumerate(by if keys else ()):
         kind = kind_of(node)
         if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
@@ -58,20 +58,20 @@ def check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...]
                 f"keys of {name!r}",
                 f"of the kind {kind}, as the column is",
                 keys[0][i],
-                fix="keys=[1, 2]" if kind == "number" else "keys=[True, False]",
+                fix=Set(keys=[1, 2] if kind == "number" else [True, False]),
             )
 
 
 _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
 
 
-def from_public_tables(given: KeysGiven, rows: Rows) -> _Lists:
+def from_public_tables(given: KeysGiven, dataset: TableDataset) -> _Lists:
     """Read the keys that are given as the name of a public table."""
     if isinstance(given, str):
-        return public_column(given, rows.tables, rows.home.engine)
+        return public_column(given, dataset.tables, dataset._engine)
     if isinstance(given, Mapping):
         return {
-            n: public_column(v, rows.tables, rows.home.engine) if isinstance(v, str) else v
+            n: public_column(v, dataset.tables, dataset._engine) if isinstance(v, str) else v
             for n, v in given.items()
         }
     return given
@@ -85,16 +85,16 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
         public = sorted(n for n, t in tables.items() if t.public)
         raise TacitError(
             "bad-parameter",
-            f"keys must be a list or the name of a public table, got the text {written[:40]!r}",
+            f"keys must be a list or the name of a public table, got {written[:40]!r}",
             why="the values of a protected table are not public" if table is not None else "",
-            fix=f'keys="{public[0]}"' if public and table is None else f'keys=["{written[:20]}"]',
+            fix=Set(keys=public[0] if public and table is None else [written[:20]]),
         )
     column = column or table.key or ""
     if table.columns is not None and column not in table.columns:
         raise TacitError(
             "unknown-column",
             f"the public table {name!r} has no column {column!r}",
-            fix=f"one of: {', '.join(table.columns[:12])}",
+            fix=Choose(table.columns, given=column),
         )
     kind = table.facts.get(column, Fact()).kind
     read = quote(column) if kind is None else expression_sql(Column(column, kind))
@@ -104,7 +104,7 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
             "unknown-table",
             f"the public table {name!r} cannot be read now",
             why="keys from a public table are part of the plan, so they are read when it is made",
-            fix="keys=[...], or put its source in place",
+            fix=Either(Set(keys=["A", "B"]), Say("put its source in place")),
         )
     plain = [float(v) if isinstance(v, Decimal) else v for v in values]
     return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
@@ -116,46 +116,48 @@ def read_group_keys(
     """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
     names = [name for name, _ in by]
     if isinstance(given, Mapping):
-        missing = [n for n in names if n not in given]
-        if missing:
-            raise bad_parameter(
-                "keys",
-                "lists for every column of the group",
-                sorted(given),
-                fix=f'keys={{"{missing[0]}": [...]}}',
-            )
-        columns = [read_keys(n, given[n]) for n in names]
-    elif given is not None:
-        values: list[Any] = list(given)
-        if len(names) > 1:
-            if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
-                raise bad_parameter(
-                    "keys",
-                    f"tuples of {len(names)} values",
-                    values[:3],
-                    fix='keys=[("A", 2024), ("B", 2024)]',
-                )
-            for i, n in enumerate(names):
-                read_keys(n, list(dict.fromkeys(v[i] for v in values)))
-            lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
-            if len(set(lines)) != len(lines):
-                raise bad_parameter("keys", "different tuples", "one of them twice", fix="keys=[...]")
-            return tuple(sorted(lines))
-        columns = [read_keys(names[0], values)]
-    else:
+        columns = _lists_by_column(names, given)
+    elif given is None:
         declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
-        known = [k for k in declared if k is not None]
-        if len(known) != len(declared):
+        columns = [k for k in declared if k is not None]
+        if len(columns) != len(declared):
             return None
-        columns = known
-    total = 1
-    for column in columns:
-        total *= len(column)
+    elif len(names) == 1:
+        columns = [read_keys(names[0], list(given))]
+    else:
+        return _tuples(names, list(given))
+    total = math.prod(len(column) for column in columns)
     if total > _MOST_KEYS:
         raise bad_parameter(
             "keys",
             f"at most {_MOST_KEYS:,} combinations",
             f"{total:,}",
-            fix="keys=[(...), ...] of those that matter",
+            fix="group by fewer columns, or give only the combinations that matter",
         )
     return tuple(product(*columns))
+
+
+def _lists_by_column(names: list[str], given: Mapping[str, Sequence[object]]) -> list[tuple[object, ...]]:
+    missing = [n for n in names if n not in given]
+    if missing:
+        raise bad_parameter(
+            "keys",
+            "lists for every column of the group",
+            sorted(given),
+            fix=Set(keys={missing[0]: ["A", "B"]}),
+        )
+    return [read_keys(n, given[n]) for n in names]
+
+
+def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ...]:
+    """Read combinations of several columns, each given as a tuple."""
+    if not all(isinstance(v, tuple | list) and len(v) == len(names) for v in values):
+        raise bad_parameter(
+            "keys", f"tuples of {len(names)} values", values[:3], fix=Set(keys=[("A", 2024), ("B", 2024)])
+        )
+    for i, n in enumerate(names):
+        read_keys(n, list(dict.fromkeys(v[i] for v in values)))
+    lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
+    if len(set(lines)) != len(lines):
+        raise bad_parameter("keys", "different tuples", "one of them twice", fix="name each tuple once")
+    return tuple(sorted(lines))

@@ -9,28 +9,25 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.core.facts import Fact, Kind, Limits, Table
+from tacit.core import AnswerTable, Fact, Kind, Limits, Plan, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.tables.aggregates import Asked
-from tacit.tables.algebra import (
-    Aggregate,
-    Bounds,
+from tacit.fixes import Code, Declare, Set
+from tacit.tables._aggregates import Aggregate, OnBounds
+from tacit.tables._algebra import (
     How,
     JoinPublic,
     JoinUnits,
     Measure,
     PerUnit,
     Project,
-    Question,
     Relation,
+    TableQuestion,
     Where,
     rows_per_unit,
     scope,
 )
-from tacit.tables.expressions import Column, Node, text_of
-from tacit.tables.fluent import Expr, as_node, as_value
-from tacit.tables.group_keys import (
+from tacit.tables._keys import (
     KeysGiven,
     check_kinds,
     from_public_tables,
@@ -38,28 +35,42 @@ from tacit.tables.group_keys import (
     kinds_of_keys,
     read_group_keys,
 )
-from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
-from tacit.tables.planning import Home, Target, make_plan
+from tacit.tables._planning import Goal, make_plan
+from tacit.tables.expressions import Column, Node, text_of
+from tacit.tables.fluent import Expr, as_node, as_value
+from tacit.tables.kinds import bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.core.plan import Plan, Post
     from tacit.exact import Number
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables.post import Post
 
-__all__ = ["Answer", "Grouped", "Rows", "check_name"]
-
-_MEASURES = {"count", "sum", "mean", "min", "max", "count_distinct", "quantile"}
+__all__ = ["GroupedRowsRows", "Query", "Rows", "check_name"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows of a dataset, each owned by one unit."""
 
-    home: Home
+    _dataset: TableDataset
     relation: Relation
     limits: Limits
-    tables: Mapping[str, Table]
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self._dataset.unit
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The declared tables."""
+        return self._dataset.tables
+
+    def over(self, relation: Relation) -> Rows:
+        """Return the rows of another relation of the same dataset, with the same limits."""
+        return replace(self, relation=relation)
 
     def where(self, condition: Expr | str) -> Rows:
         """Keep the rows for which a condition is true: an expression, or SQL text.
@@ -67,10 +78,10 @@ class Rows:
         Row limits were applied before, to the declared table; groups are limited after.
         """
         node = resolve(_condition(condition), scope(self.relation), "boolean")
-        return replace(self, relation=Where(self.relation, node))
+        return self.over(Where(self.relation, node))
 
     def with_columns(self, **columns: Expr | str | float) -> Rows:
-        """Add or redefine columns, row by row; text is SQL. Facts of a redefined column are gone."""
+        """Add or redefine columns, row by row; text is SQL. A redefined column loses its declared facts."""
         facts = scope(self.relation)
         if facts.open:
             raise _names_needed("with_columns")
@@ -80,12 +91,12 @@ class Rows:
             check_name(name)
             if taken.get(name.lower(), name) != name:
                 raise bad_parameter(
-                    "a column", "different from others in more than case", name, fix=f"{name}_2"
+                    "a column", "different from others in more than case", name, fix=f"use a name such as {name}_2"
                 )
         kept = tuple((c, Column(c, facts[c].kind)) for c in facts if c not in made)
-        return replace(self, relation=Project(self.relation, (*kept, *made.items())))
+        return self.over(Project(self.relation, (*kept, *made.items())))
 
-    def per_unit(self, by: Sequence[str] = (), **measures: Asked) -> Rows:
+    def per_unit(self, by: Sequence[str] = (), **measures: Aggregate) -> Rows:
         """Aggregate each unit's own rows first.
 
         One row per unit (and per value of ``by`` among its rows), owned by it.
@@ -94,51 +105,45 @@ class Rows:
         --------
         ``visits.per_unit(n=tc.count(), longest=tc.max("length_of_stay")).agg(often=tc.mean("n"))``
         """
-        if self.home.identity.unit.is_row:
+        if self.unit.is_row:
             raise TacitError(
                 "not-allowed",
                 "single rows have nothing to aggregate",
                 why="the unit is the row",
-                fix='unit="patient_id"',
+                fix=Declare("unit", "patient_id"),
             )
         facts = scope(self.relation)
         groups = tuple((name, key_node(Column(name), facts, None)) for name in by)
-        made = tuple(self.measure(name, asked) for name, asked in measures.items())
-        return replace(self, relation=PerUnit(self.relation, groups, made))
+        made = tuple(self.measure(name, aggregate) for name, aggregate in measures.items())
+        return self.over(PerUnit(self.relation, groups, made))
 
-    def measure(self, name: str, asked: Asked) -> Measure:
+    def measure(self, name: str, aggregate: Aggregate) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
         check_name(name)
-        facts = scope(self.relation)
-        function = asked.function
-        if function == "quantile" and asked.levels in ((0.01,), (0.99,)):
-            function = "min" if asked.levels == (0.01,) else "max"
-        if function not in _MEASURES - {"quantile"}:
+        function = aggregate.within_unit
+        if not function:
             raise TacitError(
                 "not-allowed",
-                f"{asked.function} is not known within a unit",
+                f"{aggregate.word} is not available within a unit",
                 why="within a unit numbers are exact and simple",
-                fix="tc.count(), tc.sum, tc.mean, tc.min, tc.max or tc.count_distinct",
+                fix=Code("tc.count(), tc.sum, tc.mean, tc.min, tc.max or tc.count_distinct"),
             )
-        if asked.argument is None:
-            most = rows_per_unit(self.relation)
-            return Measure(name, "count", None, None if most is None else _range(0, most))
-        want: Kind | None = None if function in {"count", "count_distinct"} else "number"
-        node = resolve(asked.argument, facts, want)
+        facts, most = scope(self.relation), rows_per_unit(self.relation)
+        counted = None if most is None else (Fraction(0), Fraction(most))
+        if aggregate.argument is None:
+            return Measure(name, "count", None, counted)
+        numeric = isinstance(aggregate, OnBounds)
+        node = resolve(aggregate.argument, facts, "number" if numeric else None)
         node = resolve(node, facts, "text") if kind_of(node) is None else node
-        own = asked.bounds or bounds_of(node, facts)
-        if function in {"count", "count_distinct"}:
-            most = rows_per_unit(self.relation)
-            return Measure(name, function, node, None if most is None else _range(0, most))
-        if function == "sum" and own is not None:
-            most = rows_per_unit(self.relation)
-            if most is None:
-                raise TacitError(
-                    "missing-limit",
-                    "a sum within a unit needs a limit on its rows",
-                    fix='limits={"rows": 10}',
-                )
-            return Measure(name, "sum", node, own)
+        if not isinstance(aggregate, OnBounds):
+            return Measure(name, function, node, counted)
+        own = aggregate.bounds or bounds_of(node, facts)
+        if function == "sum" and own is not None and most is None:
+            raise TacitError(
+                "missing-limit",
+                "a sum within a unit needs a limit on its rows",
+                fix=Declare("limits", 10, column="rows"),
+            )
         return Measure(name, function, node, own)
 
     def join(
@@ -160,35 +165,35 @@ class Rows:
             For protected tables: the most rows of a unit after the join. Without it the two limits multiply.
         """
         if how not in {"inner", "left"}:
-            raise bad_parameter("how", "inner or left", how, fix='how="left"')
+            raise bad_parameter("how", "inner or left", how, fix=Set(how="left"))
         if isinstance(other, str):
             return self._look_up(other, on, how)
         if rows is not None:
             rows = count("rows", rows, zero=False)
-        if other.home.engine is not self.home.engine or self.home.identity.unit.is_row:
+        if other._dataset is not self._dataset or self.unit.is_row:
             raise TacitError(
                 "not-allowed",
                 "only protected tables of one dataset with a unit column can be joined",
                 why="rows are joined on the unit, so that a joined row still belongs to one of them",
-                fix='tc.protect({"visits": ..., "patients": ...}, unit="patient_id", ...)',
+                fix=Code('tc.protect({"visits": ..., "patients": ...}, unit="patient_id", ...)'),
             )
         ours, theirs = scope(self.relation), scope(other.relation)
         if ours.open or theirs.open:
             raise _names_needed("join")
         right = other.relation
         same = {c.lower() for c in ours}
-        unit = self.home.identity.unit.column
-        kept = tuple((c, Column(c, theirs[c].kind)) for c in theirs if c != unit)
+        owner = self.unit.columns
+        kept = tuple((c, Column(c, theirs[c].kind)) for c in theirs if c not in owner)
         clash = [c for c, _ in kept if c.lower() in same]
         if clash:
             raise TacitError(
                 "not-allowed",
                 f"both tables have a column {clash[0]!r}",
                 why="a name must mean one column",
-                fix=f'other.select(..., {clash[0]}_2=tc.col("{clash[0]}"))',
+                fix=Code(f'other.select(..., {clash[0]}_2=tc.col("{clash[0]}"))'),
             )
         joined = JoinUnits(self.relation, Project(right, kept), how, rows or self.limits.joined)
-        return replace(self, relation=joined)
+        return self.over(joined)
 
     def _look_up(self, name: str, on: str | Expr | None, how: How) -> Rows:
         table = self.tables.get(name)
@@ -197,7 +202,7 @@ class Rows:
                 "unknown-table",
                 f"there is no public table {name!r}",
                 why="a public table is declared with the column that is unique in it",
-                fix=f'tc.protect(..., public={{"{name}": ("{name}.csv", "key_column")}})',
+                fix=Declare("public", (f"{name}.csv", "key_column"), column=name),
             )
         if table.columns is None:
             raise _names_needed("a public table")
@@ -207,7 +212,7 @@ class Rows:
         node = key_node(as_node(on if on is not None else key), facts, kind)
         taken = {c.lower() for c in facts}
         brought = tuple((c, c) for c in table.columns if c != key and c.lower() not in taken)
-        return replace(self, relation=JoinPublic(self.relation, table, node, brought, how))
+        return self.over(JoinPublic(self.relation, table, node, brought, how))
 
     def select(self, *names: str, **made: Expr | str) -> Rows:
         """Keep only these columns, some of them under other names or computed."""
@@ -216,7 +221,7 @@ class Rows:
         new = tuple((n, resolve(_formula(e), facts)) for n, e in made.items())
         for name, _ in new:
             check_name(name)
-        return replace(self, relation=Project(self.relation, (*kept, *new)))
+        return self.over(Project(self.relation, (*kept, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
         """Change the limits on groups and on rows per group for this question."""
@@ -225,11 +230,11 @@ class Rows:
                 "not-allowed",
                 "row limits belong to the declared table",
                 why="they apply before WHERE, so that every question of a dataset sees the same rows",
-                fix='tc.protect(..., limits={"rows": 10})',
+                fix=Declare("limits", 10, column="rows"),
             )
         return replace(self, limits=self.limits.but(**limits))
 
-    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> Grouped:
+    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> GroupedRows:
         """Group by columns or expressions.
 
         Parameters
@@ -244,61 +249,57 @@ class Rows:
         """
         given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
         if not given:
-            raise bad_parameter("group_by", "given at least one column", (), fix='.group_by("hospital")')
+            raise bad_parameter(
+                "group_by", "given at least one column", (), fix=Code('.group_by("hospital")')
+            )
         facts = scope(self.relation)
-        public = read_group_keys(given, from_public_tables(keys, self), facts)
+        public = read_group_keys(given, from_public_tables(keys, self._dataset), facts)
         kinds = kinds_of_keys(len(given), public)
         nodes = tuple(
             (name, key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
         )
         check_kinds(nodes, public)
-        return Grouped(self, nodes, public)
+        return GroupedRows(self, nodes, public)
 
-    def agg(self, **aggregates: Asked) -> Answer:
+    def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one line."""
-        return Grouped(self, (), None).agg(**aggregates)
+        return GroupedRows(self, (), None).agg(**aggregates)
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupedRows:
     """Rows in groups."""
 
     rows: Rows
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
 
-    def agg(self, **aggregates: Asked) -> Answer:
+    def agg(self, **aggregates: Aggregate) -> Query:
         """Name the aggregates of each group: ``.agg(n=tc.count(), stay=tc.mean("length_of_stay"))``."""
         if not aggregates:
-            raise bad_parameter("agg", "given at least one aggregate", {}, fix=".agg(n=tc.count())")
+            raise bad_parameter("agg", "given at least one aggregate", {}, fix=Code(".agg(n=tc.count())"))
         facts = scope(self.rows.relation)
-        made = []
-        for name, asked in aggregates.items():
-            if not isinstance(asked, Asked):
-                raise bad_parameter(name, "an aggregate", asked, fix=f"{name}=tc.count()")
-            made.append(_aggregate(name, asked, facts))
+        for name, aggregate in aggregates.items():
+            given: object = aggregate
+            check_name(name)
+            if not isinstance(given, Aggregate):
+                raise bad_parameter(name, "an aggregate", aggregate, fix=Code(f"{name}=tc.count()"))
+        made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
-        if self.rows.home.identity.unit.is_row:
+        if self.rows.unit.is_row:
             limits = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
-        return Answer(
-            self.rows.home,
-            Question(
-                self.rows.relation,
-                self.by,
-                self.keys,
-                tuple(made),
-                limits.groups,
-                limits.per_group,
-            ),
+        question = TableQuestion(
+            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group
         )
+        return Query(self.rows._dataset, question)  # noqa: SLF001 - rows and queries share it
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Query:
     """A complete question; ``plan`` prices it."""
 
-    home: Home
-    question: Question
+    _dataset: TableDataset
+    question: TableQuestion
     post: Post | None = None
 
     def plan(
@@ -311,7 +312,7 @@ class Answer:
         confidence: Number = 0.95,
         size: int | None = None,
         weights: Mapping[str, Number] | None = None,
-    ) -> Plan:
+    ) -> Plan[AnswerTable]:
         """Price the question. Touches no data.
 
         Parameters
@@ -328,12 +329,8 @@ class Answer:
         weights
             How much of the budget each aggregate gets, relative to the others.
         """
-        target = Target(epsilon, delta, rho, within, confidence, size, weights)
-        return make_plan(self.home, self.question, target, self.post)
-
-
-def _range(low: int, high: int) -> Bounds:
-    return Fraction(low), Fraction(high)
+        goal = Goal(epsilon, delta, rho, within, confidence, size, weights)
+        return make_plan(self._dataset, self.question, goal, self.post)
 
 
 def _condition(condition: Expr | str) -> Node:
@@ -343,7 +340,7 @@ def _condition(condition: Expr | str) -> Node:
         return parse_expression(condition)
     if isinstance(condition, Expr):
         return condition.node
-    raise bad_parameter("where", "a condition or SQL text", condition, fix='tc.col("age") >= 65')
+    raise bad_parameter("where", "a condition or SQL text", condition, fix=Code('tc.col("age") >= 65'))
 
 
 def _formula(given: Expr | str | float) -> Node:
@@ -365,35 +362,14 @@ def check_name(name: str) -> None:
     """Refuse names that the emitted SQL keeps for itself."""
     if name.lower().startswith("tacit_") or "\x00" in name or not name:
         raise bad_parameter(
-            "a column's name", "plain text that does not start with tacit_", name, fix="another name"
+            "a column's name", "plain text that does not start with tacit_", name, fix="use another name"
         )
 
 
 def _names_needed(what: str) -> TacitError:
     return TacitError(
         "unknown-column",
-        f"{what} needs the names of the table's columns, and its source is not at hand",
+        f"{what} needs the names of the table's columns, and its source is not available",
         why="names are public facts; they are read from the header or declared",
-        fix='tc.protect(..., types={"patient_id": "text", "length_of_stay": "number"})',
+        fix=Declare("types", "text", column="patient_id"),
     )
-
-
-_NUMERIC = {"sum", "mean", "variance", "std", "quantile", "quantiles", "histogram"}
-
-
-def _aggregate(name: str, asked: Asked, facts: Scope) -> Aggregate:
-    check_name(name)
-    if asked.argument is None:
-        return Aggregate(name, asked.function)
-    if asked.function in _NUMERIC:
-        want: Kind | None = "number"
-    elif asked.function == "most_common":
-        want = kinds_of_keys(1, ((asked.options[0],),))[0] or "text"
-    else:
-        want = kind_of(resolve(asked.argument, facts)) or "text"
-    node = resolve(asked.argument, facts, want)
-    bounds = asked.bounds
-    if bounds is None and asked.function in _NUMERIC - {"histogram"}:
-        found = bounds_of(node, facts)
-        bounds = found if found is not None and found[0] < found[1] else None
-    return Aggregate(name, asked.function, node, bounds, asked.options, asked.levels)

@@ -1,160 +1,150 @@
-"""What a paid plan does: exact integers from the engine, exact noise, columns read off the noisy integers."""
+"""What a table plan does: exact integers from the engine, and columns read off the noisy ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tacit import noise
-from tacit.errors import TacitError
-from tacit.tables.readings import read_cell
+from tacit.core import AnswerTable, Cells
+from tacit.tables._algebra import document
+from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Sequence
+    from fractions import Fraction
 
-    from tacit.core.protocols import JSON, Engine
-    from tacit.tables.algebra import Question
-    from tacit.tables.budgeting import Share
-    from tacit.tables.emit import Statement
-    from tacit.tables.lowering import Reading
-    from tacit.tables.statistics import Statistic
+    from tacit.core import JSON, Engine
+    from tacit.mechanisms import IntegerMechanism
+    from tacit.tables._algebra import TableQuestion
+    from tacit.tables._emit import Statement
+    from tacit.tables._lowering import ReleasedColumn
+    from tacit.tables._readings import StepNoise
+    from tacit.tables._statistics import Statistic
+    from tacit.tables._steps import PaidStep
 
-__all__ = ["Answering", "Key", "exact_integers"]
+__all__ = ["GroupKey", "TableTask", "exact_integers"]
 
-Key = tuple[object, ...]
+GroupKey = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
-    """The task of a table plan."""
+class TableTask:
+    """The task of a table plan.
 
-    question: Question
+    Parameters
+    ----------
+    asked
+        The question.
+    statements
+        The SQL that returns its exact integers.
+    steps
+        The steps with their mechanisms.
+    noises
+        For each step the noise on what is read: the step's own, or that of all members together.
+    columns
+        What is read off the steps.
+    engine
+        Where the data is.
+    left_out
+        Which rows are not counted and which groups are not shown, in words.
+    """
+
+    asked: TableQuestion
     statements: tuple[Statement, ...]
-    shares: tuple[Share, ...]
-    readings: tuple[Reading, ...]
+    steps: tuple[PaidStep, ...]
+    noises: tuple[StepNoise, ...]
+    columns: tuple[ReleasedColumn, ...]
     engine: Engine
+    left_out: tuple[str, ...]
 
-    def run(self) -> JSON:
-        """Return the keys and, per step, the noisy integers of each group."""
-        exact = exact_integers(self.engine, self.question, self.statements)
-        keys = self._keys(exact)
-        noisy: dict[int, list[list[int]]] = {}
-        if self.question.by and self.question.keys is None:
-            shown = _shown(self.shares[0], exact[self.shares[0].step.statistic], keys)
-            keys, noisy[0] = list(shown), list(shown.values())
-        for i, share in enumerate(self.shares):
-            if i not in noisy:
-                noisy[i] = _noisy(share, exact[share.step.statistic], keys)
+    @property
+    def question(self) -> JSON:
+        """What is measured of which rows in which groups; names of columns and their order are not in it."""
         return {
-            "keys": [[_plain(k) for k in key] for key in keys],
-            "steps": [noisy[i] for i in range(len(self.shares))],
+            "rows": document(self.asked.input),
+            "by": document([node for _, node in self.asked.by]),
+            "keys": document(self.asked.keys),
+            "groups": self.asked.groups,
+            "per_group": self.asked.per_group,
+            "steps": document([paid.step for paid in self.steps]),
         }
 
-    def read(self, released: Any, confidence: float) -> Mapping[str, Any]:
+    @property
+    def mechanisms(self) -> tuple[IntegerMechanism, ...]:
+        """The mechanisms, one for each step."""
+        return tuple(paid.mechanism for paid in self.steps)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """The statements that will run."""
+        return tuple(statement.sql for statement in self.statements)
+
+    def integers(self) -> Generator[Any, Any, None]:
+        """Yield each step's exact integers for every group; private groups are those that came back."""
+        exact = exact_integers(self.engine, self.asked, self.statements)
+        keys: list[GroupKey] = [()] if not self.asked.by else list(self.asked.keys or ())
+        for paid in self.steps:
+            statistic = paid.step.statistic
+            found = exact[statistic]
+            if self.asked.private_keys and paid is self.steps[0]:
+                shown = yield {key: vector[0] for key, vector in found.items()}
+                keys = [tuple(key) for key, _ in shown]
+            else:
+                yield [found.get(key, [0] * statistic.size) for key in keys]
+
+    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read values and intervals off the noisy integers."""
-        level = Fraction(confidence).limit_denominator(10**9)
-        keys, steps = released["keys"], released["steps"]
-        cells = {
-            r.column: [read_cell(r, self.shares[r.step], noisy, level) for noisy in steps[r.step]]
-            for r in self.readings
-        }
-        names = [name for name, _ in self.question.by]
-        return {
-            "keys": {name: [key[i] for key in keys] for i, name in enumerate(names)},
-            "columns": {name: [(c.value, c.low, c.high) for c in column] for name, column in cells.items()},
-        }
+        if self.asked.private_keys:
+            keys = [key for key, _ in noisy[0]]
+            noisy = [[[units] for _, units in noisy[0]], *noisy[1:]]
+        else:
+            keys = [list(key) for key in (self.asked.keys or ())] if self.asked.by else [[]]
+        columns = {}
+        for column in self.columns:
+            noise = self.noises[column.step]
+            lines = [
+                line if isinstance(line, list) else [line] for line in noisy[column.step]
+            ]  # a choice is one index
+            cells = [column.reading.read(noise, line, confidence) for line in lines]
+            columns[column.name] = Cells(
+                tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
+            )
+        stands_for = {c.name: c.aggregate.stands_for(c.reading) for c in self.columns}
+        return AnswerTable(
+            {name: tuple(_plain(key[i]) for key in keys) for i, (name, _) in enumerate(self.asked.by)},
+            columns,
+            float(confidence),
+            notes={name: text for name, text in stands_for.items() if text},
+            left_out=self.left_out,
+            counts=tuple(c.name for c in self.columns if c.aggregate.counts),
+        )
 
-    def _keys(self, exact: dict[Statistic, dict[Key, list[int]]]) -> list[Key]:
-        if not self.question.by:
-            return [()]
-        if self.question.keys is not None:
-            return list(self.question.keys)
-        return sorted(exact[self.shares[0].step.statistic])
 
-
-def _plain(value: object) -> JSON:
+def _plain(value: object) -> float | str | bool:
     return value if isinstance(value, str | float | bool) else str(value)
 
 
 def exact_integers(
-    engine: Engine, question: Question, statements: tuple[Statement, ...]
-) -> dict[Statistic, dict[Key, list[int]]]:
+    engine: Engine, question: TableQuestion, statements: tuple[Statement, ...]
+) -> dict[Statistic, dict[GroupKey, list[int]]]:
     """Run the statements and return each statistic's exact integers per group.
 
-    Never leaves the process un-noised.
+    They never leave the process without noise.
     """
     tables = {"tacit_keys": question.keys} if question.by and question.keys is not None else {}
     width = len(question.by)
-    found: dict[Statistic, dict[Key, list[int]]] = {}
+    found: dict[Statistic, dict[GroupKey, list[int]]] = {}
     for statement in statements:
         lines = engine.integers(statement.sql, tables, statement.limited)
         for statistic in statement.statistics:
             found[statistic] = {}
         for line in lines:
             key, numbers = line[:width], [int(str(n)) for n in line[width:]]
-            if statement.statistics[0].kind == "bins":
-                statistic = statement.statistics[0]
-                cells = found[statistic].setdefault(key, [0] * statistic.bins)
-                cells[numbers[0]] += numbers[1]
-                continue
             for statistic in statement.statistics:
-                size = _columns(statistic)
-                found[statistic][key] = _vector(statistic, numbers[:size])
-                numbers = numbers[size:]
+                if isinstance(statistic, BinCounts):
+                    cells = found[statistic].setdefault(key, [0] * statistic.size)
+                    cells[numbers[0]] += numbers[1]
+                else:
+                    found[statistic][key] = statistic.vector(numbers[: statistic.columns])
+                    numbers = numbers[statistic.columns :]
     return found
-
-
-def _columns(statistic: Statistic) -> int:
-    return {"moments": 2, "squares": 3}.get(statistic.kind, 1)
-
-
-def _vector(statistic: Statistic, numbers: list[int]) -> list[int]:
-    """Turn a count and sums into non-negative parts whose total is the count times W (or W^2)."""
-    grid = statistic.grid
-    if grid is None or statistic.kind == "sum":
-        return numbers
-    total = numbers[0] * (grid.width if statistic.kind == "moments" else grid.width**2)
-    return [total - sum(numbers[1:]), *numbers[1:]]
-
-
-def _noisy(share: Share, exact: dict[Key, list[int]], keys: list[Key]) -> list[list[int]]:
-    """Run one step on every group. A group without rows gets its noise like any other."""
-    size = share.step.statistic.size
-    vectors = [exact.get(key, [0] * size) for key in keys]
-    match share.step.mechanism:
-        case "noise" | "threshold":
-            drawn = _draw(share, len(keys) * size)
-            flat = [x + d for x, d in zip((x for v in vectors for x in v), drawn, strict=True)]
-            return [flat[i * size : (i + 1) * size] for i in range(len(keys))]
-        case "select":
-            return [[_select(share, v)] for v in vectors]
-        case "top":
-            return [[int(i) for i in noise.select_top(v, share.step.picks, share.scale)] for v in vectors]
-
-
-def _draw(share: Share, count: int) -> list[int]:
-    sampler = noise.discrete_gaussian if share.law == "gaussian" else noise.discrete_laplace
-    if share.scale > 2**50:
-        return [sampler(share.scale) for _ in range(count)]
-    return [int(x) for x in sampler(share.scale, count)]
-
-
-def _select(share: Share, counts: list[int]) -> int:
-    """Score a candidate by minus the imbalance of rows below and above it, in whole numbers."""
-    q = share.step.level
-    below = [0, *accumulate(counts)]
-    total = below[-1]
-    scores = [
-        -abs((q.denominator - q.numerator) * below[i] - q.numerator * (total - below[i + 1]))
-        for i in range(len(counts))
-    ]
-    return noise.select(scores, share.scale)
-
-
-def _shown(share: Share, exact: dict[Key, list[int]], keys: list[Key]) -> dict[Key, list[int]]:
-    """Noise the numbers of units and keep the groups that reach the threshold."""
-    if share.step.mechanism != "threshold":
-        raise TacitError("bad-parameter", "private keys need a threshold", fix="plan(delta=1e-6)")
-    return {k: v for k, v in zip(keys, _noisy(share, exact, keys), strict=True) if v[0] >= share.above}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.tables.algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
+from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
 from tacit.tables.expressions import Column, words_of
 
 if TYPE_CHECKING:
-    from tacit.tables.algebra import Aggregate, Measure, Question, Relation
+    from tacit.tables._aggregates import Aggregate
+    from tacit.tables._algebra import Measure, Relation, TableQuestion
     from tacit.tables.expressions import Node
 
 __all__ = ["in_words"]
@@ -16,13 +17,13 @@ __all__ = ["in_words"]
 _LONGEST = 400
 
 
-def in_words(question: Question) -> str:
+def in_words(question: TableQuestion) -> str:
     """Write columns, groups and filter in a line: ``n = count, by ward, where age >= 65, of visits``."""
-    told = [_named(a.name, _aggregate(a)) for a in question.aggregates]
+    said = [_named(name, _aggregate(a)) for name, a in question.aggregates]
     if question.by:
-        told.append("by " + " and ".join(_column(name, node) for name, node in question.by))
-    told += _origin(question.input)
-    text = ", ".join(told).encode("utf-8", "replace").decode()  # a name may hold what no text file can
+        said.append("by " + " and ".join(_column(name, node) for name, node in question.by))
+    said += _origin(question.input)
+    text = ", ".join(said).encode("utf-8", "replace").decode()  # a name may hold what no text file can
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
@@ -34,10 +35,15 @@ def _column(name: str, node: Node) -> str:
     return name if node == Column(name) or words_of(node) == name else f"{name} = {words_of(node)}"
 
 
-def _aggregate(aggregate: Aggregate | Measure) -> str:
-    levels = [f"{level:g}" for level in getattr(aggregate, "levels", ())]
-    arguments = [] if aggregate.argument is None else [words_of(aggregate.argument)]
-    return aggregate.function + (f"({', '.join([*arguments, *levels])})" if arguments else "")
+def _aggregate(aggregate: Aggregate) -> str:
+    if aggregate.argument is None:
+        return aggregate.word
+    levels = aggregate.levels if aggregate.word in {"quantile", "quantiles"} else ()  # type: ignore[attr-defined]
+    return f"{aggregate.word}({', '.join([words_of(aggregate.argument), *(f'{float(q):g}' for q in levels)])})"
+
+
+def _measure(measure: Measure) -> str:
+    return measure.function + ("" if measure.argument is None else f"({words_of(measure.argument)})")
 
 
 def _origin(node: Relation) -> list[str]:
@@ -56,5 +62,5 @@ def _origin(node: Relation) -> list[str]:
             return [*_origin(left), "joined with", *_origin(right)]
         case PerUnit(inner, by, measures):
             each = " and ".join(_column(name, e) for name, e in by) or "unit"
-            numbers = " and ".join(_named(m.name, _aggregate(m)) for m in measures)
+            numbers = " and ".join(_named(m.name, _measure(m)) for m in measures)
             return [f"of {numbers or 'one row'} for each {each}", *_origin(inner)]

@@ -1,0 +1,279 @@
+"""``tc.protect``: declare who is protected and what is public. The one door to datasets of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tacit.core import (
+    Fact,
+    Kind,
+    Limits,
+    Table,
+    Unit,
+    open_account,
+    read_bounds,
+    read_identity,
+    read_keys,
+    read_kind,
+)
+from tacit.engines import DuckDB, read_source
+from tacit.engines.duck import Place
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Declare
+from tacit.ledger import open_ledger
+from tacit.mechanisms import ranking_secret
+from tacit.tables._dataset import TableDataset
+from tacit.tables._emit import grid_columns
+from tacit.tables._keys import public_column
+from tacit.tables.expressions import Column
+from tacit.tables.kinds import Scope, resolve
+
+if TYPE_CHECKING:
+    import os
+
+    from tacit.accounting import Adjacency, Budget
+    from tacit.exact import Number
+    from tacit.ledger import Ledger
+
+__all__ = ["protect"]
+
+
+def protect(
+    source: object,
+    *,
+    unit: str | Unit,
+    budget: Budget,
+    name: str | None = None,
+    version: int = 1,
+    bounds: Mapping[str, Sequence[Number]] | None = None,
+    keys: Mapping[str, Sequence[object] | str] | None = None,
+    types: Mapping[str, object] | None = None,
+    never_null: Sequence[str] = (),
+    limits: Mapping[str, int | None] | Limits | None = None,
+    public: Mapping[str, tuple[object, str]] | None = None,
+    adjacency: Adjacency = "add/remove",
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> TableDataset:
+    """Declare who is protected and what is public; the data is not read.
+
+    Guarantee
+    ---------
+    All releases of the dataset together, whoever asks and however they depend on each other, are private
+    for one unit within the budget. The budget belongs to the declared name in the ledger: a new session
+    does not reset it.
+
+    Parameters
+    ----------
+    source
+        A Parquet or CSV file, a DuckDB file or connection (as ``(database, "table")`` where its table has
+        another name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's
+        column.
+    unit
+        The column that says to whom a row belongs, ``Unit.row()``, or ``Unit("patient_id", per="day")``. Rows
+        without a unit are dropped.
+    budget
+        What may be learned in total.
+    name, version
+        Declared identity; the name is required with a durable ledger.
+    bounds
+        Public ranges by column; values outside are clipped.
+    keys
+        Public values by column, for grouping: a list, or the name of a public table (the values of its key)
+        or ``"table.column"``, which is read now, since nothing in it is private.
+    types
+        ``number``, ``text``, ``boolean`` or ``date`` by column, where the context does not decide.
+    never_null
+        Columns declared to have a value in every row.
+    limits
+        How much one unit may contribute: ``rows`` (default 10), ``groups``, ``per_group``, ``joined``.
+    public
+        Public tables: source and the column that is unique there, by name.
+    adjacency
+        ``add/remove`` (default) or ``replace`` (the number of units is public).
+    ledger
+        A `Ledger`, or where to open one; None keeps it in memory, for notebooks.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = protect(
+    ...     "visits.parquet", unit="patient_id", bounds={"stay": (0, 30)}, budget=tc.Budget(epsilon=3)
+    ... )
+    >>> visits
+    Dataset('data', unit=Unit('patient_id'), tables: data)
+    """
+    if ledger is not None and name is None:
+        raise TacitError(
+            "bad-parameter",
+            "a dataset in a durable ledger needs a name",
+            why="the budget is bound to the declared name, so that a new session does not reset it",
+            fix=Declare("name", "visits"),
+        )
+    identity = read_identity(
+        name="data" if name is None else name, version=version, unit=unit, adjacency=adjacency
+    )
+    whom = _of_tables(identity.unit)
+    sources, shared = _sources(source, public, identity.name)
+    declared = _Declared(bounds or {}, keys or {}, types or {}, never_null)
+    engine, kinds = _opened(sources, shared, whom, declared)
+    facts = declared.facts(shared, engine, whom)
+    tables = {n: _table(n, engine, facts, None, whom) for n in sources}
+    tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
+    limited = Limits.read(limits)
+    books = open_ledger(ledger)
+    open_account(identity, budget, books)
+    one = len(sources) == 1 and "csv" not in kinds
+    return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine)
+
+
+def _of_tables(unit: Unit) -> Unit:
+    """Refuse units that tables do not have."""
+    if unit.kind not in {"column", "row"}:
+        raise bad_parameter(
+            "unit",
+            "a column, a column for each value of another, or a single row",
+            unit,
+            why=f"a table has no {unit.kind}s",
+            fix=Declare("unit", "patient_id"),
+        )
+    return unit
+
+
+def _sources(
+    source: object, public: Mapping[str, tuple[object, str]] | None, name: str
+) -> tuple[dict[str, object], dict[str, tuple[object, str]]]:
+    """Return the protected and the public sources by table."""
+    sources = dict(source) if isinstance(source, Mapping) else {name: source}
+    shared = dict(public or {})
+    if not sources or any(not isinstance(n, str) for n in (*sources, *shared)):
+        raise bad_parameter(
+            "source", "at least one table, by name", source, fix=Code('{"visits": "visits.parquet"}')
+        )
+    if len({n.lower() for n in (*sources, *shared)}) != len(sources) + len(shared):
+        raise bad_parameter(
+            "source", "tables whose names differ", sorted((*sources, *shared)), fix="use another name"
+        )
+    return sources, shared
+
+
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """The public facts of columns, as the curator wrote them."""
+
+    bounds: Mapping[str, Sequence[Number]]
+    keys: Mapping[str, Sequence[object] | str]
+    types: Mapping[str, object]
+    never_null: Sequence[str]
+
+    def listed(self) -> dict[str, Fact]:
+        """Read the facts, without keys that stand in a public table."""
+        lists = {c: v for c, v in self.keys.items() if not isinstance(v, str)}
+        return _read_facts(self.bounds, lists, self.types, self.never_null)
+
+    def facts(self, shared: Mapping[str, tuple[object, str]], engine: DuckDB, unit: Unit) -> dict[str, Fact]:
+        """Read the facts; keys that stand in a public table are read now, since nothing in it is private."""
+        facts = self.listed()
+        named = {c: v for c, v in self.keys.items() if isinstance(v, str)}
+        if not named:
+            return facts
+        known = {n: _table(n, engine, facts, key, unit) for n, (_, key) in shared.items()}
+        read: dict[str, Sequence[object]] = {c: public_column(v, known, engine) for c, v in named.items()}
+        lists = {c: v for c, v in self.keys.items() if not isinstance(v, str)}
+        return _read_facts(self.bounds, lists | read, self.types, self.never_null)
+
+
+def _opened(
+    sources: Mapping[str, object], shared: Mapping[str, tuple[object, str]], unit: Unit, declared: _Declared
+) -> tuple[DuckDB, set[str]]:
+    """Open the engine on the sources; return it with the kinds of the protected ones."""
+    facts = declared.listed()
+    protected = {n: Place(read_source(s), unit.column, _grids(n, facts)) for n, s in sources.items()}
+    public = {n: Place(read_source(s), None) for n, (s, _) in shared.items()}
+    engine = DuckDB(protected | public, key=ranking_secret())
+    return engine, {place.source.kind for place in protected.values()}
+
+
+def _read_facts(
+    bounds: Mapping[str, Sequence[Number]],
+    keys: Mapping[str, Sequence[object]],
+    types: Mapping[str, object],
+    never_null: Sequence[str],
+) -> dict[str, Fact]:
+    if isinstance(never_null, str):
+        raise bad_parameter(
+            "never_null", "a list of columns", never_null, fix=Declare("never_null", [never_null])
+        )
+    names = dict.fromkeys((*bounds, *keys, *types, *never_null))
+    facts = {}
+    for column in names:
+        kind = read_kind(column, types[column]) if column in types else None
+        values = read_keys(column, keys[column]) if column in keys else None
+        for implied in (_kind_of_keys(values), "number" if column in bounds else None):
+            if (
+                implied is not None
+                and kind is not None
+                and kind != implied
+                and (kind, implied) != ("date", "text")
+            ):
+                raise bad_parameter(
+                    f"the type of {column!r}",
+                    f"{implied}, as its bounds or keys say",
+                    kind,
+                    fix=Declare("types", implied, column=column, example=False),
+                )
+            kind = kind or implied
+        limits = read_bounds(column, bounds[column]) if column in bounds else None
+        facts[column] = Fact(kind, limits, values, column in never_null)
+    return facts
+
+
+def _of_table(name: str, facts: Mapping[str, Fact], columns: Sequence[str] | None = None) -> dict[str, Fact]:
+    """Return the facts of one table: ``column`` speaks of every table, ``table.column`` of one."""
+    own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
+    return own | {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
+
+
+def _grids(name: str, facts: Mapping[str, Fact]) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for column, fact in _of_table(name, facts).items():
+        made |= grid_columns(column, fact.bounds) if fact.bounds is not None else {}
+    return made
+
+
+def _kind_of_keys(values: tuple[object, ...] | None) -> Kind | None:
+    if values is None:
+        return None
+    kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
+    return kinds.get(type(values[0]), "text")
+
+
+def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None, unit: Unit) -> Table:
+    """Declare one table with its facts; names of columns are checked where the source is available."""
+    columns = engine.columns(name)
+    own = _of_table(name, facts, columns)
+    if columns is not None:
+        reserved = next((c for c in columns if c.lower().startswith(("tacit_", "tacit "))), None)
+        if reserved is not None:
+            raise bad_parameter(
+                "a column's name", "one that does not start with tacit_", reserved, fix="rename the column"
+            )
+        own = {c: f for c, f in own.items() if c in columns}
+        for needed in [key] if key is not None else unit.columns:
+            if needed not in columns:
+                raise TacitError(
+                    "unknown-column",
+                    f"the table {name!r} has no column {needed!r}",
+                    why="it says to whom a row belongs"
+                    if key is None
+                    else "it is the key of the public table",
+                    fix=Choose(tuple(columns), given=str(needed)),
+                )
+    if key is None and len(unit.columns) == 1:  # of a pair, neither column alone names the unit
+        own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
+    for column, kind in engine.unreadable(name).items():
+        own[column] = replace(own.get(column, Fact()), unreadable=kind)
+        if key is None and column in unit.columns:
+            resolve(Column(column), Scope(own))  # refuses
+    return Table(name, own, columns, key)

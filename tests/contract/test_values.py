@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.engines.footers import copy_with_bytes
+from tacit.engines._parquet_footers import copy_with_bytes
 from tacit.tables.answering import exact_integers
 
 N = 20

@@ -1,5 +1,6 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
+from tacit.tables._fluent import Expr, col, when
 from tacit.tables.aggregates import (
     count,
     count_distinct,
@@ -20,7 +21,6 @@ from tacit.tables.config import Config, load_config, open_config, read_config
 from tacit.tables.consortia import Consortium, consortium
 from tacit.tables.dataset import Dataset, protect
 from tacit.tables.examples import example_visits
-from tacit.tables.fluent import Expr, col, when
 
 __all__ = [
     "Config",

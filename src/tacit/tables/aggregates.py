@@ -11,12 +11,12 @@ from tacit.core.facts import read_bounds, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.exact import count as whole
-from tacit.tables.fluent import Expr, as_node
+from tacit.tables._fluent import Expr, as_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tacit.tables.expressions import Node
+    from tacit.tables._expressions import Node
 
 __all__ = [
     "Asked",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.tables._expressions import Column, words_of
 from tacit.tables.algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
-from tacit.tables.expressions import Column, words_of
 
 if TYPE_CHECKING:
+    from tacit.tables._expressions import Node
     from tacit.tables.algebra import Aggregate, Measure, Question, Relation
-    from tacit.tables.expressions import Node
 
 __all__ = ["in_words"]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tacit.core.plan import Forecast, Plan
+    from tacit.tables._fluent import Expr
     from tacit.tables.aggregates import Asked
-    from tacit.tables.fluent import Expr
     from tacit.tables.group_keys import KeysGiven
     from tacit.tables.query import Answer, Grouped, Rows
 

@@ -11,24 +11,23 @@ from tacit import noise
 from tacit.accounting import Budget
 from tacit.core.facts import Fact, Kind, Limits, Table, read_bounds, read_keys, read_kind
 from tacit.core.unit import ADJACENCIES, Adjacency, Identity, Unit
-from tacit.engines import DuckDB, read_source
-from tacit.engines.duck import Place
+from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
 from tacit.ledger import Ledger
+from tacit.tables._expressions import Column
+from tacit.tables._kinds import Scope, resolve
 from tacit.tables.algebra import How, Scan
 from tacit.tables.emit import grid_columns
-from tacit.tables.expressions import Column
 from tacit.tables.group_keys import public_column
-from tacit.tables.kinds import Scope, resolve
 from tacit.tables.planning import Home
 from tacit.tables.query import Answer, Grouped, Rows
 
 if TYPE_CHECKING:
     import os
 
+    from tacit.tables._fluent import Expr
     from tacit.tables.aggregates import Asked
-    from tacit.tables.fluent import Expr
     from tacit.tables.group_keys import KeysGiven
 
 __all__ = ["Dataset", "protect"]
@@ -228,8 +227,8 @@ def protect(
         )
     listed = {c: v for c, v in (keys or {}).items() if not isinstance(v, str)}
     facts = _read_facts(bounds or {}, listed, types or {}, never_null)
-    places = {n: Place(read_source(s), whom.column, _grids(n, facts)) for n, s in sources.items()}
-    places |= {n: Place(read_source(s), None) for n, (s, _) in shared.items()}
+    places = {n: SourceTable(read_source(s), whom.column, _grids(n, facts)) for n, s in sources.items()}
+    places |= {n: SourceTable(read_source(s), None) for n, (s, _) in shared.items()}
     engine = DuckDB(places, key=noise.uniform_below(2**62))
     named = {c: v for c, v in (keys or {}).items() if isinstance(v, str)}
     if named:

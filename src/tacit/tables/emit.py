@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
+from tacit.tables._emit_expressions import expression_sql, number, quote
+from tacit.tables._emit_relations import limited_tables, quantised, ranked, relation_sql
+from tacit.tables._expressions import Column, Node, lit, names
+from tacit.tables._kinds import kind_of
 from tacit.tables.algebra import (
     Bounds,
     Question,
     Scan,
     Where,
 )
-from tacit.tables.emit_expressions import expression_sql, number, quote
-from tacit.tables.emit_relations import limited_tables, quantised, ranked, relation_sql
-from tacit.tables.expressions import Column, Node, lit, names
-from tacit.tables.kinds import kind_of
 from tacit.tables.statistics import Statistic, grid_for
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Literal as OneOf
 
 from tacit.errors import TacitError
 from tacit.exact import rational
+from tacit.tables._expressions import Call, Column, Literal, Node, words_of
 from tacit.tables.algebra import Aggregate, Bounds, Question, Relation, Scan, scope
-from tacit.tables.expressions import Call, Column, Literal, Node, words_of
 from tacit.tables.statistics import Statistic, grid_for, nice_step
 
 __all__ = ["Reading", "Step", "lower"]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, cast
 from tacit.core.plan import Forecast, Plan, Post
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.tables._expressions import words_of
 from tacit.tables.algebra import Aggregate, Question, document
 from tacit.tables.answering import Answering
 from tacit.tables.asked import in_words
 from tacit.tables.budgeting import MOST_SCALE, Ask, Share, calibrate
 from tacit.tables.emit import statements
-from tacit.tables.expressions import words_of
 from tacit.tables.left_out import left_out, nearly_always, whom_of
 from tacit.tables.lowering import Reading, Step, lower
 from tacit.tables.readings import expected_error, rank_error

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 from tacit.core.facts import Fact, Kind, Limits, Table
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
+from tacit.tables._expressions import Column, Node, text_of
+from tacit.tables._fluent import Expr, as_node, as_value
+from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables.aggregates import Asked
 from tacit.tables.algebra import (
     Aggregate,
@@ -28,8 +31,6 @@ from tacit.tables.algebra import (
     rows_per_unit,
     scope,
 )
-from tacit.tables.expressions import Column, Node, text_of
-from tacit.tables.fluent import Expr, as_node, as_value
 from tacit.tables.group_keys import (
     KeysGiven,
     check_kinds,
@@ -38,7 +39,6 @@ from tacit.tables.group_keys import (
     kinds_of_keys,
     read_group_keys,
 )
-from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables.planning import Home, Target, make_plan
 
 if TYPE_CHECKING:

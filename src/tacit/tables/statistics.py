@@ -30,7 +30,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import rational
 
 if TYPE_CHECKING:
-    from tacit.tables.expressions import Node
+    from tacit.tables._expressions import Node
 
 __all__ = ["Grid", "Statistic", "grid_for", "nice_step"]
 

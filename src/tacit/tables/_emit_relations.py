@@ -6,6 +6,9 @@ import sys
 from fractions import Fraction
 
 from tacit.errors import TacitError
+from tacit.tables._emit_expressions import expression_sql, number, quote
+from tacit.tables._expressions import Column, Node, names, words_of
+from tacit.tables._kinds import kind_of
 from tacit.tables.algebra import (
     JoinPublic,
     JoinUnits,
@@ -18,9 +21,6 @@ from tacit.tables.algebra import (
     names_unit,
     scope,
 )
-from tacit.tables.emit_expressions import expression_sql, number, quote
-from tacit.tables.expressions import Column, Node, names, words_of
-from tacit.tables.kinds import kind_of
 from tacit.tables.statistics import Grid, grid_for
 
 __all__ = ["limited_tables", "quantised", "ranked", "relation_sql"]

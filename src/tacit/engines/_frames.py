@@ -16,8 +16,8 @@ import decimal
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.sources import column_names
-from tacit.engines.texts import decodable, home_of
+from tacit.engines._frame_text import decodable, home_of
+from tacit.engines._sources import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,9 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.footers import copy_with_bytes
-from tacit.engines.frames import scannable
-from tacit.engines.layout import (
+from tacit.engines._frames import scannable
+from tacit.engines._layout import (
     MACROS,
     UNREADABLE,
     bytes_view,
@@ -35,7 +34,8 @@ from tacit.engines.layout import (
     source_sql,
     view_sql,
 )
-from tacit.engines.scratch import scratch_folder
+from tacit.engines._parquet_footers import copy_with_bytes
+from tacit.engines._scratch import scratch_folder
 from tacit.errors import TacitError
 from tacit.progress import progress
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from tacit.engines.sources import Source
+    from tacit.engines._sources import Source
 
-__all__ = ["DuckDB", "Place"]
+__all__ = ["DuckDB", "SourceTable"]
 
 _HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
 WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
@@ -56,7 +56,7 @@ _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class SourceTable:
     """A declared table's source and the column that owns its rows.
 
     ``unit`` is None for public tables and ``""`` for single rows. ``grids`` are further columns by name, as
@@ -85,7 +85,7 @@ class DuckDB:
     """
 
     def __init__(
-        self, places: Mapping[str, Place], *, key: int, snapshot: int | None = 1, memory: str = "70%"
+        self, places: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1, memory: str = "70%"
     ) -> None:
         self._places = dict(places)
         self._key = key

@@ -10,14 +10,14 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from tacit.errors import TacitError
+from tacit.tables._expressions import Column, Node
+from tacit.tables._fluent import Expr
+from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables._postprocessing import Post
 from tacit.tables.algebra import JoinUnits, PerUnit, Project, Relation, scope
-from tacit.tables.expressions import Column, Node
-from tacit.tables.fluent import Expr
-from tacit.tables.kinds import Scope, kind_of, resolve
-from tacit.tables.post import Post
 from tacit.tables.query import Answer, Rows
-from tacit.tables.sql_aggregates import Reader
-from tacit.tables.sql_clauses import (
+from tacit.tables.sql._aggregates import Reader
+from tacit.tables.sql._clauses import (
     alias_of,
     distinct_names,
     filtered,
@@ -29,8 +29,8 @@ from tacit.tables.sql_clauses import (
     outputs_of,
     unaliased,
 )
-from tacit.tables.sql_expressions import Names, only, read_expression, refuse
-from tacit.tables.sql_hints import hinted
+from tacit.tables.sql._expressions import Names, only, read_expression, refuse
+from tacit.tables.sql._fixes import hinted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

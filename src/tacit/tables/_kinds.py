@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tacit.core.facts import Fact
 from tacit.errors import TacitError
-from tacit.tables.expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, words_of
+from tacit.tables._expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, words_of
 
 __all__ = ["Scope", "bounds_of", "kind_of", "resolve"]
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tacit.core.release import Cells, Release, Value
 from tacit.errors import TacitError
-from tacit.tables.expressions import Call, Column, Literal, Node
+from tacit.tables._expressions import Call, Column, Literal, Node
 
 __all__ = ["Post"]
 

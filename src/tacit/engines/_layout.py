@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.engines.sources import Source
+    from tacit.engines._sources import Source
 
 
 __all__ = [

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from tacit.errors import TacitError
 from tacit.tables import aggregates as ask
-from tacit.tables.expressions import Call, Column, Literal, Node, names
-from tacit.tables.fluent import Expr
-from tacit.tables.sql_expressions import Names, only, read_expression, refuse
+from tacit.tables._expressions import Call, Column, Literal, Node, names
+from tacit.tables._fluent import Expr
+from tacit.tables.sql._expressions import Names, only, read_expression, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

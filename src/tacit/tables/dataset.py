@@ -227,7 +227,8 @@ def protect(
         )
     listed = {c: v for c, v in (keys or {}).items() if not isinstance(v, str)}
     facts = _read_facts(bounds or {}, listed, types or {}, never_null)
-    places = {n: SourceTable(read_source(s), whom.column, _grids(n, facts)) for n, s in sources.items()}
+    owner = () if whom.is_row else (whom.column,)
+    places = {n: SourceTable(read_source(s), owner, _grids(n, facts)) for n, s in sources.items()}
     places |= {n: SourceTable(read_source(s), None) for n, (s, _) in shared.items()}
     engine = DuckDB(places, key=noise.uniform_below(2**62))
     named = {c: v for c, v in (keys or {}).items() if isinstance(v, str)}

@@ -23,12 +23,11 @@ import pytest
 
 import tacit as tc
 from tacit.core.facts import Fact
-from tacit.engines import DuckDB, read_source
-from tacit.engines.duck import Place
-from tacit.tables.emit_expressions import expression_sql
-from tacit.tables.emit_relations import quantised
-from tacit.tables.expressions import OPERATORS, Call, Column, lit
-from tacit.tables.kinds import Scope, resolve
+from tacit.engines import DuckDB, SourceTable, read_source
+from tacit.tables._emit_expressions import expression_sql
+from tacit.tables._emit_relations import quantised
+from tacit.tables._expressions import OPERATORS, Call, Column, lit
+from tacit.tables._kinds import Scope, resolve
 from tacit.tables.statistics import grid_for
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def engine(request, tmp_path_factory):
             with duckdb.connect(str(folder / "t.duckdb")) as con:
                 con.register("v", table)
                 con.execute("CREATE TABLE t AS SELECT * FROM v")
-    made = DuckDB({"t": Place(read_source(source), "u")}, key=KEY, snapshot=None)
+    made = DuckDB({"t": SourceTable(read_source(source), ("u",))}, key=KEY, snapshot=None)
     yield made
     made.close()
 
@@ -246,7 +245,7 @@ def test_division_by_zero_and_the_logarithm_of_nothing_are_null(engine):
 
 
 def _one(source, **options):
-    return DuckDB({"t": Place(read_source(source), "u")}, key=KEY, **options)
+    return DuckDB({"t": SourceTable(read_source(source), ("u",))}, key=KEY, **options)
 
 
 def test_one_unit_with_a_million_rows_is_limited():
@@ -482,7 +481,7 @@ def test_types_that_a_frame_infers_do_not_change_owners_of_large_ids():
     more = pd.concat([frame, pd.DataFrame({"u": [float("nan")], "x": [5.0]})], ignore_index=True)
     sums = []
     for source in (frame, more):
-        made = DuckDB({"t": Place(read_source(source), "u")}, key=12345)
+        made = DuckDB({"t": SourceTable(read_source(source), ("u",))}, key=12345)
         sums.append(made.integers('SELECT sum(x) FROM "t first 2"', {}, [("t", 2)]))
     assert sums[0] == sums[1]
 
@@ -527,9 +526,8 @@ def test_columns_that_are_never_read_are_refused_before_any_charge(tmp_path):
 
 _KILLED = """
 import os, signal, pyarrow as pa
-from tacit.engines import DuckDB, read_source
-from tacit.engines.duck import Place
-engine = DuckDB({"t": Place(read_source(pa.table({"u": [1], "x": [2.0]})), "u")}, key=1, snapshot=0)
+from tacit.engines import DuckDB, SourceTable, read_source
+engine = DuckDB({"t": SourceTable(read_source(pa.table({"u": [1], "x": [2.0]})), ("u",))}, key=1, snapshot=0)
 engine.integers('SELECT count(*) FROM "t first 5"', {}, [("t", 5)])
 os.kill(os.getpid(), signal.SIGKILL)
 """

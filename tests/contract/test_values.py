@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 import os
 import uuid
@@ -17,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.engines.footers import copy_with_bytes
 from tacit.tables.answering import exact_integers
 
 N = 20
@@ -256,41 +254,6 @@ class TestValuesOfParquet:
             pa.table({"u": PEOPLE, "w": self.of(pa.timestamp("ns", "UTC"), 1)[:N]}), tmp_path / "x.pq"
         )
         assert asked(protected(tmp_path / "x.pq"), "SELECT COUNT(w) AS n FROM data") == [N]
-
-    def test_a_copy_has_bytes_for_texts_and_nothing_else_changed(self, tmp_path: Any) -> None:
-        columns = {
-            "whole": [1, 2],
-            "text": ["é", None],
-            "moment": [dt.datetime(2024, 1, 1)] * 2,
-            "true": [True, False],
-            "decimal": [decimal.Decimal("1.23")] * 2,
-            "list": [["a"]] * 2,
-            "nested": [{"a": "b", "c": 1.5}] * 2,
-            "label": pa.array(["q", "r"]).dictionary_encode(),
-            "day": [dt.date(2024, 1, 1)] * 2,
-            "bytes": [b"1"] * 2,
-            "clock": [dt.time(1)] * 2,
-            "ü" * 40: ["x", "y"],
-        }
-        columns |= {f"c{i}": [str(i)] * 2 for i in range(40)}
-        pq.write_table(pa.table(columns), tmp_path / "x.parquet")
-        copy_with_bytes(tmp_path / "x.parquet", tmp_path / "y.parquet")
-
-        def described(name: str) -> dict[str, str]:
-            lines = duckdb.sql(f"DESCRIBE FROM '{tmp_path / name}.parquet'").fetchall()
-            return {line[0]: line[1] for line in lines}
-
-        before, after = described("x"), described("y")
-        assert after == {name: kind.replace("VARCHAR", "BLOB") for name, kind in before.items()}
-        assert duckdb.sql(f"SELECT text FROM '{tmp_path / 'y.parquet'}'").fetchall() == [
-            ("é".encode(),),
-            (None,),
-        ]
-
-    def test_what_is_no_parquet_file_is_not_copied(self, tmp_path: Any) -> None:
-        (tmp_path / "x").write_bytes(b"PAR1" + b"\xff" * 20)
-        with pytest.raises(ValueError, match="footer"):
-            copy_with_bytes(tmp_path / "x", tmp_path / "y")
 
 
 class TestOwners:

@@ -136,7 +136,7 @@ class AuditResult:
 
     def plot(self) -> Figure:
         """Draw the proven lower curve of delta over epsilon, the claimed one, and the events behind it."""
-        from tacit.core.extras import needs
+        from tacit.core import needs
 
         needs("plot", "matplotlib", "tacit[plot]")
         from matplotlib.figure import Figure

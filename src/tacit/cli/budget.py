@@ -257,7 +257,7 @@ def _thinned(items: list[_T], about: int) -> list[_T]:
 def _draw(name: str, points: list[tuple[str, float]], path: Path) -> None:
     from datetime import datetime
 
-    from tacit.core.extras import needs
+    from tacit.core import needs
 
     needs("--plot", "matplotlib", "tacit[plot]")
     import matplotlib as mpl

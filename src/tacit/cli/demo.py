@@ -140,7 +140,7 @@ def _copy(file: Path) -> None:
 
 
 def _init() -> tuple[list[str], ...]:
-    from tacit.tables.examples import EXAMPLE_HOSPITALS
+    from tacit.tables import EXAMPLE_HOSPITALS
 
     return (
         ["init", "visits.csv", "--unit", "patient_id", "--epsilon", "3", "--delta", "1e-6"],

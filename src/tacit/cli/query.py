@@ -161,7 +161,7 @@ def _keep(release: Release, out: Path | None, plot: Path | None, certificate: Pa
 def _draw(release: Release, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from tacit.core.picture import figure_width
+    from tacit.core import figure_width
 
     numbers = [
         name

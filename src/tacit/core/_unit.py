@@ -96,6 +96,20 @@ class Unit:
         """The columns that name the owner of a row; empty where no column does."""
         return tuple(name for name in (self.column, self.per) if name)
 
+    @property
+    def noun(self) -> str:
+        """What one unit is called in a sentence: ``patient`` for the column ``patient_id``.
+
+        Examples
+        --------
+        >>> Unit("patient_id").noun, Unit("user", per="day").noun, Unit.row().noun
+        ('patient', 'user and day', 'row')
+        """
+        if self.kind != "column":
+            return self.kind
+        names = [name.removesuffix("_id") or name for name in self.columns]
+        return " and ".join(names)
+
     def __repr__(self) -> str:
         if self.kind != "column":
             return f"Unit.{self.kind}()"

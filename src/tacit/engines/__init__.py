@@ -1,6 +1,7 @@
-"""Engines: where exact integers are computed. DuckDB is the first; each runs the same contract suite."""
+"""Engines compute exact integers from the rows of a source. Every engine runs the same contract tests."""
 
-from tacit.engines.duck import DuckDB
-from tacit.engines.sources import Source, read_source
+from tacit.engines._duckdb import DuckDB, SourceTable
+from tacit.engines._sources import Source, read_source
+from tacit.engines._values import MOST_TEXT
 
-__all__ = ["DuckDB", "Source", "read_source"]
+__all__ = ["MOST_TEXT", "DuckDB", "Source", "SourceTable", "read_source"]

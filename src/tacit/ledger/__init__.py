@@ -13,3 +13,10 @@ from tacit.ledger.receipts import Entry, Receipt, StoredRelease
 from tacit.ledger.verify import Verification
 
 __all__ = ["Account", "Entry", "Head", "Ledger", "Receipt", "StoredRelease", "Verification"]
+
+
+def open_ledger(given: object) -> Ledger:
+    """Temporary."""
+    if given is None:
+        return Ledger.memory()
+    return given if isinstance(given, Ledger) else Ledger.open(given)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from tacit.tables._aggregates import (
     ExtremeOf,
     HistogramOf,
     MeanOf,
+    MedianOf,
     MostCommonOf,
     QuantileOf,
     QuantilesOf,
@@ -26,7 +27,7 @@ from tacit.tables._aggregates import (
     SumOf,
     VarianceOf,
 )
-from tacit.tables.fluent import Expr, as_node
+from tacit.tables._fluent import Expr, as_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,16 +118,14 @@ def quantile(
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
     max(q, 1-q).
     """
-    return QuantileOf(
-        as_node(column), _bounds("quantile", bounds), _candidates(candidates), (_level(level),)
-    )
+    return QuantileOf(as_node(column), _bounds("quantile", bounds), _candidates(candidates), (_level(level),))
 
 
 def median(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
 ) -> Aggregate:
     """Pick the median among public candidates: the quantile of level one half."""
-    return quantile(column, Fraction(1, 2), bounds=bounds, candidates=candidates)
+    return MedianOf(as_node(column), _bounds("median", bounds), _candidates(candidates), (Fraction(1, 2),))
 
 
 def min(

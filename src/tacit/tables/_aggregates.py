@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Set
+from tacit.tables._expressions import Column, Node, words_of
+from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables._readings import (
     CellReading,
     ChosenQuantile,
@@ -43,15 +45,14 @@ from tacit.tables._statistics import (
     nice_step,
 )
 from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
-from tacit.tables.expressions import Column, Node, words_of
-from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import Kind
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
-    "MeanOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf", "SumOf", "VarianceOf",
+    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf",
+    "SumOf", "VarianceOf",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -300,6 +301,13 @@ class QuantileOf(QuantilesOf):
             return [(name, step, QuantileFromCounts(level))]
         step = Step(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
         return [(name, step, ChosenQuantile(level))]
+
+
+@dataclass(frozen=True, slots=True)
+class MedianOf(QuantileOf):
+    """The quantile of level one half."""
+
+    word: ClassVar[str] = "median"
 
 
 @dataclass(frozen=True, slots=True)

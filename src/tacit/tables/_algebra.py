@@ -18,8 +18,8 @@ from typing import Literal as OneOf
 
 from tacit.core import Fact, Table
 from tacit.errors import TacitError
-from tacit.tables.expressions import Column, Node
-from tacit.tables.kinds import Scope, bounds_of, kind_of, resolve
+from tacit.tables._expressions import Column, Node
+from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import JSON
@@ -31,9 +31,9 @@ __all__ = [
     "Measure",
     "PerUnit",
     "Project",
-    "TableQuestion",
     "Relation",
     "Scan",
+    "TableQuestion",
     "Where",
     "document",
     "names_unit",

@@ -35,7 +35,7 @@ def left_out(question: TableQuestion, paid: tuple[PaidStep, ...], unit: Unit) ->
 
 def _whom(unit: Unit) -> str:
     """Name what the size of a group counts."""
-    return f"different {unit}" if unit.columns else "rows"
+    return f"pairs of {unit.noun}" if unit.per else f"{unit.noun}s"
 
 
 def facts_of(
@@ -46,7 +46,7 @@ def facts_of(
     unit: Unit,
 ) -> tuple[tuple[str, str], ...]:
     """List what the plan prints beside its columns: all of it public."""
-    owner = "row" if unit.is_row else str(unit)
+    owner = unit.noun
     change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
     facts = [("neighbours", change), ("limits", _limits(who, owner))]
     if question.by:
@@ -65,8 +65,10 @@ def _limits(who: Contribution, owner: str) -> str:
         return text
     groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
     text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
-    return text if who.groups == 1 or who.per_group == who.total else (
-        f"{text}, with at most {_rows(who.per_group)} in each"
+    return (
+        text
+        if who.groups == 1 or who.per_group == who.total
+        else (f"{text}, with at most {_rows(who.per_group)} in each")
     )
 
 
@@ -79,12 +81,18 @@ def _share(paid: PaidStep, who: Contribution) -> str:
     statistic = paid.step.statistic
     l1, _ = statistic.sensitivity(who)
     moved = getattr(paid.mechanism, "sensitivity", l1)
-    text = f"sensitivity {_figure(Fraction(moved if not paid.mechanism.additive else l1) * statistic.step)} (L1)"
+    text = (
+        f"sensitivity {_figure(Fraction(moved if not paid.mechanism.additive else l1) * statistic.step)} (L1)"
+    )
     grid = statistic.values_grid
     if grid is not None:
         clipped = f"values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
         text += f"; {clipped} and rounded to whole steps of {_power(grid.step)}"
-    share = f"epsilon {float(paid.epsilon):.4g}" if paid.epsilon is not None else f"rho {float(paid.rho or 0):.4g}"
+    share = (
+        f"epsilon {float(paid.epsilon):.4g}"
+        if paid.epsilon is not None
+        else f"rho {float(paid.rho or 0):.4g}"
+    )
     return f"{share}; {text}"
 
 

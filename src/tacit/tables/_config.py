@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import Budget
 from tacit.core import Unit
 from tacit.errors import TacitError, bad_parameter
-from tacit.tables._dataset import TableDataset
 from tacit.tables._protect import protect
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tacit.ledger import Ledger
+    from tacit.tables._dataset import TableDataset
 
 __all__ = ["Config", "load_config", "open_config", "read_config"]
 

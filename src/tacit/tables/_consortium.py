@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.tables._aggregates import Aggregate
+    from tacit.tables._fluent import Expr
     from tacit.tables._keys import KeysGiven
     from tacit.tables._query import GroupedRows, Query, Rows
-    from tacit.tables.fluent import Expr
 
 __all__ = ["Consortium", "ConsortiumQuery", "PerMember", "consortium"]
 
@@ -63,8 +63,8 @@ def consortium(members: Sequence[TableDataset], *, disjoint: bool = False) -> Co
     facts = {(str(m.unit), m.adjacency) for m in members}
     if len(facts) > 1:
         raise bad_parameter(
-            "members", "datasets with one unit and adjacency", sorted(facts), fix="declare the same unit with each"
-        )  # fmt: skip
+            "members", "datasets with one unit and adjacency", sorted(facts), fix="declare one unit for all"
+        )
     if disjoint and members[0].adjacency == "replace":
         raise TacitError(
             "not-allowed",
@@ -111,16 +111,21 @@ class Consortium:
 
     def plan_from(self, document: Mapping[str, JSON]) -> Plan[AnswerTable]:
         """Rebuild a plan of this consortium from the document that `Plan.to_json` returned."""
-        request: Any = document.get("request") if isinstance(document, Mapping) else None
+        given: Any = document
+        request = given.get("request") if isinstance(given, Mapping) else None
         identities = [member.identity.document() for member in self.members]
         plans = []
         if isinstance(request, Mapping) and document.get("dataset") == identities:
             try:
                 goals = [Goal.from_json(goal) for goal in request["goals"]]
-                plans = [
-                    member._rebuild({**request, "goal": goal, "others": _others(request["goals"], i)})
-                    for i, (member, goal) in enumerate(zip(self.members, request["goals"], strict=True))
-                ] if goals else []
+                plans = (
+                    [
+                        member._rebuild({**request, "goal": goal, "others": _others(request["goals"], i)})
+                        for i, (member, goal) in enumerate(zip(self.members, request["goals"], strict=True))
+                    ]
+                    if goals
+                    else []
+                )
             except (KeyError, TypeError, ValueError, AttributeError):
                 plans = []
         plan = Plan.together(plans, disjoint=self.disjoint, request=request) if plans else None
@@ -216,7 +221,9 @@ class ConsortiumQuery:
             As for a single dataset; ``within`` and ``size`` are about all members together.
         """
         parts = 1 if self.consortium.disjoint else len(self.queries)
-        shared = Goal(None, rational("delta", delta, zero=True) / parts, None, within, confidence, size, weights)
+        shared = Goal(
+            None, rational("delta", delta, zero=True) / parts, None, within, confidence, size, weights
+        )
         goals = [
             replace(shared, epsilon=own_epsilon, rho=own_rho)
             for own_epsilon, own_rho in zip(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tacit.core import Engine
     from tacit.tables._aggregates import Aggregate
+    from tacit.tables._fluent import Expr
     from tacit.tables._keys import KeysGiven
-    from tacit.tables.fluent import Expr
 
 __all__ = ["TableDataset"]
 

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.tables._algebra import Scan, TableQuestion, Where
+from tacit.tables._emit_expressions import expression_sql, number, quote
+from tacit.tables._emit_relations import limited_tables, quantised, ranked, relation_sql
+from tacit.tables._expressions import Column, Node, lit, names
+from tacit.tables._kinds import kind_of
 from tacit.tables._statistics import (
     BinCounts,
     DistinctCounts,
@@ -27,10 +31,6 @@ from tacit.tables._statistics import (
     ValueBins,
     grid_for,
 )
-from tacit.tables.emit_expressions import expression_sql, number, quote
-from tacit.tables.emit_relations import limited_tables, quantised, ranked, relation_sql
-from tacit.tables.expressions import Column, Node, lit, names
-from tacit.tables.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,8 +56,8 @@ def statements(question: TableQuestion, statistics: tuple[Statistic, ...]) -> tu
 
     Bins and distinct values get statements of their own.
     """
-    together = tuple(s for s in statistics if not s.alone)
-    alone = [s for s in statistics if s.alone]
+    together = tuple(s for s in statistics if not isinstance(s, BinCounts | DistinctCounts))
+    alone = [s for s in statistics if isinstance(s, BinCounts | DistinctCounts)]
     limited = limited_tables(question.input)
     made = [Statement(_together(question, together), together, limited)] if together else []
     return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
@@ -152,8 +152,10 @@ def _alone(question: TableQuestion, statistic: BinCounts | DistinctCounts) -> st
     distinct = isinstance(statistic, DistinctCounts)
     ks = [f"k{i}" for i in range(len(question.by))]
     rows = _known(question, _rows(question, (argument,)))
-    value = _cell("v0", statistic) if isinstance(statistic, BinCounts) else (
-        f"CAST({_present('v0', argument)} AS VARCHAR)"
+    value = (
+        _cell("v0", statistic)
+        if isinstance(statistic, BinCounts)
+        else (f"CAST({_present('v0', argument)} AS VARCHAR)")
     )
     rows = f"SELECT tacit_u{''.join(', ' + k for k in ks)}, {value} AS c FROM ({rows})"
     rows = _within_groups(question, rows)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
-from tacit.tables.emit_expressions import expression_sql, quote
-from tacit.tables.expressions import Column, Node
-from tacit.tables.kinds import Scope, kind_of, resolve
+from tacit.tables._emit_expressions import expression_sql, quote
+from tacit.tables._expressions import Column, Node
+from tacit.tables._kinds import Scope, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import Engine, Table

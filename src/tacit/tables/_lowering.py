@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf
 from tacit.tables._algebra import Scan, document, scope
+from tacit.tables._expressions import Call, Column, Literal, Node
 from tacit.tables._statistics import Moments, RowCounts, SquareSums, Sums, UnitCounts
 from tacit.tables._steps import AddNoise, SelectKeys, Step
-from tacit.tables.expressions import Call, Column, Literal, Node
 
 if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate, Range

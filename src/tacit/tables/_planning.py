@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tacit.tables._contribution import Contribution
     from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
+    from tacit.tables._postprocessing import Post
     from tacit.tables._steps import PaidStep, Step
-    from tacit.tables.post import Post
 
 __all__ = ["Goal", "make_plan"]
 
@@ -108,7 +108,7 @@ def make_plan(
     noises = pricing.noises([paid, *(pricing.paid(pricing.ask(other, 1), other) for other in others)])
     emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in steps)))
     dropped = left_out(question, paid, dataset.unit)
-    task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)  # noqa: SLF001
+    task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)
     return Plan.of(
         dataset,
         task,
@@ -170,7 +170,7 @@ class _Pricing:
         )
 
     def ask(self, goal: Goal, members: int) -> Ask:
-        """Read the total that a plan may cost, or find the smallest that keeps the error of so many members."""
+        """Read the total that a plan may cost, or find the smallest that keeps the wanted error."""
         given = [n for n in ("epsilon", "rho", "within") if getattr(goal, n) is not None]
         if len(given) != 1:
             raise TacitError(

@@ -18,17 +18,16 @@ from tacit.core import (
     read_keys,
     read_kind,
 )
-from tacit.engines import DuckDB, read_source
-from tacit.engines.duck import Place
+from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
 from tacit.tables._emit import grid_columns
+from tacit.tables._expressions import Column
 from tacit.tables._keys import public_column
-from tacit.tables.expressions import Column
-from tacit.tables.kinds import Scope, resolve
+from tacit.tables._kinds import Scope, resolve
 
 if TYPE_CHECKING:
     import os
@@ -189,8 +188,8 @@ def _opened(
 ) -> tuple[DuckDB, set[str]]:
     """Open the engine on the sources; return it with the kinds of the protected ones."""
     facts = declared.listed()
-    protected = {n: Place(read_source(s), unit.column, _grids(n, facts)) for n, s in sources.items()}
-    public = {n: Place(read_source(s), None) for n, (s, _) in shared.items()}
+    protected = {n: SourceTable(read_source(s), unit.columns, _grids(n, facts)) for n, s in sources.items()}
+    public = {n: SourceTable(read_source(s), None) for n, (s, _) in shared.items()}
     engine = DuckDB(protected | public, key=ranking_secret())
     return engine, {place.source.kind for place in protected.values()}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tacit.core import AnswerTable, Fact, Kind, Limits, Plan, Table, Unit
+from tacit.core import AnswerTable, Fact, Limits, Plan, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Set
@@ -27,6 +27,8 @@ from tacit.tables._algebra import (
     rows_per_unit,
     scope,
 )
+from tacit.tables._expressions import Column, Node, text_of
+from tacit.tables._fluent import Expr, as_node, as_value
 from tacit.tables._keys import (
     KeysGiven,
     check_kinds,
@@ -35,19 +37,17 @@ from tacit.tables._keys import (
     kinds_of_keys,
     read_group_keys,
 )
+from tacit.tables._kinds import bounds_of, kind_of, resolve
 from tacit.tables._planning import Goal, make_plan
-from tacit.tables.expressions import Column, Node, text_of
-from tacit.tables.fluent import Expr, as_node, as_value
-from tacit.tables.kinds import bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.exact import Number
     from tacit.tables._dataset import TableDataset
-    from tacit.tables.post import Post
+    from tacit.tables._postprocessing import Post
 
-__all__ = ["GroupedRowsRows", "Query", "Rows", "check_name"]
+__all__ = ["GroupedRows", "Query", "Rows", "check_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,10 @@ class Rows:
             check_name(name)
             if taken.get(name.lower(), name) != name:
                 raise bad_parameter(
-                    "a column", "different from others in more than case", name, fix=f"use a name such as {name}_2"
+                    "a column",
+                    "different from others in more than case",
+                    name,
+                    fix=f"use a name such as {name}_2",
                 )
         kept = tuple((c, Column(c, facts[c].kind)) for c in facts if c not in made)
         return self.over(Project(self.relation, (*kept, *made.items())))
@@ -291,7 +294,7 @@ class GroupedRows:
         question = TableQuestion(
             self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group
         )
-        return Query(self.rows._dataset, question)  # noqa: SLF001 - rows and queries share it
+        return Query(self.rows._dataset, question)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,6 +17,8 @@ from tacit.mechanisms import DiscreteGaussian, QuantileChoice
 from tacit.tables._moments import mean_of, spread_of, sum_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from tacit.mechanisms import IntegerMechanism
     from tacit.tables._statistics import BinCounts, Moments, Statistic
 

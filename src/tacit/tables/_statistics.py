@@ -22,7 +22,7 @@ from tacit.exact import rational
 
 if TYPE_CHECKING:
     from tacit.tables._contribution import Contribution
-    from tacit.tables.expressions import Node
+    from tacit.tables._expressions import Node
 
 __all__ = [
     "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "Moments", "RowCounts",
@@ -101,9 +101,8 @@ class Statistic(ABC):
     """One vector of exact integers per group."""
 
     __slots__ = ()
-    #: How many integers of SQL make up the vector, and whether the statistic needs a statement of its own.
+    #: How many integers of SQL make up the vector.
     columns: ClassVar[int] = 1
-    alone: ClassVar[bool] = False
     argument: Node | None
 
     @property
@@ -164,7 +163,6 @@ class DistinctCounts(Statistic):
     """The number of different values; one row changes it by at most 1."""
 
     argument: Node
-    alone: ClassVar[bool] = True
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
         """One unit adds at most one value for each row it may contribute."""
@@ -335,7 +333,6 @@ class BinCounts(Statistic):
 
     argument: Node
     bins: Bins
-    alone: ClassVar[bool] = True
 
     @property
     def size(self) -> int:

@@ -87,8 +87,8 @@ class ChooseTop:
         del delta
         rows, _ = statistic.sensitivity(who)
         return TopK(
-            epsilon, k=self.k, sensitivity=rows // who.times, monotone=who.times == 1, adjacency=who.adjacency,
-            grid=1,
+            epsilon, k=self.k, sensitivity=rows // who.times, grid=1, monotone=who.times == 1,
+            adjacency=who.adjacency,
         )  # fmt: skip
 
     def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:

@@ -6,14 +6,15 @@ with tables looked up among the dataset's own: a document can say nothing that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.tables import _aggregates, _algebra, expressions, post
+from tacit.tables import _aggregates, _algebra, _expressions, _postprocessing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tacit.core import Table
 
 __all__ = ["read_document"]
@@ -25,13 +26,13 @@ _NODES: dict[str, type] = {
             "JoinPublic", "JoinUnits", "Measure", "PerUnit", "Project", "Scan", "TableQuestion", "Where",
         )),
         *(getattr(_aggregates, name) for name in (
-            "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MostCommonOf",
-            "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
+            "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
+            "MostCommonOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
         )),
-        expressions.Call,
-        expressions.Column,
-        expressions.Literal,
-        post.Post,
+        _expressions.Call,
+        _expressions.Column,
+        _expressions.Literal,
+        _postprocessing.Post,
     )
 }  # fmt: skip
 
@@ -39,7 +40,7 @@ _NODES: dict[str, type] = {
 def read_document(written: Any, tables: Mapping[str, Table]) -> Any:
     """Read a node from its document.
 
-    Raises ``KeyError``, ``TypeError`` or ``ValueError`` where it is not one; `Dataset.plan_from` refuses then.
+    Raises ``KeyError``, ``TypeError`` or ``ValueError`` where it is not one; `plan_from` then refuses.
     """
     match written:
         case None | bool() | int() | str():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
-from tacit.tables.expressions import Column, words_of
+from tacit.tables._expressions import Column, words_of
 
 if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._algebra import Measure, Relation, TableQuestion
-    from tacit.tables.expressions import Node
+    from tacit.tables._expressions import Node
 
 __all__ = ["in_words"]
 
@@ -39,7 +39,9 @@ def _aggregate(aggregate: Aggregate) -> str:
     if aggregate.argument is None:
         return aggregate.word
     levels = aggregate.levels if aggregate.word in {"quantile", "quantiles"} else ()  # type: ignore[attr-defined]
-    return f"{aggregate.word}({', '.join([words_of(aggregate.argument), *(f'{float(q):g}' for q in levels)])})"
+    return (
+        f"{aggregate.word}({', '.join([words_of(aggregate.argument), *(f'{float(q):g}' for q in levels)])})"
+    )
 
 
 def _measure(measure: Measure) -> str:

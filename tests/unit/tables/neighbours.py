@@ -102,7 +102,7 @@ def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
 def engine(tables, *, snapshot=None):
     """An engine over one side of the pair, with the ranking key that both sides share."""
     made = dataset(tables, {"rows": 1}).home.engine
-    return DuckDB(made._places, key=KEY, snapshot=snapshot)
+    return DuckDB(made._tables, key=KEY, snapshot=snapshot)
 
 
 CONDITIONS = [

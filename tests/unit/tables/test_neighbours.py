@@ -110,8 +110,8 @@ def test_one_row_changes_no_statistic_beyond_its_sensitivity_at_event_level(limi
     small, large = nb._tables(lines, []), nb._tables([*lines[:1], (9, "A", 30.0, 3, None), *lines[1:]], [])
     unit = tc.Unit.row()
     data = nb.dataset(large, limit, unit=unit)
-    left = nb.DuckDB(nb.dataset(small, limit, unit=unit).home.engine._places, key=nb.KEY)
-    right = nb.DuckDB(data.home.engine._places, key=nb.KEY)
+    left = nb.DuckDB(nb.dataset(small, limit, unit=unit).home.engine._tables, key=nb.KEY)
+    right = nb.DuckDB(data.home.engine._tables, key=nb.KEY)
     asked = {name: make("x") for name, make in nb.AGGREGATES.items()}
     for answer in (
         data["visits"].agg(**asked),

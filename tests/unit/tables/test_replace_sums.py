@@ -41,7 +41,7 @@ def test_no_replacement_changes_the_sum_by_more(one, two):
     for rows in (one, two):
         data = dataset({"t": frame([100.0], [200.0, math.nan], rows)})
         task = data.agg(s=tc.sum("x")).plan(epsilon=1).task
-        engine = DuckDB(data.home.engine._places, key=7)
+        engine = DuckDB(data.home.engine._tables, key=7)
         [found] = exact_integers(engine, task.question, task.statements).values()
         seen.append(next(iter(found.values()))[0])
         engine.close()

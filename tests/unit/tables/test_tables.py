@@ -65,7 +65,7 @@ def test_failures_after_the_charge_are_opaque_and_stay_charged(tmp_path):
 def test_only_the_header_of_a_csv_is_read_before_the_charge(tmp_path, monkeypatch, sign):
     path = tmp_path / "t.csv"
     path.write_text(f"pid{sign}x\n" + f"1{sign}2\n" * 1000)
-    from tacit.engines import sources
+    from tacit.engines import _sources as sources
 
     read = []
     real = sources.Path.open

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from tacit.engines.layout import MOST_TEXT
+from tacit.engines import MOST_TEXT
 from tacit.errors import TacitError
-from tacit.tables.expressions import Call, Column, Literal, Node
+from tacit.tables._expressions import Call, Column, Literal, Node
 
 if TYPE_CHECKING:
-    from tacit.core.facts import Kind
+    from tacit.core import Kind
 
 __all__ = ["TYPES", "expression_sql", "quote", "string"]
 

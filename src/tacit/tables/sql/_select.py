@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import sqlglot
@@ -10,14 +10,13 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from tacit.errors import TacitError
-from tacit.tables.algebra import JoinUnits, PerUnit, Project, Relation, scope
-from tacit.tables.expressions import Column, Node
-from tacit.tables.fluent import Expr
-from tacit.tables.kinds import Scope, kind_of, resolve
-from tacit.tables.post import Post
-from tacit.tables.query import Answer, Rows
-from tacit.tables.sql_aggregates import Reader
-from tacit.tables.sql_clauses import (
+from tacit.tables._algebra import JoinUnits, PerUnit, Project, Relation, scope
+from tacit.tables._expressions import Column, Node
+from tacit.tables._fluent import Expr
+from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables._postprocessing import Post
+from tacit.tables.sql._aggregates import Reader
+from tacit.tables.sql._clauses import (
     alias_of,
     distinct_names,
     filtered,
@@ -29,14 +28,15 @@ from tacit.tables.sql_clauses import (
     outputs_of,
     unaliased,
 )
-from tacit.tables.sql_expressions import Names, only, read_expression, refuse
-from tacit.tables.sql_hints import hinted
+from tacit.tables.sql._expressions import Names, only, read_expression, refuse
+from tacit.tables.sql._fixes import hinted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tacit.core.facts import Kind
-    from tacit.tables.dataset import Dataset
+    from tacit.core import Kind
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables._query import Query, Rows
 
 __all__ = ["parse_expression", "parse_query"]
 
@@ -80,8 +80,8 @@ def parse_expression(text: str) -> Node:
 
 
 def parse_query(
-    text: str, dataset: Dataset, keys: Mapping[str, Sequence[object] | str] | None = None
-) -> Answer:
+    text: str, dataset: TableDataset, keys: Mapping[str, Sequence[object] | str] | None = None
+) -> Query:
     """Turn a SELECT into a question with its free post-processing."""
     try:
         select = _parse(text)
@@ -103,7 +103,7 @@ def _guarded(work: Callable[[], _T]) -> _T:
 class _Around:
     """What a SELECT can see: the dataset and the WITH clauses before it."""
 
-    dataset: Dataset
+    dataset: TableDataset
     named: dict[str, Rows] = field(default_factory=dict)
 
     def table(self, name: str) -> Rows:
@@ -155,7 +155,7 @@ class _From:
         return find
 
 
-def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object] | str]) -> Answer:
+def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object] | str]) -> Query:
     only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
     around = _with(select, around)
     source = _source(select, around)
@@ -165,7 +165,7 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
             "not-allowed",
             "SELECT * asks for the rows themselves",
             why="rows never leave; only noisy aggregates do",
-            fix=f"SELECT COUNT(*) FROM {around.dataset.main}",  # noqa: S608 - advice, never run
+            fix=f"SELECT COUNT(*) FROM {around.dataset.main}",
         )
     rows = filtered(select, source.rows, find)
     by = groups_of(select, find)
@@ -203,7 +203,7 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
         named = {reader.keys[old]: Expr(node) for old, node in by}
         given = {n: keys[n] for n in named if n in keys} if all(n in keys for n in named) and keys else None
         answer = grouped.group_by(keys=given, **named).agg(**asked)
-    return Answer(answer.home, answer.question, post.apply if post else None)
+    return replace(answer, post=post)
 
 
 def _with(select: exp.Expr, around: _Around) -> _Around:
@@ -249,7 +249,7 @@ def _rows(select: exp.Expr, around: _Around) -> Rows:
             raise refuse(select, "HAVING without GROUP BY")
         facts = scope(rows.relation)
         made = tuple((name, resolve(node, facts)) for name, node in distinct_names(items))
-        return Rows(rows.home, Project(rows.relation, made), rows.limits, rows.tables)
+        return rows.over(Project(rows.relation, made))
     return _per_unit(select, rows, by, reader, items)
 
 
@@ -258,22 +258,21 @@ def _per_unit(
 ) -> Rows:
     facts = scope(rows.relation)
     if not any(isinstance(n, Column) and facts[n.name].unit for _, n in by):
-        unit = rows.home.identity.unit
+        unit = rows.unit
         raise TacitError(
             "not-allowed",
             "a subquery may aggregate only within a unit",
             why="what is summed over people inside a query could not be protected outside it",
             fix=f"GROUP BY {unit}" if not unit.is_row else 'unit="patient_id"',
         )
-    home = rows.home
     having = having_of(select, reader)
     measures = tuple(rows.measure(name, asked) for name, asked in reader.asked.items())
     groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
-    inner = Rows(home, PerUnit(rows.relation, groups, measures), rows.limits, rows.tables)
+    inner = rows.over(PerUnit(rows.relation, groups, measures))
     if having is not None:
         inner = inner.where(Expr(having))
     made = tuple((name, resolve(node, scope(inner.relation))) for name, node in distinct_names(items))
-    return Rows(home, Project(inner.relation, made), rows.limits, rows.tables)
+    return inner.over(Project(inner.relation, made))
 
 
 def _kind(node: Node, facts: Scope) -> Kind:
@@ -380,7 +379,7 @@ def _join_units(source: _From, join: exp.Expr, rows: Rows, alias: str, how: str)
             "not-allowed",
             "protected tables are joined on the unit only",
             why="a joined row must still belong to one unit, or one person could change rows of many",
-            fix=f"JOIN {alias} ON {first[1]} = {alias}.{source.rows.home.identity.unit}",
+            fix=f"JOIN {alias} ON {first[1]} = {alias}.{source.rows.unit}",
         )
     taken = {c.lower() for c in ours}
     renamed = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in theirs}
@@ -388,5 +387,5 @@ def _join_units(source: _From, join: exp.Expr, rows: Rows, alias: str, how: str)
     limit = source.rows.limits.joined
     joined: Relation = JoinUnits(source.rows.relation, brought, "left" if how == "left" else "inner", limit)
     columns = dict(source.columns) | {(alias.lower(), c.lower()): renamed[c] for c in theirs}
-    made = Rows(source.rows.home, joined, source.rows.limits, source.rows.tables)
+    made = source.rows.over(joined)
     return _From(made, columns, source.aliases | {alias.lower()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
-from tacit.tables.expressions import Call, Column, Node, lit, text_of
+from tacit.tables._expressions import Call, Column, Node, lit, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

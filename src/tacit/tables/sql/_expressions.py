@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from tacit.errors import TacitError
-from tacit.tables.expressions import Call, Column, Literal, Node, as_date, lit
+from tacit.tables._expressions import Call, Column, Literal, Node, as_date, lit
 
 __all__ = ["Names", "only", "read_expression", "refuse"]
 

@@ -17,7 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias, cast
 
-from tacit.core.facts import KINDS, Kind
+from tacit.core import KINDS, Kind
 from tacit.errors import TacitError, bad_parameter
 
 __all__ = [

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import TacitError
-from tacit.tables import aggregates as ask
-from tacit.tables.expressions import Call, Column, Literal, Node, names
-from tacit.tables.fluent import Expr
-from tacit.tables.sql_expressions import Names, only, read_expression, refuse
+from tacit.tables import _aggregate_functions as ask
+from tacit.tables._expressions import Call, Column, Literal, Node, names
+from tacit.tables._fluent import Expr
+from tacit.tables.sql._expressions import Names, only, read_expression, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tacit.tables.aggregates import Asked
+    from tacit.tables._aggregates import Aggregate
 
 __all__ = ["Reader"]
 
@@ -27,7 +27,7 @@ class Reader:
         self._names = names
         self._by = {node: name for name, node in by}
         self.keys = {name: name for name, _ in by}
-        self.asked: dict[str, Asked] = {}
+        self.asked: dict[str, Aggregate] = {}
 
     def insist(self, nodes: list[Node]) -> None:
         """Refuse columns that are neither grouped nor aggregated: their values differ within a group."""
@@ -62,7 +62,7 @@ class Reader:
         found = _aggregate(node, self._names)
         if found is not None:
             named = isinstance(node, exp.Min | exp.Max | exp.Median)
-            word = type(node).__name__.lower() if named else found.function
+            word = type(node).__name__.lower() if named else found.word
             return Column(self._place(found, alias, word))
         if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
             plain = read_expression(node, self._names)
@@ -76,7 +76,7 @@ class Reader:
         }
         return _rebuilt(node, parts)
 
-    def _place(self, asked: Asked, alias: str, word: str) -> str:
+    def _place(self, asked: Aggregate, alias: str, word: str) -> str:
         for name, known in self.asked.items():
             if known == asked and (not alias or alias == name):
                 return name
@@ -87,7 +87,7 @@ class Reader:
         return name
 
 
-def _default_name(word: str, asked: Asked, taken: set[str]) -> str:
+def _default_name(word: str, asked: Aggregate, taken: set[str]) -> str:
     base = word
     if isinstance(asked.argument, Column):
         base = f"{base}_{asked.argument.name}"
@@ -124,7 +124,7 @@ def _substituted(node: Node, stand_ins: dict[str, Node]) -> Node:
             return node
 
 
-def _aggregate(node: exp.Expr, names: Names) -> Asked | None:
+def _aggregate(node: exp.Expr, names: Names) -> Aggregate | None:
     """Read an aggregate call, or return None."""
 
     def column(part: exp.Expr) -> Expr:
@@ -193,7 +193,9 @@ def _constant(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is not None
 
 
-def _simple(node: exp.Expr, make: Callable[[Expr], Asked], column: Callable[[exp.Expr], Expr]) -> Asked:
+def _simple(
+    node: exp.Expr, make: Callable[[Expr], Aggregate], column: Callable[[exp.Expr], Expr]
+) -> Aggregate:
     only(node, "this")
     if isinstance(node.this, exp.Distinct) or node.this is None:
         raise refuse(node, "DISTINCT is allowed in COUNT only")

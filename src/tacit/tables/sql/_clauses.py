@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import TacitError
-from tacit.tables.expressions import Column, Node
-from tacit.tables.fluent import Expr
-from tacit.tables.query import check_name
-from tacit.tables.sql_expressions import Names, only, read_expression, refuse
+from tacit.tables._expressions import Column, Node
+from tacit.tables._fluent import Expr
+from tacit.tables._query import check_name
+from tacit.tables.sql._expressions import Names, only, read_expression, refuse
 
 if TYPE_CHECKING:
-    from tacit.tables.query import Rows
-    from tacit.tables.sql_aggregates import Reader
+    from tacit.tables._query import Rows
+    from tacit.tables.sql._aggregates import Reader
 
 __all__ = [
     "alias_of",

@@ -1,7 +1,4 @@
-"""Sources.
-
-Where the rows are. Before a charge only names of columns are read, and only where they are at hand.
-"""
+"""Sources: where the rows are. Before a charge, only column names are read, and only where available."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Declare, Either, Say
 
 __all__ = ["Source", "column_names", "read_source"]
 
@@ -35,13 +33,13 @@ class Source:
     ----------
     kind
         ``parquet``, ``csv``, ``database`` (a DuckDB file), ``connection`` (an open DuckDB connection) or
-        ``frame`` (pandas, Polars, Arrow: whatever DuckDB scans in place).
+        ``frame`` (pandas, Polars, Arrow: anything that DuckDB scans in place).
     place
         The path, the connection or the frame.
     table
-        For databases and connections: the table's name there.
+        For databases and connections: the name of the table there.
     within
-        For connections: the catalog and schema that hold it, once the engine has looked.
+        For connections: the catalog and schema that hold the table, once the engine has found them.
     """
 
     kind: str
@@ -51,13 +49,13 @@ class Source:
 
     @property
     def delimiter(self) -> str:
-        """What separates the columns of a CSV: a comma, semicolon, tab or bar, as its header line shows."""
+        """The separator of a CSV file: a comma, semicolon, tab or bar, as its header line shows."""
         path = Path(str(self.place))
         return _delimiter(path, _first_line(path) or "")
 
     @property
     def plain_header(self) -> bool:
-        """Whether the header line of a CSV is UTF-8, as far as it can be read; no line after it is read."""
+        """Whether the header line of a CSV file is UTF-8; true if it cannot be read. Reads no other line."""
         line = _first_bytes(Path(str(self.place))) if self.kind == "csv" else None
         try:
             (line or b"").decode("utf-8")
@@ -66,7 +64,7 @@ class Source:
         return True
 
     def columns(self) -> tuple[str, ...] | None:
-        """Return the names of the columns, or None where they are not at hand. Reads no row."""
+        """Return the names of the columns, or None where they are not available. Reads no row."""
         match self.kind:
             case "csv":
                 return _header(Path(str(self.place)))
@@ -87,7 +85,10 @@ def read_source(source: object, *, table: str = "") -> Source:
         kind = _FILES.get(path.suffix.lower())
         if kind is None:
             raise bad_parameter(
-                "source", f"a file that ends in {', '.join(_FILES)}", str(path), fix='"visits.parquet"'
+                "source",
+                f"a file that ends in {', '.join(_FILES)}",
+                str(path),
+                fix=Declare("source", "visits.parquet"),
             )
         return Source(kind, path.absolute(), table)
     if type(source).__name__ == "DuckDBPyConnection":
@@ -96,8 +97,8 @@ def read_source(source: object, *, table: str = "") -> Source:
         raise TacitError(
             "bad-parameter",
             "a lazy frame is not a source",
-            why="asking for its columns may read rows, and what it computes later may fail on one of them",
-            fix="tc.protect(frame.collect(), ...), or the file that it reads",
+            why="asking for its columns may read rows, and its later computations may fail on one of them",
+            fix=Either(Code("tc.protect(frame.collect(), ...)"), Say("the file that it reads")),
         )
     if column_names(source) is not None:
         return Source("frame", source)
@@ -105,12 +106,12 @@ def read_source(source: object, *, table: str = "") -> Source:
         "bad-parameter",
         f"a {type(source).__name__} is not a source",
         why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
-        fix='tc.protect("visits.parquet", ...)',
+        fix=Declare("source", "visits.parquet"),
     )
 
 
 def column_names(frame: object) -> tuple[str, ...] | None:
-    """Return the names of a frame's columns, told apart whatever their case; None where it is no frame."""
+    """Return distinct names for a frame's columns, ignoring case; None if the object is not a frame."""
     for attribute in ("column_names", "columns"):
         found = getattr(frame, attribute, None)
         if found is not None and not callable(found):
@@ -122,7 +123,7 @@ def _first_bytes(path: Path) -> bytes | None:
     """Read the header line of a CSV file and nothing after it."""
     try:
         with path.open("rb") as file:
-            return file.readline(_MOST_HEADER).split(b"\r")[0]  # however lines end
+            return file.readline(_MOST_HEADER).split(b"\r")[0]  # whichever way lines end
     except OSError:
         return None
 
@@ -138,9 +139,9 @@ def _header(path: Path) -> tuple[str, ...] | None:
 
 
 def _delimiter(path: Path, header: str) -> str:
-    """Tell what separates the columns: the sign that the header line has most often, quoted names aside.
+    """Return the separator: the sign that occurs most often in the header line outside quoted names.
 
-    A function of the header alone, which is public; cells are never looked at. A ``.tsv`` has tabs.
+    It is a function of the header alone, which is public; cells do not matter. A ``.tsv`` file has tabs.
     """
     if path.suffix.lower() == ".tsv":
         return "\t"
@@ -149,10 +150,10 @@ def _delimiter(path: Path, header: str) -> str:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Tell columns of one name apart, whatever their case, by a number.
+    """Make all names differ, ignoring case, by a number after those that occurred before.
 
-    The first of a name keeps it, and none gets a name that another column has: DuckDB does not see case, and
-    a column that takes another's name would silently name other units.
+    The first column of a name keeps it, and no column gets a name that another one has: DuckDB ignores case,
+    and a column that takes another's name would silently name other units.
     """
     own = {name.lower() for name in names}
     seen: set[str] = set()

@@ -6,7 +6,7 @@ import sys
 from fractions import Fraction
 
 from tacit.errors import TacitError
-from tacit.tables.algebra import (
+from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
     Measure,
@@ -18,10 +18,10 @@ from tacit.tables.algebra import (
     names_unit,
     scope,
 )
-from tacit.tables.emit_expressions import expression_sql, number, quote
-from tacit.tables.expressions import Column, Node, names, words_of
-from tacit.tables.kinds import kind_of
-from tacit.tables.statistics import Grid, grid_for
+from tacit.tables._emit_expressions import expression_sql, number, quote
+from tacit.tables._expressions import Column, Node, names, words_of
+from tacit.tables._kinds import kind_of
+from tacit.tables._statistics import ValueGrid, grid_for
 
 __all__ = ["limited_tables", "quantised", "ranked", "relation_sql"]
 
@@ -146,7 +146,7 @@ def _measure(measure: Measure) -> str:
                     why="it is taken on an integer grid, which public bounds decide",
                     fix=f'tc.protect(..., bounds={{"{what}": (0, 30)}})',
                 )
-            grid = grid_for(measure.bounds, "sum")
+            grid = grid_for(measure.bounds)
             q = quantised(value, grid)
             total = f"CAST(sum({q}) AS DOUBLE) * {number(float(grid.step))}"
             return total if measure.function == "sum" else f"{total} / NULLIF(count({q}), 0)"
@@ -156,7 +156,7 @@ def _measure(measure: Measure) -> str:
             )
 
 
-def quantised(value: str, grid: Grid) -> str:
+def quantised(value: str, grid: ValueGrid) -> str:
     """Write floor(x/step + 1/2), clipped to the grid.
 
     NULL and NaN are NULL. The engine defines ``tacit_grid``.

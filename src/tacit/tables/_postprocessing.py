@@ -9,9 +9,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tacit.core.release import Cells, Release, Value
+from tacit.core import AnswerTable, Cells, Release, Value
 from tacit.errors import TacitError
-from tacit.tables.expressions import Call, Column, Literal, Node
+from tacit.tables._expressions import Call, Column, Literal, Node
 
 __all__ = ["Post"]
 
@@ -41,9 +41,10 @@ class Post:
         ):
             _check(node)
 
-    def apply(self, release: Release) -> Release:
+    def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release as asked for."""
-        lines = [self._line(release, i) for i in range(len(release))]
+        answer = release.content
+        lines = [self._line(answer, i) for i in range(len(answer))]
         if self.having is not None:
             lines = [line for line in lines if _evaluated(self.having, line)[0] is True]
         for node, descending in reversed(self.order):
@@ -53,7 +54,7 @@ class Post:
         columns: dict[str, Cells] = {}
         for name, node in self.outputs:
             made = [_evaluated(node, line) for line in lines]
-            if isinstance(node, Column) and node.name in release.keys:
+            if isinstance(node, Column) and node.name in answer.keys:
                 keys[name] = tuple(m[0] for m in made)
             else:
                 columns[name] = Cells(
@@ -64,13 +65,14 @@ class Post:
             *(["lines chosen after the noise"] if self.having or self.limit is not None else []),
         )
         shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
-        notes = {name: release.notes[source] for name, source in shown if source in release.notes}
-        counts = tuple(name for name, source in shown if source in release.counts)
-        return replace(release, keys=keys, columns=columns, marks=marks, notes=notes, counts=counts)
+        notes = {name: answer.notes[source] for name, source in shown if source in answer.notes}
+        counts = tuple(name for name, source in shown if source in answer.counts)
+        shown_answer = replace(answer, keys=keys, columns=columns, notes=notes, counts=counts)
+        return replace(release, content=shown_answer, marks=marks)
 
-    def _line(self, release: Release, i: int) -> dict[str, Interval]:
-        line: dict[str, Interval] = {name: (values[i], None, None) for name, values in release.keys.items()}
-        for name, cells in release.columns.items():
+    def _line(self, answer: AnswerTable, i: int) -> dict[str, Interval]:
+        line: dict[str, Interval] = {name: (values[i], None, None) for name, values in answer.keys.items()}
+        for name, cells in answer.columns.items():
             line[name] = (cells.value[i], cells.low[i], cells.high[i])
         return line
 

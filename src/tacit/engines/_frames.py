@@ -1,12 +1,12 @@
-"""Frames made safe to scan, value by value.
+"""Make frames safe to scan, value by value.
 
-What a frame holds is decided by whoever's rows are in it. A text that is no text (a lone surrogate), an
-object that cannot be written, a moment far outside of the calendar would each abort every query of the table
-and so tell of one row; and one value of another type changes the type of its whole column. So each value is
-read here (and in the engine's views) on its own, whatever the other rows hold: a number is written alike in a
-column of whole numbers, floats or objects, and so are booleans and moments. What no typed column could show
-(spans, clock times, lists, other objects) is missing, and so is what cannot be written without becoming
-another value's text.
+The people whose rows are in a frame decide what it holds. Text that is not valid (a lone surrogate), an
+object that cannot be written or a moment far outside the calendar would abort every query of the table and
+so reveal one row. And one value of another type changes the type of its whole column. So each value is read
+here (and in the engine's views) on its own, whatever the other rows hold: a number is written the same way in
+a column of whole numbers, floats or objects, and so are booleans and moments. Values that no typed column
+could show (spans, clock times, lists, other objects) are missing, and so are values that cannot be written
+without becoming another value's text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import decimal
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines.sources import column_names
-from tacit.engines.texts import decodable, home_of
+from tacit.engines._frame_text import decodable, home_of
+from tacit.engines._sources import column_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["scannable"]
 
 _COARSE = {"s", "ms"}
-_HUGE = {"Int128", "UInt128"}  # Polars takes them for a column as soon as one value needs them
-_LONG = 400  # a decimal with more digits than that before or behind the point is written with an exponent
+_HUGE = {"Int128", "UInt128"}  # Polars gives a column this type as soon as one value needs it
+_LONG = 400  # a decimal with more digits before or after the point is written with an exponent
 
 
 def scannable(frame: Any) -> Any:
-    """Return a frame that DuckDB scans without failing, its columns named apart; called after the charge."""
+    """Return a frame with distinct column names that DuckDB can scan; called after the charge."""
     names = list(column_names(frame) or ())
     safe = decodable(frame)
     match home_of(frame):
@@ -59,13 +59,13 @@ def _pandas(frame: Any, names: list[str]) -> Any:
 
 
 def _is_day(kind: Any) -> bool:
-    """Tell a column of Arrow's days, which have no clock to move."""
+    """Return whether this is Arrow's type for days, which have no clock to move."""
     arrow = getattr(kind, "pyarrow_dtype", None)
     return arrow is not None and not hasattr(arrow, "unit")
 
 
 def _texts(values: Sequence[object]) -> Sequence[object]:
-    """Return the values as texts or None. All texts, the usual case, is settled in one go."""
+    """Return each value as text or None. If all values are text, the usual case, they are checked at once."""
     try:
         "".join(values).encode()  # type: ignore[arg-type]
     except (TypeError, UnicodeEncodeError):
@@ -76,12 +76,12 @@ def _texts(values: Sequence[object]) -> Sequence[object]:
 def _text(value: object) -> str | None:
     try:
         return None if value is None or value != value else _written(value)
-    except Exception:  # noqa: BLE001 - pandas.NA refuses to be compared; objects may refuse anything
+    except Exception:  # noqa: BLE001 - pandas.NA cannot be compared; objects may refuse anything
         return None
 
 
 def _written(value: Any) -> str | None:
-    """Write one value as DuckDB writes it in a column of its own type; raises where there is no such text."""
+    """Write one value as DuckDB writes it in a column of its own type; raise if there is no such text."""
     match value:
         case str():
             return str.encode(value).decode()
@@ -113,7 +113,7 @@ def _written(value: Any) -> str | None:
 
 
 def _number(value: float) -> str:
-    """Write a whole number by its digits, another as DuckDB does: ``repr``, the shortest that reads back."""
+    """Write a whole number by its digits, any other as DuckDB does: the shortest text that reads back."""
     if value.is_integer() and abs(value) < 2**63:
         return str(int(value))
     return float.__repr__(value)
@@ -129,7 +129,7 @@ def _decimal(value: decimal.Decimal) -> str:
 
 
 def _moment(value: dt.date) -> str | None:
-    """Write a moment in universal time, cut to microseconds; outside of the years 1 to 9999 there is none."""
+    """Write a moment in universal time, cut to microseconds; None outside the years 1 to 9999."""
     if not isinstance(value, dt.datetime):
         value = dt.datetime.combine(value, dt.time())
     if value.tzinfo is not None:
@@ -142,10 +142,10 @@ def _moment(value: dt.date) -> str | None:
 
 
 def _scalar(value: Any) -> str | None:
-    """Write a number or moment of numpy as Python's own."""
+    """Write a number or moment of NumPy like one of Python."""
     match value.dtype.kind:
         case "M":
-            moment = value.astype("datetime64[us]").item()  # a whole number where Python has no such year
+            moment = value.astype("datetime64[us]").item()  # a whole number if Python has no such year
             return _moment(moment) if isinstance(moment, dt.date) else None
         case "b" | "i" | "u" | "f" | "c" as kind:
             made = {"b": bool, "f": float, "c": complex}.get(kind, int)(value)

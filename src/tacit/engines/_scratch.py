@@ -1,7 +1,7 @@
-"""A private folder for snapshots and spilling, gone with its process; what a killed one left is swept away.
+"""A private folder for snapshots and spilled data, removed when its process ends.
 
-A folder holds the lock of its file ``alive`` for as long as its process lives, however the process ends. A
-folder whose lock is free belongs to nobody.
+The process holds the lock on the folder's file ``alive`` as long as it lives, however it ends. A folder
+whose lock is free belongs to a process that was killed, and the next process removes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - not on Windows; nothing is swept there
+except ImportError:  # pragma: no cover - not on Windows, where no folder is removed for another process
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["scratch_folder"]
@@ -28,21 +28,22 @@ _ALIVE = "alive"
 
 
 def scratch_folder(owner: object) -> tuple[Path, Callable[[], object]]:
-    """Make a folder that only this user can enter, and what removes it, at the latest with its owner.
+    """Make a folder that only this user can enter; return it with the function that removes it.
 
-    Folders that processes of this user have left behind are removed first.
+    The folder is removed together with its owner at the latest. Folders that killed processes of this user
+    left behind are removed first.
     """
-    _sweep()
+    _remove_abandoned()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     if fcntl is not None:
         fcntl.flock(lock, fcntl.LOCK_EX)
-    (folder / "new").rename(folder / _ALIVE)  # under this name it is locked from the first moment on
+    (folder / "new").rename(folder / _ALIVE)  # so the file of this name is locked from the start
     return folder, weakref.finalize(owner, _remove_own, folder, lock, os.getpid())
 
 
 def _remove_own(folder: Path, lock: int, maker: int) -> None:
-    """Remove the folder, unless this is a forked child that ends while its parent lives."""
+    """Remove the folder, unless this is a forked child of the process that made it."""
     if os.getpid() == maker:
         _remove(folder, lock)
 
@@ -52,7 +53,7 @@ def _remove(folder: Path, lock: int) -> None:
     os.close(lock)
 
 
-def _sweep() -> None:
+def _remove_abandoned() -> None:
     if fcntl is None:  # pragma: no cover
         return
     for file in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_ALIVE}"):
@@ -65,6 +66,6 @@ def _sweep() -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            os.close(lock)  # its process lives
+            os.close(lock)  # its process is alive
         else:
             _remove(file.parent, lock)

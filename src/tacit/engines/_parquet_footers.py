@@ -1,12 +1,12 @@
-"""A Parquet file whose texts are read as the bytes that they are.
+"""A copy of a Parquet file in which DuckDB reads text as bytes.
 
-DuckDB refuses a whole file when one text in it is not UTF-8, and so tells of one row. Which columns are
-texts is said in the file's footer alone, so a copy with another footer has the same rows with bytes in those
-columns, and a view can turn each value into text by itself.
+DuckDB refuses a whole file if one text in it is not UTF-8, and so reveals one row. Only the file's footer
+says which columns hold text. So a copy with another footer has the same rows, with bytes in those columns,
+and a view can decode each value on its own.
 
-The footer is a Thrift structure (compact protocol); fields that a reader does not know are skipped. A
-column's annotation becomes such a field when the step to its number is made larger: one byte for each column,
-nothing moves.
+The footer is a Thrift structure (compact protocol), and readers skip fields that they do not know. A
+column's annotation becomes such a field when the step to its field number grows: this changes one byte for
+each column and moves nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _FARTHEST = 0xF0
 
 
 def copy_with_bytes(file: Path, copy: Path) -> None:
-    """Copy a Parquet file to one that has bytes where it has texts; raises ValueError on another format."""
+    """Copy a Parquet file to one that has bytes in place of text; raise ValueError on another format."""
     shutil.copyfile(file, copy)
     with copy.open("r+b") as made:
         size = made.seek(-8, 2)
         tail = made.read(8)
         start = size - int.from_bytes(tail[:4], "little")
         if tail[4:] != b"PAR1" or start < 0:
-            raise ValueError("no Parquet file with a plain footer")
+            raise ValueError("this is not a Parquet file with a plain footer")
         made.seek(start)
         footer = bytearray(made.read(size - start))
         _forget_texts(footer)
@@ -62,21 +62,21 @@ def _after_column(footer: bytearray, at: int) -> int:
         head = at
         number, kind, at = _field(footer, at, number)
         if footer[at] in _TEXTS.get(number, ()):
-            footer[head] = _FARTHEST | kind  # its number, and those that follow, are beyond all known ones
+            footer[head] = _FARTHEST | kind  # its number and the following ones are beyond all known fields
         at = _after(footer, at, kind)
     return at + 1
 
 
 def _field(footer: bytearray, at: int, before: int) -> tuple[int, int, int]:
-    """Return a field's number, its kind and where its value begins."""
+    """Return a field's number, its kind and the place where its value begins."""
     step, kind = footer[at] >> 4, footer[at] & 15
     if not step:
-        raise ValueError("a footer whose fields do not follow each other")
+        raise ValueError("the fields of the footer are not in order")
     return before + step, kind, at + 1
 
 
 def _after(footer: bytearray, at: int, kind: int) -> int:
-    """Return where the next field begins."""
+    """Return the place where the next field begins."""
     if kind in _NUMBERS:
         return _number(footer, at)[1]
     if kind == _BINARY:
@@ -89,7 +89,7 @@ def _after(footer: bytearray, at: int, kind: int) -> int:
             at = _after(footer, at, inner)
         return at + 1
     if kind not in _WIDTHS:
-        raise ValueError("a footer with a list inside of a column")
+        raise ValueError("the footer has a list inside a column")
     return at + _WIDTHS[kind]
 
 

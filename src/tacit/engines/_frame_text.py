@@ -1,8 +1,9 @@
-"""Texts of frames that are not UTF-8, decoded.
+"""Decode the text in frames that is not UTF-8.
 
-Arrow does not look at what it is given, and pandas and Polars take columns from it. DuckDB fails on such a
-text at some questions and not at others, for some of them beyond repair. A column with one is decoded here,
-value by value; bytes that are no text are written out, so that different ones stay different.
+Arrow does not check the bytes it is given, and pandas and Polars take columns from it. DuckDB fails on such
+text in some questions and not in others, and some of these failures cannot be repaired. A column that holds
+such text is decoded here, value by value. Bytes that are not UTF-8 are written out, so that different ones
+stay different.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ __all__ = ["decodable", "home_of"]
 
 
 def decodable(frame: Any) -> Any:
-    """Return the frame, or one in which every text is UTF-8; called after the charge."""
+    """Return the frame, or one in which all text is UTF-8; called after the charge."""
     match home_of(frame):
         case "pandas":
             return _pandas(frame)
@@ -26,7 +27,7 @@ def decodable(frame: Any) -> Any:
 
 
 def home_of(frame: object) -> str:
-    """Return the package that a frame comes from, its own class or one above it; else nothing."""
+    """Return the package that a frame's class, or a class above it, comes from; otherwise an empty text."""
     homes = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
     return next((home for home in ("pandas", "polars", "pyarrow") if home in homes), "")
 
@@ -68,7 +69,7 @@ def _pandas(frame: Any) -> Any:
 
 
 def _decoded(column: Any) -> list[str | None] | None:
-    """Return the texts of an Arrow column in which one is not UTF-8; None: there is nothing to mend."""
+    """Return the decoded values of an Arrow column; None if all of its text is UTF-8."""
     import pyarrow as pa
 
     kind = getattr(column.type, "storage_type", column.type)

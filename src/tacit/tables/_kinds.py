@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 
-from tacit.core.facts import Fact
+from tacit.core import Fact
 from tacit.errors import TacitError
-from tacit.tables.expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, words_of
+from tacit.tables._expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, words_of
 
 __all__ = ["Scope", "bounds_of", "kind_of", "resolve"]
 
@@ -21,7 +21,7 @@ class Scope(Mapping[str, Fact]):
 
     __slots__ = ("_facts", "open")
 
-    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:  # noqa: A002
+    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:
         self._facts = dict(facts)
         self.open = open
 

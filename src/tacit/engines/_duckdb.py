@@ -1,0 +1,325 @@
+"""DuckDB in this process: reads its sources in place, sees nothing else, returns integers.
+
+What it guarantees to the plan
+------------------------------
+* The owner of a row, its values as the plan reads them, and its rank among the rows of its owner are
+  functions of that owner's rows and of a secret key. Types that a frame infers from all its values together
+  (a float column because someone's value is missing, objects because of someone's text) do not change a rank,
+  a text, a number or an owner.
+* Neither a value nor its encoding makes a statement fail. After any failure the connection is opened again.
+* A file that has changed is read as it is now, or not at all if its columns have other names.
+* The connection has no access beyond its sources, its configuration is locked, and its memory is limited.
+  Data that does not fit into memory goes to a private folder that vanishes with the engine.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacit.engines._connections import check_collation, compare_bytes, lock, open_private
+from tacit.engines._frames import scannable
+from tacit.engines._layout import bytes_view, source_sql, view_sql
+from tacit.engines._parquet_footers import copy_with_bytes
+from tacit.engines._ranking import limited_view, ranked_table, ranked_view
+from tacit.engines._schemas import coarse_moments, read_schema, schema_reader
+from tacit.engines._scratch import scratch_folder
+from tacit.engines._values import MACROS, UNREADABLE, is_readable, quote
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+from tacit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import duckdb
+
+    from tacit.engines._sources import Source
+    from tacit.engines._values import ColumnTypes
+
+__all__ = ["DuckDB", "SourceTable"]
+
+_HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
+WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
+ORDER BY table_catalog <> current_database(), table_schema <> current_schema() LIMIT 1"""
+_FILES = {"parquet", "csv", "database"}
+_KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceTable:
+    """A declared table: its source, and the columns that name the owner of each row.
+
+    Parameters
+    ----------
+    source
+        Where the rows are.
+    unit
+        The columns that name the owner: one (``("patient_id",)``) or several, whose values together name it
+        (``("patient_id", "day")``); none where each row stands for itself. None for a public table.
+    grids
+        Further columns by name, as SQL over the table's own columns: values on their public grid, which a
+        snapshot stores as integers.
+    """
+
+    source: Source
+    unit: tuple[str, ...] | None
+    grids: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.unit, str):
+            raise TypeError("unit must be a tuple of column names")
+
+
+class DuckDB:
+    """The default engine.
+
+    Parameters
+    ----------
+    tables
+        The declared tables by name.
+    key
+        The secret that orders each unit's rows and groups; one per dataset and session.
+    snapshot
+        After how many questions about a table to make a snapshot of it, so that later questions are quick;
+        None: never.
+    memory
+        The memory limit, as DuckDB writes it.
+    """
+
+    def __init__(
+        self, tables: Mapping[str, SourceTable], *, key: int, snapshot: int | None = 1, memory: str = "70%"
+    ) -> None:
+        self._tables = dict(tables)
+        self._key = key
+        self._snapshot = snapshot
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._discard: Callable[[], object] = lambda: None
+        self._asked: dict[str, int] = {}
+        self._ranked: set[str] = set()
+        self._stamps: dict[str, object] = {}
+        self._types: dict[str, ColumnTypes] = {}
+        self._declared: dict[str, set[str]] = {}
+        self._as_bytes = False
+        for table in self._tables.values():
+            if table.source.kind == "connection":
+                check_collation(table.source.place)
+
+    def columns(self, table: str) -> tuple[str, ...] | None:
+        """Return a table's column names, or None where its source is not available. Reads no row."""
+        known = self._tables[table].source.columns()
+        if known is None:
+            described = self.schema(table)
+            known = None if described is None else tuple(name for name, _ in described)
+        if known is not None and self._tables[table].source.kind in _FILES:
+            self._declared.setdefault(table, {name.lower() for name in known})
+        return known
+
+    def schema(self, table: str) -> ColumnTypes | None:
+        """Return a table's columns with their types, or None where there is no schema. Reads no row."""
+        return read_schema(self._tables[table].source, table)
+
+    def unreadable(self, table: str) -> dict[str, str]:
+        """Return the columns whose type is never read, with that type, where there is a schema."""
+        source = self._tables[table].source
+        described = self.schema(table) or ()
+        found = {name: kind for name, kind in described if not is_readable(kind)}
+        if described:
+            found |= dict.fromkeys(
+                sorted(coarse_moments(schema_reader(), source)), "TIMESTAMP in milliseconds"
+            )
+        return found
+
+    def public_values(self, table: str, value: str, most: int) -> list[object] | None:
+        """Return the different values of an expression over a public table; None where it is not available.
+
+        A protected table is refused: this is the only read that is not paid for, and it must touch nothing
+        private.
+        """
+        public = self._tables[table]
+        if public.unit is not None:
+            raise TacitError(
+                "not-allowed",
+                f"the table {table!r} is protected",
+                why="only a public table can be read without a charge",
+                fix=Declare("public", ("hospitals.csv", "hospital"), column="hospitals"),
+            )
+        engine = DuckDB({table: public}, key=0, snapshot=None, memory=self._memory)
+        sql = f"SELECT DISTINCT {value} FROM {quote(table)} WHERE {value} IS NOT NULL LIMIT {most}"
+        import duckdb
+
+        try:
+            return [line[0] for line in engine.integers(sql, {})]
+        except (OSError, duckdb.Error):
+            return None
+        finally:
+            engine.close()
+
+    def integers(
+        self,
+        sql: str,
+        keys: Mapping[str, Sequence[Sequence[object]]],
+        limited: Iterable[tuple[str, int]] = (),
+    ) -> list[tuple[object, ...]]:
+        """Run one emitted statement. The plan reports anything that fails here as one opaque error.
+
+        Where DuckDB fails on a value of a Parquet file (text that is not UTF-8), the statement runs once more
+        on a copy that has bytes in place of text.
+        """
+        limits = sorted(limited)
+        with self._lock:
+            if self._connection is not None and self._stamps != self._stamped():
+                self._drop()
+                self._as_bytes = False
+            while True:
+                try:
+                    return self._run(sql, keys, limits)
+                except BaseException as error:
+                    self._drop()  # a failed statement may leave the whole connection unusable
+                    if not self._try_bytes(error):
+                        raise
+
+    def close(self) -> None:
+        """Close the connection; the private folder goes with it."""
+        with self._lock:
+            self._drop()
+
+    def _try_bytes(self, error: BaseException) -> bool:
+        """Decide whether to run again with bytes for text: once, if a Parquet file may be the cause."""
+        import duckdb
+
+        elsewhere = isinstance(error, duckdb.OperationalError)  # no file, no room
+        on_value = isinstance(error, duckdb.Error | UnicodeError)  # its message may quote the bytes
+        if self._as_bytes or elsewhere or not on_value:
+            return False
+        self._as_bytes = any(t.source.kind == "parquet" for t in self._tables.values())
+        return self._as_bytes
+
+    def _run(
+        self, sql: str, keys: Mapping[str, Sequence[Sequence[object]]], limited: Sequence[tuple[str, int]]
+    ) -> list[tuple[object, ...]]:
+        con = self._opened()
+        for name, rows in limited:
+            con.execute(self._first(con, name, rows))
+        for name, lines in keys.items():
+            self._keys(con, name, lines)
+        with progress("Reading the tables", lambda: con.query_progress() / 100):
+            return con.execute(sql).fetchall()
+
+    def _drop(self) -> None:
+        """Forget the connection and everything that was made in it."""
+        con, self._connection = self._connection, None
+        self._ranked.clear()
+        self._types.clear()
+        if con is not None:
+            con.close()
+        self._discard()
+
+    def _stamped(self) -> dict[str, object]:
+        return {n: _stamp(t.source) for n, t in self._tables.items() if t.source.kind in _FILES}
+
+    def _opened(self) -> duckdb.DuckDBPyConnection:
+        """Return the connection; open it with all its sources and views if there is none."""
+        if self._connection is not None:
+            return self._connection
+        folder, self._discard = scratch_folder(self)
+        self._stamps = self._stamped()
+        shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
+        if shared:
+            con: duckdb.DuckDBPyConnection = shared[0].cursor()  # type: ignore[attr-defined]
+            self._connection = con
+            compare_bytes(con)
+        else:
+            con = self._connection = open_private(folder, self._memory)
+        copies = self._attached(con, folder)
+        if not shared:
+            files = [t.source.place for t in self._tables.values() if t.source.kind in {"parquet", "csv"}]
+            lock(con, [str(file) for file in (*files, *copies.values())])
+        con.execute(MACROS)
+        con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
+        for name in self._tables:
+            self._lay_view(con, name, copies.get(name))
+        return con
+
+    def _attached(self, con: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Path]:
+        """Give the connection its sources; return the copies of Parquet files that have bytes for text."""
+        copies: dict[str, Path] = {}
+        for name, table in self._tables.items():
+            source = table.source
+            match source.kind:
+                case "parquet" if self._as_bytes:
+                    copies[name] = folder / f"{len(copies)}.parquet"
+                    copy_with_bytes(Path(str(source.place)), copies[name])
+                case "connection":  # a view of the same name must not hide the table from itself
+                    found = con.execute(_HOLDERS, {"table": source.table or name}).fetchall()
+                    within = found[0] if found else ()
+                    self._tables[name] = replace(table, source=replace(source, within=within))
+                case "frame":
+                    con.register(f"tacit raw {name}", scannable(source.place))
+                case "database":
+                    path = str(source.place).replace("'", "''")
+                    con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
+        return copies
+
+    def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, copy: Path | None) -> None:
+        """Lay the view of a table over its source; refuse a file whose columns have other names now."""
+        table = self._tables[name]
+        source, coarse = table.source, coarse_moments(con, table.source)
+        self._types[name] = [
+            (str(line[0]), UNREADABLE if line[0] in coarse else str(line[1]))
+            for line in con.execute(f"DESCRIBE {source_sql(source, name)}").fetchall()
+        ]
+        names = {column.lower() for column, _ in self._types[name]}
+        if self._declared.setdefault(name, names) != names and source.kind in _FILES:
+            raise OSError(f"the columns of {name} are not the declared ones")
+        if copy is not None:
+            con.execute(bytes_view(name, str(copy), self._types[name]))
+            source = replace(source, kind="bytes")
+        con.execute(view_sql(name, source, table.unit, self._types[name], self._grids(name)))
+
+    def _first(self, con: duckdb.DuckDBPyConnection, name: str, rows: int) -> str:
+        """Write the view of each unit's first rows, over the table or over its snapshot if there is one.
+
+        A snapshot is made when a table was asked about before. It goes with the connection when the source
+        has changed.
+        """
+        inferred = self._tables[name].source.kind == "frame"
+        asked = self._asked[name] = self._asked.get(name, 0) + 1
+        types, grids = self._types[name], list(self._grids(name))
+        if self._snapshot is None or asked <= self._snapshot:
+            return limited_view(name, rows, types, self._key, grids, inferred=inferred)
+        if name not in self._ranked:
+            temporary = any(t.source.kind == "connection" for t in self._tables.values())
+            made = ranked_table(name, types, self._key, grids, temporary=temporary, inferred=inferred)
+            with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
+                con.execute(made)
+            self._ranked.add(name)
+        return ranked_view(name, rows)
+
+    def _grids(self, name: str) -> dict[str, str]:
+        """Return the grid columns whose own column the source has."""
+        have = {column for column, _ in self._types[name]}
+        return {g: sql for g, sql in self._tables[name].grids.items() if g.split(" ", 2)[2] in have}
+
+    def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
+        columns = list(zip(*lines, strict=True))
+        listed = ", ".join(
+            f"CAST(unnest($c{i}) AS {_KINDS[type(c[0])]}) AS k{i}" for i, c in enumerate(columns)
+        )
+        values = {f"c{i}": list(column) for i, column in enumerate(columns)}
+        if not name.isidentifier():
+            raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
+        con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
+
+
+def _stamp(source: Source) -> object:
+    """Return what changes when a file changes; it stays inside the engine."""
+    try:
+        seen = Path(str(source.place)).stat()
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino

@@ -1,0 +1,102 @@
+"""The keyed order of each owner's rows, and the views of the first rows of every owner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.engines._values import is_moment, is_numeric, quote, stays_typed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.engines._values import ColumnTypes
+
+__all__ = ["limited_view", "ranked_table", "ranked_view"]
+
+
+def limited_view(
+    name: str,
+    rows: int,
+    types: ColumnTypes,
+    key: int,
+    grids: Sequence[str] = (),
+    *,
+    inferred: bool = False,
+) -> str:
+    """Write the view of each unit's first rows. Only units with more rows than that are ranked."""
+    table, columns = quote(name), _columns(types, grids)
+    rank = _rank(types, key, inferred=inferred)
+    return (
+        f"CREATE OR REPLACE TEMP VIEW {quote(f'{name} first {rows}')} AS "
+        f"WITH heavy AS MATERIALIZED (SELECT tacit_u FROM {table} GROUP BY tacit_u HAVING count(*) > {rows}) "
+        f"SELECT {columns} FROM {table} WHERE tacit_u NOT IN (SELECT tacit_u FROM heavy) "
+        f"UNION ALL SELECT {columns} FROM (SELECT {columns}, {rank} AS tacit_r "
+        f"FROM {table} WHERE tacit_u IN (SELECT tacit_u FROM heavy)) WHERE tacit_r <= {rows}"
+    )
+
+
+def ranked_table(
+    name: str,
+    types: ColumnTypes,
+    key: int,
+    grids: Sequence[str] = (),
+    *,
+    temporary: bool = False,
+    inferred: bool = False,
+) -> str:
+    """Write the snapshot: every row with its rank, sorted by rank, so that a row limit is a short scan."""
+    kind = "TEMP TABLE" if temporary else "TABLE"
+    rank = _rank(types, key, inferred=inferred)
+    return (
+        f"CREATE OR REPLACE {kind} {quote('tacit snapshot ' + name)} AS SELECT {_columns(types, grids)}, "
+        f"CAST({rank} AS UINTEGER) AS tacit_r FROM {quote(name)} ORDER BY tacit_r"
+    )
+
+
+def ranked_view(name: str, rows: int) -> str:
+    """Write the view of each unit's first rows over the snapshot."""
+    stored = quote("tacit snapshot " + name)
+    view = quote(f"{name} first {rows}")
+    return f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {stored} WHERE tacit_r <= {rows}"
+
+
+def _columns(types: ColumnTypes, grids: Sequence[str]) -> str:
+    return ", ".join(["tacit_u", *(quote(c) for c, _ in types), *(quote(g) for g in grids)])
+
+
+def _rank(types: ColumnTypes, key: int, *, inferred: bool = False) -> str:
+    """Write the rank of a row among the rows of its owner.
+
+    Rows are ordered by a keyed hash of the owner and all values, then by the values themselves. Rows that are
+    equal in every value are interchangeable: whichever of them comes first, the same multiset is kept.
+
+    Where types are ``inferred`` (a frame), one row of another unit may turn whole numbers into floats or
+    text. Then the hash takes the number that a value is, or else its text; ties are broken in that order.
+    """
+    if inferred:
+        hashed = ", ".join(_inferred_hash(c, t) for c, t in types)
+        natives = ", ".join(_inferred_order(c, t) for c, t in types)
+    else:
+        natives = ", ".join(quote(c) for c, _ in types)
+        hashed = ", ".join(
+            f"CAST({quote(c)} AS {'DOUBLE' if is_numeric(t) else 'VARCHAR'})" for c, t in types
+        )
+    order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
+    return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
+
+
+def _inferred_hash(column: str, kind: str) -> str:
+    c = quote(column)
+    if stays_typed(kind):
+        return f"hash(CAST({c} AS DOUBLE))"
+    if is_moment(kind):  # the text of a moment is not a number
+        return f"hash(CAST({c} AS VARCHAR))"
+    return f"CASE WHEN NOT isnan(tacit_number({c})) THEN hash(tacit_number({c})) ELSE hash({c}) END"
+
+
+def _inferred_order(column: str, kind: str) -> str:
+    """Order by the number, then by the whole number (two of them may be one double), then by the text."""
+    c = quote(column)
+    if stays_typed(kind) or is_moment(kind):
+        return c
+    return f"tacit_number({c}), TRY_CAST({c} AS HUGEINT), {c}"

@@ -1,0 +1,204 @@
+"""How DuckDB reads one value of a source: SQL for owners and columns, and which types are safe to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+__all__ = [
+    "MACROS",
+    "MOST_TEXT",
+    "UNREADABLE",
+    "ColumnTypes",
+    "frame_value_sql",
+    "is_moment",
+    "is_numeric",
+    "is_readable",
+    "is_text",
+    "owner_sql",
+    "quote",
+    "stays_typed",
+    "string",
+    "value_sql",
+]
+
+#: The columns of a source in order, each with its DuckDB type.
+ColumnTypes: TypeAlias = Sequence[tuple[str, str]]
+
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+_HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
+_FLOATS = {"FLOAT", "DOUBLE"}
+_NANO = {"TIMESTAMP_NS", "TIMESTAMPTZ_NS"}
+_TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
+
+#: Longer texts are cut, so that no chain of operators can grow one row until the query fails.
+MOST_TEXT = 65_536
+#: The type of a column that can only be read by a conversion that may raise: all its values are missing.
+UNREADABLE = "UNREADABLE"
+
+
+#: ``tacit_grid``: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a
+#: power of two: the product is exact, and floor((floor(2y) + 1) / 2) = floor(y + 1/2). NULL and NaN: NULL.
+#: ``tacit_text``, ``tacit_number``, ``tacit_truth``: one reading of a value, whatever type its column has: 1
+#: and 1.0 are the text '1', TRUE and 'true' the number 1, every number but 0 is true. The type is known
+#: before any row is read, so each is a plain cast where the type needs no more.
+MACROS = """
+CREATE OR REPLACE TEMP MACRO tacit_grid(x, first, last, halves) AS
+CASE WHEN NOT isnan(x)
+THEN (TRY_CAST(floor(least(greatest(x, first), last) * halves) AS BIGINT) + 1) >> 1 END;
+CREATE OR REPLACE TEMP MACRO tacit_text(x) AS
+CASE WHEN typeof(x) NOT IN ('FLOAT', 'DOUBLE') THEN TRY_CAST(x AS VARCHAR)
+WHEN TRY_CAST(x AS DOUBLE) = trunc(TRY_CAST(x AS DOUBLE))
+AND abs(TRY_CAST(x AS DOUBLE)) < 9223372036854775808e0
+THEN CAST(TRY_CAST(TRY_CAST(x AS DOUBLE) AS BIGINT) AS VARCHAR)
+ELSE CAST(TRY_CAST(x AS DOUBLE) AS VARCHAR) END;
+CREATE OR REPLACE TEMP MACRO tacit_number(x) AS
+CASE WHEN typeof(x) <> 'VARCHAR' THEN TRY_CAST(x AS DOUBLE)
+ELSE coalesce(TRY_CAST(x AS DOUBLE),
+CASE TRY_CAST(x AS VARCHAR) WHEN 'true' THEN 1e0 WHEN 'false' THEN 0e0 END) END;
+CREATE OR REPLACE TEMP MACRO tacit_truth(x) AS
+CASE WHEN typeof(x) <> 'VARCHAR' THEN TRY_CAST(x AS BOOLEAN)
+ELSE coalesce(TRY_CAST(x AS BOOLEAN),
+CASE WHEN NOT isnan(TRY_CAST(x AS DOUBLE)) THEN TRY_CAST(x AS DOUBLE) <> 0e0 END) END;
+"""
+
+
+def quote(name: str) -> str:
+    """Quote an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(text: str) -> str:
+    """Quote a text constant."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def owner_sql(unit: Sequence[str], types: ColumnTypes) -> str:
+    """Write the owner of a row: the unit that one column names, or several columns together.
+
+    Guarantee
+    ---------
+    Two rows have one owner only if every column of the unit names the same thing in both; the owner is NULL
+    if one of these columns names nothing (NULL, NaN, or a value that cannot be read). For several columns,
+    every name but the last is written with its length in bytes before it. So the text can be taken apart
+    again in one way only: the digits up to the first colon say where the first name ends. The names
+    ("a|b", "c") and ("a", "b|c") become ``3:a|bc`` and ``1:ab|c``.
+    """
+    parts = [_name(column, next(t for c, t in types if c.lower() == column.lower())) for column in unit]
+    if len(parts) == 1:
+        return parts[0]
+    *first, last = (f"CAST({part} AS VARCHAR)" for part in parts)
+    sized = "".join(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text} || " for text in first)
+    return f"({sized}{last} COLLATE C)"
+
+
+def _name(column: str, kind: str) -> str:
+    """Write what a column names, so that two names are equal only if they name one unit.
+
+    Whole numbers stay as they are. Floats, decimals and days become their one text (``tacit_text``), so that
+    1, 1.0 and '1' name the same unit, whatever the types of their columns. Text is kept whole, or becomes its
+    hash where it exceeds the limit. Moments keep all their digits.
+    """
+    c = quote(column)
+    if kind in _WHOLE:
+        return f"CAST({c} AS BIGINT)"
+    if kind in _FLOATS:
+        return f"(CASE WHEN NOT isnan({c}) THEN tacit_text({c}) END COLLATE C)"
+    if kind.startswith("DECIMAL"):
+        return _digits(c)
+    if kind in _NANO:  # a whole number of microseconds is written like any other moment
+        return f"(TRY_CAST({_nano(c, kind)} AS VARCHAR) COLLATE C)"
+    if is_moment(kind):
+        return value_sql(column, kind)
+    if not _as_text(kind):
+        return "CAST(NULL AS VARCHAR)"
+    text = f"TRY_CAST({c} AS VARCHAR)"
+    size, digest = f"strlen({text})", f"'sha256:' || sha256({text})"  # 71 bytes; no short name is a digest
+    hashed = f"{size} >= 71 AND ({size} > {MOST_TEXT} OR starts_with({text}, 'sha256:'))"
+    return f"(CASE WHEN {hashed} THEN {digest} ELSE {text} END COLLATE C)"
+
+
+def frame_value_sql(column: str, kind: str) -> str:
+    """Write a value of a frame, whose types may follow from other rows: the same in every type it may have.
+
+    NaN is missing, as it is in a column of objects. Decimals and huge numbers become their digits.
+    """
+    c = quote(column)
+    if kind in _FLOATS:
+        return f"CASE WHEN NOT isnan({c}) THEN CAST({c} AS DOUBLE) + 0e0 END"
+    if kind.startswith(("DECIMAL", "HUGEINT", "UHUGEINT")):
+        return _digits(c)
+    return value_sql(column, kind)
+
+
+def value_sql(column: str, kind: str) -> str:
+    """Write a value in one of a few types.
+
+    Floats have one zero and one NaN, moments have no time zone. Text has a bounded length and is compared
+    byte by byte, whatever collation its column or the connection has; otherwise the order of the rows would
+    decide which spelling stands for a group of equal ones. Types whose conversion can raise on some value
+    (clock times, spans, nested types) are read as missing, because one hostile row must not make a query
+    fail.
+    """
+    c = quote(column)
+    if kind in _FLOATS:
+        return f"CASE WHEN isnan({c}) THEN CAST('nan' AS DOUBLE) ELSE CAST({c} AS DOUBLE) + 0e0 END"
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return _in_calendar(f"TRY(make_timestamp(epoch_us({c})))")
+    if kind in _NANO:
+        return _in_calendar(f"TRY_CAST({_nano(c, kind)} AS TIMESTAMP)")
+    if is_moment(kind):
+        return _in_calendar(f"TRY_CAST({c} AS TIMESTAMP)")
+    if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
+        return c
+    if _as_text(kind):
+        return f"(substring(TRY_CAST({c} AS VARCHAR), 1, {MOST_TEXT}) COLLATE C)"
+    return "CAST(NULL AS VARCHAR)"
+
+
+def is_readable(kind: str) -> bool:
+    """Return whether values of a type are read; values of other types are missing."""
+    return kind == "BOOLEAN" or is_moment(kind) or is_text(kind) or is_numeric(kind)
+
+
+def is_numeric(kind: str) -> bool:
+    """Return whether a type holds numbers."""
+    return kind in _WHOLE or kind in _HUGE or kind in _FLOATS or kind.startswith("DECIMAL")
+
+
+def is_text(kind: str) -> bool:
+    """Return whether a type is read as text."""
+    return kind.startswith(_TEXTS) and not kind.endswith("]")
+
+
+def is_moment(kind: str) -> bool:
+    """Return whether a type holds days or moments."""
+    return kind == "DATE" or kind.startswith("TIMESTAMP")
+
+
+def stays_typed(kind: str) -> bool:
+    """Return whether a frame's values of a type stay numbers or booleans in its view."""
+    return kind in _WHOLE or kind in _FLOATS or kind in {"UBIGINT", "BOOLEAN"}
+
+
+def _as_text(kind: str) -> bool:
+    return is_text(kind) or kind in _HUGE or kind in {"BOOLEAN", "DATE"} or kind.startswith("DECIMAL")
+
+
+def _digits(column: str) -> str:
+    """Write a decimal or huge number by its digits, without zeros at the end of a fraction."""
+    text = f"TRY_CAST({column} AS VARCHAR)"
+    return f"(CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END COLLATE C)"
+
+
+def _nano(column: str, kind: str) -> str:
+    """Write a moment in nanoseconds; the last hours that 64 bits can hold cannot always be converted."""
+    moment = column if kind == "TIMESTAMP_NS" else f"TRY(make_timestamp_ns(epoch_ns({column})))"
+    first, last = "TIMESTAMP_NS '1677-09-22'", "TIMESTAMP_NS '2262-04-11'"
+    return f"CASE WHEN {moment} >= {first} AND {moment} < {last} THEN {moment} END"
+
+
+def _in_calendar(moment: str) -> str:
+    """Write a moment of the years 1 to 9999; outside of them DuckDB cannot write every moment as text."""
+    first, last = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    return f"CASE WHEN {moment} BETWEEN {first} AND {last} THEN {moment} END"

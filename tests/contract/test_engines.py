@@ -22,13 +22,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.core.facts import Fact
+from tacit.core import Fact
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.tables._emit_expressions import expression_sql
 from tacit.tables._emit_relations import quantised
 from tacit.tables._expressions import OPERATORS, Call, Column, lit
 from tacit.tables._kinds import Scope, resolve
-from tacit.tables.statistics import grid_for
+from tacit.tables._statistics import grid_for
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,11 +21,12 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from asking import task_of
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.engines._frames import _text
 from tacit.tables._emit_expressions import expression_sql
 from tacit.tables._expressions import Column
-from tacit.tables.answering import exact_integers
+from tacit.tables._task import exact_integers
 
 KEY = 12345
 UNITS, EACH = 24, 4
@@ -107,10 +108,10 @@ def _frame(column, more=(), unit=OWNERS):
 
 def _exact(frame, question, **facts):
     data = tc.protect(frame, unit="u", budget=tc.Budget(epsilon=100, delta=1e-3), **facts)
-    data.home.engine._key = KEY
+    data._engine._key = KEY
     plan = question(data)
-    task = plan.task
-    return task.shares, exact_integers(task.engine, task.question, task.statements)
+    task = task_of(plan)
+    return task.steps, exact_integers(task.engine, task.asked, task.statements)
 
 
 def _assert_one_unit_apart(before, after, question, **facts):

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.tables.answering import exact_integers
+from asking import task_of
+from tacit.tables._task import exact_integers
 
 N = 20
 PEOPLE = [f"p{i}" for i in range(N)]
@@ -28,8 +29,8 @@ def protected(source: object, rows: int = 1, **more: Any) -> tc.Dataset:
 
 
 def integers(plan: Any) -> dict[Any, list[int]]:
-    task = plan.task
-    return next(iter(exact_integers(task.engine, task.question, task.statements).values()))
+    task = task_of(plan)
+    return next(iter(exact_integers(task.engine, task.asked, task.statements).values()))
 
 
 def asked(data: tc.Dataset, sql: str) -> list[int]:
@@ -104,7 +105,7 @@ class TestCollations:
             keys={"w": "data.w"},
         )
         plan = data.group_by("w").agg(n=tc.count()).plan(epsilon=1)
-        assert sorted(plan.task.question.keys) == sorted([("a",), (tables.other,)])
+        assert sorted(task_of(plan).asked.keys) == sorted([("a",), (tables.other,)])
 
     def test_the_callers_connection_keeps_its_collation(self) -> None:
         con = duckdb.connect()
@@ -348,12 +349,12 @@ class TestFilesThatChange:
         assert asked(data, "SELECT COUNT(*) AS n FROM data") == [2]
         self.write(path, {"u": ["a", "b", "c"], "x": [1, 2, 3]})
         assert asked(data, "SELECT COUNT(*) AS n FROM data") == [3]
-        assert not data.home.engine._as_bytes
+        assert not data._engine._as_bytes
 
 
 def test_a_failed_statement_leaves_no_connection_behind(tmp_path: Any) -> None:
     data = protected(pd.DataFrame({"u": PEOPLE}))
-    engine = data.home.engine
+    engine = data._engine
     assert asked(data, "SELECT COUNT(*) AS n FROM data") == [N]
     before = engine._connection
     with pytest.raises(duckdb.Error):

@@ -6,6 +6,7 @@ audit reads its bound at 1 - 1e-9."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,8 +15,10 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from asking import task_of
 from tacit.audit import audit
-from tacit.tables.answering import Answering
+from tacit.core._drawing import run
+from tacit.tables._task import TableTask
 
 RNG = np.random.default_rng(3)
 BASE = pd.DataFrame(
@@ -58,18 +61,19 @@ def drawn(plan, shape):
 
     def draw(which, size):
         task = replace(tasks[which])
-        return np.array([shape(task.run()) for _ in range(size)], dtype=float)
+        return np.array([shape(json.loads(run(task))["noisy"]) for _ in range(size)], dtype=float)
 
     tasks = plan
     return draw
 
 
-def flat(payload):
-    return [x for step in payload["steps"] for group in step for x in group]
+def flat(noisy):
+    """Return all integers; of a choice one index for each group."""
+    return [x for step in noisy for group in step for x in (group if isinstance(group, list) else [group])]
 
 
-def keys_and_counts(payload):
-    found = {k[0]: v[0] for k, v in zip(payload["keys"], payload["steps"][0], strict=True)}
+def keys_and_counts(noisy):
+    found = {key[0]: units for key, units in noisy[0]}
     return [found.get(k, -100) for k in ("A", "B", "rare")]
 
 
@@ -92,17 +96,23 @@ QUESTIONS = {
 }
 
 
+def weakened(paid, factor):
+    law = paid.mechanism
+    less = tc.mechanisms.DiscreteLaplace(scale=law.scale * factor, sensitivity=int(law.sensitivity))
+    return replace(paid, mechanism=less)
+
+
 def _audit(name, samples, *, weaken=Fraction(1)):
     ask, target, shape = QUESTIONS[name]
     tasks, cost = {}, None
     for which, frame in (("without", BASE), ("with", pd.concat([BASE, ONE]))):
         plan = ask(dataset(frame)).plan(**target)
         cost = plan.cost
-        task = plan.task
-        assert isinstance(task, Answering)
+        task = task_of(plan)
+        assert isinstance(task, TableTask)
         task.engine._key = 11
-        shares = tuple(replace(s, scale=s.scale * weaken) for s in task.shares)
-        tasks[which] = replace(task, engine=Kept(task.engine), shares=shares)
+        steps = task.steps if weaken == 1 else tuple(weakened(step, weaken) for step in task.steps)
+        tasks[which] = replace(task, engine=Kept(task.engine), steps=steps)
     delta = 0.05 if name == "private keys" else 0.01 if name == "gaussian" else 0.0
     found = audit(drawn(tasks, shape), "with", "without", samples=samples, delta=delta, confidence=1 - 1e-9)
     return found, cost.epsilon(delta=delta)

@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.core.digits import meaningful
-from tacit.core.release import Cells
+from tacit.core import Cells
+from tacit.core._digits import meaningful
 
 finite = st.floats(-1e12, 1e12)
 

@@ -36,8 +36,13 @@ class Member:
 
     @property
     def laws(self) -> list[dict[str, JSON]]:
-        """The mechanisms with their exact parameters, as the certificate states them."""
-        return [dict(mechanism.to_json()) for mechanism in self.task.mechanisms]
+        """The mechanisms with their exact parameters, as the certificate states them.
+
+        A task may label each with what its integers are (``labels``).
+        """
+        mechanisms = self.task.mechanisms
+        labels = getattr(self.task, "labels", ({},) * len(mechanisms))
+        return [{**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True)]
 
     @property
     def hash(self) -> str:

@@ -101,7 +101,8 @@ class Statistic(ABC):
     """One vector of exact integers per group."""
 
     __slots__ = ()
-    #: How many integers of SQL make up the vector.
+    #: What is counted, in a word; and how many integers of SQL make up the vector.
+    word: ClassVar[str]
     columns: ClassVar[int] = 1
     argument: Node | None
 
@@ -138,6 +139,7 @@ class Statistic(ABC):
 class RowCounts(Statistic):
     """1 for each row, or for each row where the argument has a value."""
 
+    word: ClassVar[str] = "rows"
     argument: Node | None = None
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
@@ -151,6 +153,7 @@ class RowCounts(Statistic):
 class UnitCounts(Statistic):
     """1 for each unit in each group."""
 
+    word: ClassVar[str] = "units"
     argument: ClassVar[Node | None] = None  # type: ignore[misc]
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
@@ -162,6 +165,7 @@ class UnitCounts(Statistic):
 class DistinctCounts(Statistic):
     """The number of different values; one row changes it by at most 1."""
 
+    word: ClassVar[str] = "distinct values"
     argument: Node
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
@@ -197,6 +201,7 @@ class Sums(_OnGrid):
     value in [lo, hi], so that another value in its place changes the sum by at most hi - lo.
     """
 
+    word: ClassVar[str] = "sum"
     whole: bool = False
 
     @property
@@ -218,6 +223,7 @@ class Sums(_OnGrid):
 class Moments(_OnGrid):
     """(hi - q, q - lo) for each value: non-negative with the sum W = hi - lo. Mean and count in one."""
 
+    word: ClassVar[str] = "moments"
     columns: ClassVar[int] = 2
 
     @property
@@ -243,6 +249,7 @@ class Moments(_OnGrid):
 class SquareSums(Moments):
     """(W-y)^2, 2 y (W-y), y^2 with y = q - lo: non-negative with the sum W^2. Variance, mean and count."""
 
+    word: ClassVar[str] = "squares"
     columns: ClassVar[int] = 3
 
     @property
@@ -331,6 +338,7 @@ Bins: TypeAlias = EdgeBins | EvenBins | ListedBins | ValueBins
 class BinCounts(Statistic):
     """1 for each row, in the cell of its value: histograms, quantiles, most common values."""
 
+    word: ClassVar[str] = "cells"
     argument: Node
     bins: Bins
 

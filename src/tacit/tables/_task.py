@@ -75,6 +75,14 @@ class TableTask:
         return tuple(paid.mechanism for paid in self.steps)
 
     @property
+    def labels(self) -> tuple[dict[str, JSON], ...]:
+        """What each mechanism's integers count, and what one of them is worth in the column's own units."""
+        return tuple(
+            {"statistic": paid.step.statistic.word, "step": str(paid.step.statistic.step)}
+            for paid in self.steps
+        )
+
+    @property
     def sql(self) -> tuple[str, ...]:
         """The statements that will run."""
         return tuple(statement.sql for statement in self.statements)

@@ -7,8 +7,7 @@ import re
 import pytest
 
 import tacit as tc
-from tacit.core.certificate import SCHEMA, Certificate
-from tacit.core.release import Cells, Release
+from tacit.core import SCHEMA, Cells, Certificate, Release
 from tacit.tables import example_visits
 
 FIELDS = dict.fromkeys(("dataset", "mechanisms", "cost", "filter", "plan", "software", "ledger"), "")
@@ -156,6 +155,6 @@ def test_a_picture_of_many_odd_groups_can_be_read():
 
 
 def test_the_factor_of_the_odds_is_rounded_up():
-    from tacit.core.display import _factor
+    from tacit.core._display import _factor
 
     assert [_factor(e) for e in (0.5, 1, 0.001)] == ["1.649", "2.719", "1.002"]

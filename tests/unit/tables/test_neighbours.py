@@ -58,7 +58,7 @@ def test_answers_are_the_same_with_and_without_a_snapshot(pair, data):
         except TacitError as error:
             assert error.code == "missing-limit"
             continue
-        steps, _ = nb.lower(question, unit="pid")
+        steps, _ = nb.lower(question, by_row=False)
         emitted = nb.statements(question, tuple(dict.fromkeys(s.statistic for s in steps)))
         assert nb.exact_integers(plain, question, emitted) == nb.exact_integers(stored, question, emitted), (
             who
@@ -110,8 +110,8 @@ def test_one_row_changes_no_statistic_beyond_its_sensitivity_at_event_level(limi
     small, large = nb._tables(lines, []), nb._tables([*lines[:1], (9, "A", 30.0, 3, None), *lines[1:]], [])
     unit = tc.Unit.row()
     data = nb.dataset(large, limit, unit=unit)
-    left = nb.DuckDB(nb.dataset(small, limit, unit=unit).home.engine._tables, key=nb.KEY)
-    right = nb.DuckDB(data.home.engine._tables, key=nb.KEY)
+    left = nb.DuckDB(nb.dataset(small, limit, unit=unit)._engine._tables, key=nb.KEY)
+    right = nb.DuckDB(data._engine._tables, key=nb.KEY)
     asked = {name: make("x") for name, make in nb.AGGREGATES.items()}
     for answer in (
         data["visits"].agg(**asked),

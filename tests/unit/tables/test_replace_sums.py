@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
+from asking import task_of
 from tacit.engines import DuckDB
-from tacit.tables.answering import exact_integers
+from tacit.tables._task import exact_integers
 
 LOW, HIGH = 60, 260
 ODD = [None, math.nan, math.inf, -math.inf, 0.0, -1e300, 1e300, 59.9, 60.0, 120.5, 260.0, 261.0]
@@ -24,8 +25,8 @@ def dataset(source, **options):
 
 
 def step_of(data, ask=lambda d: d.agg(s=tc.sum("x"))):
-    [share] = ask(data).plan(epsilon=1).task.shares
-    return share
+    [paid] = task_of(ask(data).plan(epsilon=1)).steps
+    return paid
 
 
 def frame(*units):
@@ -40,15 +41,15 @@ def test_no_replacement_changes_the_sum_by_more(one, two):
     seen = []
     for rows in (one, two):
         data = dataset({"t": frame([100.0], [200.0, math.nan], rows)})
-        task = data.agg(s=tc.sum("x")).plan(epsilon=1).task
-        engine = DuckDB(data.home.engine._tables, key=7)
-        [found] = exact_integers(engine, task.question, task.statements).values()
+        task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
+        engine = DuckDB(data._engine._tables, key=7)
+        [found] = exact_integers(engine, task.asked, task.statements).values()
         seen.append(next(iter(found.values()))[0])
         engine.close()
-    [share] = task.shares
+    [share] = task.steps
     grid = share.step.statistic.grid
-    assert share.l1 == grid.hi - grid.lo == (HIGH - LOW) / grid.step
-    assert abs(seen[0] - seen[1]) <= share.l1
+    assert share.mechanism.sensitivity == grid.hi - grid.lo == (HIGH - LOW) / grid.step
+    assert abs(seen[0] - seen[1]) <= share.mechanism.sensitivity
 
 
 @pytest.mark.parametrize("one", ODD)
@@ -57,10 +58,10 @@ def test_odd_values_stay_within_the_bounds(one, two):
     sums = []
     for value in (one, two):
         data = dataset({"t": frame([100.0], [value])})
-        task = data.agg(s=tc.sum("x")).plan(epsilon=1).task
-        [found] = exact_integers(task.engine, task.question, task.statements).values()
+        task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
+        [found] = exact_integers(task.engine, task.asked, task.statements).values()
         sums.append(next(iter(found.values()))[0])
-    assert abs(sums[0] - sums[1]) <= task.shares[0].l1
+    assert abs(sums[0] - sums[1]) <= task.steps[0].mechanism.sensitivity
 
 
 def test_the_answer_is_the_sum():
@@ -83,18 +84,18 @@ WIDER = {
 def test_elsewhere_the_wider_bound_is_kept(name):
     options, ask = WIDER[name]
     share = step_of(dataset({"t": frame([1.0])}, **options), ask)
-    assert share.l1 >= share.step.statistic.grid.hi
+    assert share.mechanism.sensitivity >= share.step.statistic.grid.hi
 
 
 def test_a_unit_of_several_tables_may_have_no_row_in_this_one():
     share = step_of(dataset({"t": frame([1.0]), "other": frame([1.0])}))
-    assert share.l1 == share.step.statistic.grid.hi
+    assert share.mechanism.sensitivity == share.step.statistic.grid.hi
 
 
 def test_grouped_sums_keep_the_wider_bound():
     data = dataset({"t": frame([1.0])}, keys={"h": ["A", "B"]}, types={"h": "text"})
     share = step_of(data, lambda d: d.with_columns(h="'A'").group_by("h", keys=["A"]).agg(s=tc.sum("x")))
-    assert share.l1 >= share.step.statistic.grid.hi
+    assert share.mechanism.sensitivity >= share.step.statistic.grid.hi
 
 
 def test_single_rows_have_one_value_each():
@@ -104,4 +105,4 @@ def test_single_rows_have_one_value_each():
         budget=tc.Budget(epsilon=1),
     )  # fmt: skip
     share = step_of(data)
-    assert share.l1 == share.step.statistic.grid.width
+    assert share.mechanism.sensitivity == share.step.statistic.grid.width

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import tacit as tc
 from asking import visits
 from tacit import TacitError
-from tacit.core.display import shown_interval
-from tacit.core.release import Cells
+from tacit.core import Cells
+from tacit.core._display import shown_interval
 
 
 @pytest.mark.parametrize(

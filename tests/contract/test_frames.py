@@ -24,6 +24,7 @@ import tacit as tc
 from asking import task_of
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.engines._frames import _text
+from tacit.tables._contribution import contribution
 from tacit.tables._emit_expressions import expression_sql
 from tacit.tables._expressions import Column
 from tacit.tables._task import exact_integers
@@ -111,18 +112,20 @@ def _exact(frame, question, **facts):
     data._engine._key = KEY
     plan = question(data)
     task = task_of(plan)
-    return task.steps, exact_integers(task.engine, task.asked, task.statements)
+    who = contribution(task.asked, row_level=False, adjacency="add/remove")
+    return task.steps, who, exact_integers(task.engine, task.asked, task.statements)
 
 
 def _assert_one_unit_apart(before, after, question, **facts):
-    (shares, a), (_, b) = (_exact(frame, question, **facts) for frame in (before, after))
-    for share in shares:
-        statistic = share.step.statistic
+    (steps, who, a), (_, _, b) = (_exact(frame, question, **facts) for frame in (before, after))
+    for paid in steps:
+        statistic = paid.step.statistic
         x, y = a[statistic], b[statistic]
         zeros = [0] * statistic.size
         apart = [abs(i - j) for k in {*x, *y} for i, j in zip(x.get(k, zeros), y.get(k, zeros), strict=True)]
-        assert sum(apart) <= share.l1, (statistic.kind, statistic.argument)
-        assert sum(d * d for d in apart) <= share.l2_squared, (statistic.kind, statistic.argument)
+        l1, l2_squared = statistic.sensitivity(who)
+        assert sum(apart) <= l1, statistic
+        assert sum(d * d for d in apart) <= l2_squared, statistic
 
 
 def _readings(names, where="tacit_u::VARCHAR <> 'zz'"):
@@ -224,7 +227,7 @@ def test_public_text_keys_find_their_rows_in_every_type(held):
         frame = _frame(COLUMNS[held], [value])
         ask = lambda d: d.group_by("c", keys=TEXT_KEYS[held]).agg(n=tc.count()).plan(epsilon=1)  # noqa: E731
         _assert_one_unit_apart(_frame(COLUMNS[held]), frame, ask, limits={"rows": 1})
-        [counts] = _exact(frame, ask)[1].values()
+        [counts] = _exact(frame, ask)[2].values()
         assert sum(n for (n,) in counts.values()) > 0
 
 
@@ -240,7 +243,7 @@ def test_tables_join_whatever_types_their_units_have():
     ask = lambda d: d["visits"].join(d["patients"], rows=1).agg(n=tc.count()).plan(epsilon=1)  # noqa: E731
     for patients in (whole, floats, named, texts, decimals):
         both = {"visits": visits, "patients": patients}
-        [counts] = _exact(both, ask, name="h", limits={"rows": 1})[1].values()
+        [counts] = _exact(both, ask, name="h", limits={"rows": 1})[2].values()
         assert counts == {(): [20]}
 
 

@@ -47,7 +47,7 @@ def protected(survey):
 
 
 def drawn(plan, draws):
-    return np.array([[cells[0][0] for cells in columns.values()] for columns in draws_of(plan, draws)])
+    return np.array([[cells.value[0] for cells in columns.values()] for columns in draws_of(plan, draws)])
 
 
 @pytest.mark.parametrize(("epsilon", "goal"), [(0.1, 0.25), (0.5, 0.05), (1, 0.025)])

@@ -103,9 +103,10 @@ def make_plan(
     size = None if goal.size is None else count("size", goal.size, zero=False)
     _insist_on_keys(question, goal)
     pricing = _Pricing(question, steps, columns, who, level, size)
-    ask = pricing.ask(goal, len(others) + 1)
+    members = len(others) + 1
+    ask = pricing.ask(goal, members)
     paid = pricing.paid(ask, goal)
-    noises = pricing.noises([paid, *(pricing.paid(pricing.ask(other, 1), other) for other in others)])
+    noises = pricing.noises([paid, *(pricing.paid(pricing.ask(other, members), other) for other in others)])
     emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in steps)))
     dropped = left_out(question, paid, dataset.unit)
     task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)

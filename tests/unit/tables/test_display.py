@@ -7,11 +7,11 @@ import re
 import pytest
 
 import tacit as tc
-from tacit.core import SCHEMA, Cells, Certificate, Release
+from tacit.core import AnswerTable, Cells, Certificate, Release
 from tacit.tables import example_visits
 
 FIELDS = dict.fromkeys(("dataset", "mechanisms", "cost", "filter", "plan", "software", "ledger"), "")
-CERTIFICATE = Certificate({**FIELDS, "schema": SCHEMA, "dataset": {"name": "visits"}})
+CERTIFICATE = Certificate({**FIELDS, "schema": "tacit/certificate/1", "dataset": {"name": "visits"}})
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +26,10 @@ def visits():
     )
 
 
+def answer(columns, keys=None):
+    return Release(AnswerTable(keys or {}, columns, 0.95), CERTIFICATE)
+
+
 def words(text):
     return re.sub(r"\s+", " ", str(text))
 
@@ -33,7 +37,7 @@ def words(text):
 def test_a_plan_with_private_groups_says_how_large_a_group_must_be(visits):
     grouped = visits.group_by("icd").agg(n=tc.count_units())
     plan = grouped.plan(epsilon=2, delta=1e-6)
-    told = re.search(r"a group appears only with about (\d+) or more different patient_id", words(plan))
+    told = re.search(r"a group appears only with about (\d+) or more patients", words(plan))
     assert told
     release = plan.release()
     assert len(release) > 0
@@ -66,7 +70,7 @@ def test_what_a_column_stands_for_follows_it_through_having_and_order(visits):
 
 def test_unnamed_aggregates_are_called_what_was_asked_for(visits):
     sql = "SELECT MIN(length_of_stay), MEDIAN(length_of_stay), MAX(length_of_stay) FROM visits"
-    assert [c.column for c in visits.sql(sql).plan(epsilon=1).columns] == [
+    assert [c.column for c in visits.sql(sql).plan(epsilon=1).forecast] == [
         "min_length_of_stay",
         "median_length_of_stay",
         "max_length_of_stay",
@@ -75,14 +79,14 @@ def test_unnamed_aggregates_are_called_what_was_asked_for(visits):
 
 def test_a_column_without_interval_says_why_and_one_with_an_interval_does_not():
     without, with_one = Cells((7.0,), (None,), (None,)), Cells((7.0,), (5.0,), (9.0,))
-    both = words(Release({}, {"a": without, "b": with_one}, 0.95, CERTIFICATE))
+    both = words(answer({"a": without, "b": with_one}))
     assert "no interval for a: how far off it may be depends on how close the values lie" in both
-    assert "intervals cover the noise with 95%" in both
-    alone = words(Release({}, {"a": without}, 0.95, CERTIFICATE))
-    assert "intervals cover" not in alone
-    assert "no interval" not in words(Release({}, {"b": with_one}, 0.95, CERTIFICATE))
-    picked = words(Release({}, {"c": Cells(("I10",), (None,), (None,))}, 0.95, CERTIFICATE))
-    assert "no interval for c: it is no number" in picked
+    assert "95 % intervals for the noise" in both
+    alone = words(answer({"a": without}))
+    assert "intervals for the noise" not in alone
+    assert "no interval" not in words(answer({"b": with_one}))
+    picked = words(answer({"c": Cells(("I10",), (None,), (None,))}))
+    assert "no interval for c: it is not a number" in picked
 
 
 def test_noise_is_told_in_the_columns_own_units(visits):
@@ -145,7 +149,7 @@ def test_a_picture_of_a_quantile_says_what_it_is(visits):
 def test_a_picture_of_many_odd_groups_can_be_read():
     names = tuple(f"$a_{i}^ {'long ' * 9}" for i in range(100))
     numbers = tuple(float(i) for i in range(100))
-    release = Release({"x$y": names}, {"n$": Cells(numbers, numbers, numbers)}, 0.95, CERTIFICATE)
+    release = answer({"n$": Cells(numbers, numbers, numbers)}, {"x$y": names})
     axes = drawn(release.plot())
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert len(labels) == 60

@@ -124,10 +124,12 @@ def test_one_row_changes_no_statistic_beyond_its_sensitivity_at_event_level(limi
 
 def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
     """The broken twin: with limits left out of the SQL the same search finds the violation."""
-    from tacit.tables import emit
+    from tacit.tables import _emit
 
-    real = emit.relation_sql
-    monkeypatch.setattr(emit, "relation_sql", lambda node, needed: real(node, needed).replace(" first 1", ""))
+    real = _emit.relation_sql
+    monkeypatch.setattr(
+        _emit, "relation_sql", lambda node, needed: real(node, needed).replace(" first 1", "")
+    )
     visits = [(77, "A", 1.0, 1, None)] * 3
     small, large = nb._tables([], []), nb._tables(visits, [])
     data = nb.dataset(large, {"rows": 1})

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tacit as tc
-from asking import visits
+from asking import ledger_of, task_of, visits
 from tacit import TacitError
-from tacit.core import Cells
+from tacit.core import AnswerTable, Cells
 from tacit.core._display import shown_interval
 
 
@@ -43,7 +42,7 @@ def test_a_charge_records_the_question_in_words():
     question.agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1).release(who="ana")
     data.sql("SELECT COUNT(DISTINCT patient_id) FROM visits").plan(epsilon=1).release()
     data.agg(n=tc.count()).plan(epsilon=1).release()
-    told = [entry.asked for entry in data.ledger.history() if entry.kind == "draw"]
+    told = [entry.asked for entry in ledger_of(data).history() if entry.kind == "draw"]
     assert told[0].startswith(
         "n = count, m = mean(length_of_stay), by hospital, where (length_of_stay > 3) AND "
     )
@@ -52,8 +51,8 @@ def test_a_charge_records_the_question_in_words():
         "count_distinct_patient_id = count_distinct(patient_id), of visits",
         "n = count, of visits",
     ]
-    assert sum('"asked": "n = count' in line for line in data.ledger.export()) == 2
-    assert data.ledger.verify().ok
+    assert sum('"asked": "n = count' in line for line in ledger_of(data).export()) == 2
+    assert ledger_of(data).verify().ok
 
 
 def test_a_long_question_is_cut_and_odd_names_are_no_obstacle():
@@ -85,11 +84,11 @@ def test_a_release_says_which_rows_are_not_counted():
 @pytest.mark.parametrize(("epsilon", "lines"), [(1, True), (0.001, False)])
 def test_a_release_says_from_which_size_private_groups_are_shown(epsilon, lines):
     plan = visits(keys={}).group_by("hospital").agg(n=tc.count()).plan(epsilon=epsilon, delta=1e-6)
-    above = plan.task.shares[0].above
+    above = task_of(plan).steps[0].mechanism.threshold
     release = plan.release()
     assert bool(len(release)) is lines
     for text in shown(release):
-        assert f"not shown: groups of fewer than about {above:,} different patient_id" in text
+        assert f"not shown: groups of fewer than about {above:,} patients" in text
         assert "among the keys" not in text
 
 
@@ -99,7 +98,7 @@ def test_a_count_below_zero_is_explained_only_where_there_is_one():
     assert min(release["n"].value) < 0  # 40 noises of no rows
     assert min(release["s"].value) < 0
     for text in shown(release):
-        assert "n below 0: noise pushes small counts below 0" in text
+        assert "n below 0: noise can push small counts below 0" in text
     assert "below 0" not in repr(release.rounded("n"))
     renamed = (
         data.sql("SELECT hospital, COUNT(*) AS k FROM visits GROUP BY hospital").plan(epsilon=0.5).release()
@@ -124,6 +123,8 @@ def test_an_interval_on_the_screen_covers_what_it_covered(low, width):
 
 def test_screen_and_csv_tell_the_same_interval():
     cells = Cells((4231.1,), (1907.63,), (6554.2,))
-    release = replace(visits().agg(n=tc.count()).plan(epsilon=1).release(), columns={"n": cells})
+    release = Release(
+        AnswerTable({}, {"n": cells}, 0.95), visits().agg(n=tc.count()).plan(epsilon=1).release().certificate
+    )
     assert "[1,907, 6,555]" in repr(release)
     assert release.to_csv() == "n,n_low,n_high\n4231,1907,6555\n"

@@ -237,6 +237,7 @@ def test_a_closed_ledger_refuses_everything(ledger):
     for act in (
         lambda: ledger.charge("visits", HALF),
         lambda: ledger.remaining("visits"),
+        lambda: ledger.entry(1),
         ledger.history,
         lambda: list(ledger.export()),
         ledger.verify,
@@ -798,6 +799,36 @@ def test_history_shows_what_charged_an_account_and_nothing_else(ledger):
     assert who("oncology") == ["ana", "bob"]
     assert who("visits") == ["ana", "bob", "curator"]
     assert len(ledger.history()) == 7
+
+
+def test_one_entry_is_read_by_its_number_without_the_history(ledger, monkeypatch):
+    lineage(ledger)
+    ledger.create_account("other", unit="u", budget=Budget(epsilon=1))
+    ledger.draw("ana", HALF, plan="p", compute=lambda _: b"x", key="k", who="ana", asked="n = count")
+    ledger.grow("visits", Budget(epsilon=4), statement="more", who="curator")
+    ledger.unseal(statement="nothing was wrong", who="operator")
+    history = ledger.history()
+    assert len(history) == 8
+    monkeypatch.setattr(ledger._writer.store, "snapshot", None)  # which is how long reads are made
+    assert [ledger.entry(entry.seq) for entry in history] == history
+    drawn = ledger.entry(5)
+    assert (drawn.account, drawn.charged) == ("ana", ("ana", "oncology", "visits"))
+    assert (drawn.asked, drawn.key, drawn.cost) == ("n = count", "k", HALF)
+    assert ledger.entry(8).account is None
+
+
+@pytest.mark.parametrize("number", [3, 10**9, 2**63 - 1, 2**63, 2**70], ids=repr)
+def test_an_entry_beyond_the_end_is_none(ledger, number):
+    visits(ledger)
+    ledger.charge("visits", HALF)
+    assert ledger.entry(number) is None
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.0, "1", None, float("nan"), [1]], ids=repr)
+def test_what_is_not_the_number_of_an_entry_is_refused(ledger, number):
+    visits(ledger)
+    with refused("bad-parameter"):
+        ledger.entry(number)
 
 
 def test_export_is_json_lines_with_exact_numbers(ledger):

@@ -255,7 +255,8 @@ class LedgerQueries:
         >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
         >>> receipt = ledger.charge("visits", tc.Cost.pure(0.5))
         >>> print(ledger.verify(witness=receipt))
-        consistent and complete up to entry 2 by the witness (checked: entries 2, accounts 1, releases 0)
+        consistent and complete up to entry 2, as the witness proves
+        (checked: 2 entries, 1 account, 0 releases)
         """
         self._writer.ensure_open()
         witnesses: list[tuple[str, Head]] = []

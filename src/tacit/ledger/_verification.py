@@ -49,7 +49,7 @@ class Verification:
     >>> from tacit.ledger import Ledger
     >>> with Ledger.memory() as ledger:
     ...     print(ledger.verify())
-    consistent, completeness not proven (checked: entries 0, accounts 0, releases 0)
+    consistent, completeness not proven (checked: 0 entries, 0 accounts, 0 releases)
     """
 
     ok: bool
@@ -62,12 +62,17 @@ class Verification:
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        seen = f"(checked: entries {self.entries:,}, accounts {self.accounts:,}, releases {self.releases:,})"
+        counts = (
+            (self.entries, "entry", "entries"),
+            (self.accounts, "account", "accounts"),
+            (self.releases, "release", "releases"),
+        )
+        seen = f"(checked: {', '.join(f'{n:,} {one if n == 1 else many}' for n, one, many in counts)})"
         if not self.ok:
             return "\n".join([f"NOT consistent {seen}", *(f"  - {problem}" for problem in self.problems)])
         if not self.complete:
             return f"consistent, completeness not proven {seen}"
-        return f"consistent and complete up to entry {self.witnessed:,} by the witness {seen}"
+        return f"consistent and complete up to entry {self.witnessed:,}, as the witness proves {seen}"
 
 
 @progress("Checking the ledger")

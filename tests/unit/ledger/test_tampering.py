@@ -259,6 +259,26 @@ def test_an_edited_release_is_not_handed_out(path):
             ledger.stored_release("ana", "p1")
 
 
+@pytest.mark.parametrize(
+    ("statement", "unread"),
+    [
+        ("UPDATE ledger_entries SET body = replace(body, 'ana', 'bob') WHERE seq = 3", {3}),
+        ("UPDATE ledger_entries SET spend = '1/1000;0;1/100000' WHERE seq = 3", {3}),
+        ("UPDATE ledger_entries SET mac = zeroblob(32) WHERE seq = 3", {3, 4}),
+        ("DELETE FROM ledger_entries WHERE seq = 3", {4}),
+    ],
+)
+def test_an_edited_entry_is_not_read_by_its_number(path, statement, unread):
+    edit(path, statement)
+    with Ledger.open(path) as ledger:
+        for number in range(1, 8):
+            if number in unread:
+                with pytest.raises(TacitError, match="ledger-tampered"):
+                    ledger.entry(number)
+            else:
+                ledger.entry(number)
+
+
 def test_a_cut_or_edited_end_stops_every_charge(path):
     edit(path, "UPDATE ledger_entries SET body = replace(body, '0', '1') WHERE seq = 7")
     with Ledger.open(path) as ledger, pytest.raises(TacitError, match="ledger-tampered"):

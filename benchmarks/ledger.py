@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from tacit.accounting import Budget, Cost
@@ -117,21 +118,20 @@ def throughput(store, rounds: int, size: int) -> list[tuple[str, float, float]]:
 
 def fill(ledger: Ledger, n: int) -> None:
     """Write a long history through the ledger's own chain, many entries to a transaction."""
-    from tacit.ledger import acts
-    from tacit.ledger.combine import Job
-    from tacit.ledger.desk import _Request
-    from tacit.ledger.orders import order_of
+    from tacit.ledger._arguments import read_charge
+    from tacit.ledger._charges import charge
+    from tacit.ledger._group_commit import Job
+    from tacit.ledger._writer import _Request
 
     costs = [Cost.pure(Fraction(i + 1, 1000)) for i in range(100)]
 
-    def act(i):
+    def one_charge(i):
         words = {"plan": f"plan {i}", "who": "ana", "purpose": "history", "key": f"old {i}"}
-        order = order_of("ana", costs[i % 100], **words)
-        return lambda book: acts.charge(book, order)
+        return partial(charge, request=read_charge("ana", costs[i % 100], **words))
 
     for start in range(0, n, 10_000):
-        jobs = [Job(_Request(act(i), "")) for i in range(start, min(n, start + 10_000))]
-        ledger._desk._run(jobs)
+        jobs = [Job(_Request(one_charge(i), "")) for i in range(start, min(n, start + 10_000))]
+        ledger._writer._run_batch(jobs)
         assert all(job.error is None for job in jobs)
 
 

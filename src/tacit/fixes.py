@@ -35,6 +35,7 @@ ACTIONS: Final[dict[str, str]] = {
     "grow-budget": "ledger.grow({account!r}, {new}, statement=..., who=...)",
     "install": "pip install {package!r}",
     "open-ledger": "Ledger.open({path!r})",
+    "restore-ledger": "put the latest copy of the ledger back and check it: ledger.verify()",
     "save-certificate": "release.certificate.save({path!r})",
     "unseal-ledger": "ledger.unseal(statement={statement!r}, who=...)",
     "verify-ledger": "ledger.verify()",

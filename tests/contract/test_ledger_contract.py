@@ -4,6 +4,7 @@ import json
 import threading
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,12 @@ import pytest
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
-from tacit.ledger.chain import canonical
-from tacit.ledger.verify import _cost_text
+from tacit.ledger._arguments import read_charge
+from tacit.ledger._chain import canonical
+from tacit.ledger._charges import charge
+from tacit.ledger._group_commit import Job
+from tacit.ledger._replay import cost_text
+from tacit.ledger._writer import _Request
 
 HALF = Cost.pure(0.5)
 
@@ -232,6 +237,7 @@ def test_a_closed_ledger_refuses_everything(ledger):
     for act in (
         lambda: ledger.charge("visits", HALF),
         lambda: ledger.remaining("visits"),
+        lambda: ledger.entry(1),
         ledger.history,
         lambda: list(ledger.export()),
         ledger.verify,
@@ -244,7 +250,7 @@ def test_a_closed_ledger_refuses_everything(ledger):
 
 def test_a_sealed_ledger_refuses_changes_until_it_is_unsealed_on_record(ledger):
     visits(ledger)
-    ledger._desk.store.seal("the disk failed")
+    ledger._writer.store.seal("the disk failed")
     with refused("ledger-sealed"):
         ledger.charge("visits", HALF)
     assert "disk failed" in ledger.sealed
@@ -349,7 +355,7 @@ def test_what_was_asked_is_kept_with_its_charge_and_older_entries_have_none(ledg
 def test_a_check_finds_the_cost_of_an_entry_whatever_was_asked(asked):
     body = {"at": "now", "cost": {"v": 1}, "purpose": 'b,"cost":', "version": 1, "who": ""}
     text = canonical({**body, **({"asked": asked} if asked else {})})
-    assert _cost_text(text) == ',"cost":{"v":1}'
+    assert cost_text(text) == ',"cost":{"v":1}'
 
 
 # accounts
@@ -768,15 +774,10 @@ def test_threads_race_for_the_last_units_and_exactly_as_many_win_as_fit(ledger):
 
 def test_one_refused_charge_does_not_spoil_the_others_of_its_batch(ledger):
     visits(ledger)
-    from tacit.ledger import acts
-    from tacit.ledger.combine import Job
-    from tacit.ledger.desk import _Request
-    from tacit.ledger.orders import order_of
-
     costs = [0.3, 0.9, 0.3, 0.9, 0.3]
-    orders = [order_of("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
-    jobs = [Job(_Request(lambda book, order=order: acts.charge(book, order), "")) for order in orders]
-    ledger._desk._run(jobs)
+    requests = [read_charge("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
+    jobs = [Job(_Request(partial(charge, request=request), "")) for request in requests]
+    ledger._writer._run_batch(jobs)
     assert [job.error is None for job in jobs] == [True, False, True, False, True]
     assert spent(ledger, "visits") == Fraction(9, 10)
 
@@ -798,6 +799,36 @@ def test_history_shows_what_charged_an_account_and_nothing_else(ledger):
     assert who("oncology") == ["ana", "bob"]
     assert who("visits") == ["ana", "bob", "curator"]
     assert len(ledger.history()) == 7
+
+
+def test_one_entry_is_read_by_its_number_without_the_history(ledger, monkeypatch):
+    lineage(ledger)
+    ledger.create_account("other", unit="u", budget=Budget(epsilon=1))
+    ledger.draw("ana", HALF, plan="p", compute=lambda _: b"x", key="k", who="ana", asked="n = count")
+    ledger.grow("visits", Budget(epsilon=4), statement="more", who="curator")
+    ledger.unseal(statement="nothing was wrong", who="operator")
+    history = ledger.history()
+    assert len(history) == 8
+    monkeypatch.setattr(ledger._writer.store, "snapshot", None)  # which is how long reads are made
+    assert [ledger.entry(entry.seq) for entry in history] == history
+    drawn = ledger.entry(5)
+    assert (drawn.account, drawn.charged) == ("ana", ("ana", "oncology", "visits"))
+    assert (drawn.asked, drawn.key, drawn.cost) == ("n = count", "k", HALF)
+    assert ledger.entry(8).account is None
+
+
+@pytest.mark.parametrize("number", [3, 10**9, 2**63 - 1, 2**63, 2**70], ids=repr)
+def test_an_entry_beyond_the_end_is_none(ledger, number):
+    visits(ledger)
+    ledger.charge("visits", HALF)
+    assert ledger.entry(number) is None
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.0, "1", None, float("nan"), [1]], ids=repr)
+def test_what_is_not_the_number_of_an_entry_is_refused(ledger, number):
+    visits(ledger)
+    with refused("bad-parameter"):
+        ledger.entry(number)
 
 
 def test_export_is_json_lines_with_exact_numbers(ledger):
@@ -914,7 +945,7 @@ def test_a_seal_is_seen_by_every_session(durable):
     one, two = durable.open(), durable.open()
     visits(one)
     two.charge("visits", Cost.pure(0.1))
-    one._desk.store.seal("the disk failed")
+    one._writer.store.seal("the disk failed")
     for ledger in (one, two):
         with refused("ledger-sealed"):
             ledger.charge("visits", Cost.pure(0.1))

@@ -1,27 +1,27 @@
-"""Group commit: whoever finds the store free leads, and takes along everybody who came meanwhile."""
+"""Group commit: the thread that finds the store free commits for every thread that is waiting."""
 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import contextmanager
 from copy import copy
-from threading import Lock, RLock
+from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tacit.errors import TacitError
+from tacit.ledger._refusals import unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-__all__ = ["Combiner", "Job", "Turns"]
+__all__ = ["GroupCommit", "Job"]
 
 T = TypeVar("T")
 
-_MOST = 512  # in one batch: bounds how long one commit keeps other processes waiting
+_MOST = 512  # requests in one batch: bounds how long one commit keeps other processes waiting
 
 
 class Job(Generic[T]):
-    """One request, its answer, and a lock that its thread sleeps on."""
+    """One request, its answer, and a lock on which its thread sleeps."""
 
     __slots__ = ("error", "leads", "request", "result", "woken")
 
@@ -34,12 +34,12 @@ class Job(Generic[T]):
         self.woken.acquire()
 
 
-class Combiner(Generic[T]):
-    """Run requests of many threads in batches, one batch at a time, each in the thread of one of them.
+class GroupCommit(Generic[T]):
+    """Run the requests of many threads in batches, one batch at a time, each in the thread of one of them.
 
-    No thread of its own: a lone caller pays no hand-over, and nothing runs after the last caller is gone.
-    While a batch waits for the disk the next one gathers. ``run`` settles each job of the batch by setting
-    its ``result`` or its ``error``; if it raises instead, every job of the batch fails.
+    There is no background thread: a lone caller pays no hand-over, and nothing runs after the last caller has
+    gone. While one batch waits for the disk, the next one gathers. ``run`` sets the ``result`` or the
+    ``error`` of each job in the batch; if it raises instead, every job of the batch fails.
     """
 
     def __init__(self, run: Callable[[list[Job[T]]], None]) -> None:
@@ -57,10 +57,10 @@ class Combiner(Generic[T]):
                 job.leads = not self._busy
                 self._busy = True
             if not job.leads:
-                job.woken.acquire()  # until the answer is there, or the lead is handed over
+                job.woken.acquire()  # until the answer is there, or until this thread must lead
             if job.leads:
                 self._lead(job)
-        except BaseException:  # an interrupt: this thread will not lead, so somebody else must
+        except BaseException:  # an interrupt: this thread will not lead, so another one must
             with self._mutex:
                 if job in self._waiting:
                     self._waiting.remove(job)
@@ -81,7 +81,9 @@ class Combiner(Generic[T]):
         except BaseException as error:
             for job in batch:
                 if job is not own:
-                    job.error = job.error or (copy(error) if isinstance(error, TacitError) else _broken_off())
+                    job.error = job.error or (
+                        copy(error) if isinstance(error, TacitError) else _interrupted()
+                    )
             raise
         finally:
             with self._mutex:
@@ -99,33 +101,5 @@ class Combiner(Generic[T]):
             self._busy = False
 
 
-class Turns:
-    """Let threads that want the same thing take turns, so that the second finds what the first has made."""
-
-    def __init__(self) -> None:
-        self._mutex = Lock()
-        self._locks: dict[object, tuple[RLock, int]] = {}
-
-    @contextmanager
-    def take(self, name: object) -> Iterator[None]:
-        """Hold the turn for ``name``; the same thread may hold it twice."""
-        with self._mutex:
-            lock, users = self._locks.get(name, (RLock(), 0))
-            self._locks[name] = (lock, users + 1)
-        try:
-            with lock:
-                yield
-        finally:
-            with self._mutex:
-                lock, users = self._locks.pop(name)
-                if users > 1:
-                    self._locks[name] = (lock, users - 1)
-
-
-def _broken_off() -> TacitError:
-    return TacitError(
-        "ledger-unavailable",
-        "the commit that carried this charge was broken off",
-        why="whether it was recorded is not known",
-        fix="ask again with the same key: what was recorded is not charged twice",
-    )
+def _interrupted() -> TacitError:
+    return unavailable("the commit that carried this charge was interrupted")

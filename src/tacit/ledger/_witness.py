@@ -1,4 +1,4 @@
-"""The witness: the log's head, kept outside the store, so that a restored old copy is noticed."""
+"""The witness: the log's head, kept outside the store, so that an old copy of the store is noticed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
-from tacit.ledger.chain import Head
+from tacit.fixes import Do
+from tacit.ledger._chain import Head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +27,10 @@ _LINE = len(_MARK) + 1 + 32 + 1 + 20 + 1 + 64 + 1 + 8 + 1
 
 
 class Witness:
-    """A file of two fixed lines, written in turn, each with a check sum: a torn write loses one, not both.
+    """A file of two lines, written in turn, each with a checksum: a torn write loses one line, not both.
 
-    Guarantee: it is written after the commit it speaks of, so it may lag behind the store and never leads
-    it; a writer that finds a later head in the file leaves it alone.
+    Guarantee: a head is written after its commit, so the file may lag behind the store and is never ahead of
+    it. A writer that finds a later head in the file does not change it.
     """
 
     def __init__(self, path: Path, ledger: str) -> None:
@@ -43,29 +44,29 @@ class Witness:
             raise TacitError(
                 "ledger-unavailable",
                 f"the witness {path} cannot be written: {error.strerror}",
-                why="without it a restored old copy of the ledger would go unnoticed",
-                fix="Ledger.open(..., witness='a/file/you/may/write.witness')",
+                why="without it, nobody would notice an old copy of the ledger",
+                fix=Do("give-witness-file", path="a/file/you/may/write.witness"),
             ) from None
 
     def head(self) -> Head | None:
-        """Return the latest head that the file holds, or None when it holds none."""
+        """Return the latest head in the file, or None if it holds none."""
         return _latest(os.pread(self._file, 2 * _LINE, 0), self._ledger, self.path)
 
     def note(self, head: Head) -> None:
-        """Write a head unless the file already holds a later one."""
+        """Write a head, unless the file already holds a later one."""
         with self._lock():
             data = os.pread(self._file, 2 * _LINE, 0)
             if data != self._written:
                 self._counts = [_count(data[:_LINE], self._ledger), _count(data[_LINE:], self._ledger)]
             if max(self._counts) < head.count:
-                # the older line is overwritten: if this write tears, the latest one is still there
+                # overwrite the older line: if this write tears, the latest one is still there
                 slot, line = self._counts.index(min(self._counts)), _line(self._ledger, head)
                 os.pwrite(self._file, line, slot * _LINE)
                 self._counts[slot] = head.count
                 self._written = data[: slot * _LINE] + line + data[(slot + 1) * _LINE :]
 
     def close(self) -> None:
-        """Make the last head durable and let go of the file."""
+        """Make the last head durable and close the file."""
         if self._file >= 0:
             try:
                 os.fsync(self._file)
@@ -73,8 +74,8 @@ class Witness:
                 os.close(self._file)
                 self._file = -1
 
-    def abandon(self) -> None:
-        """Let go of the file without waiting for the disk."""
+    def close_at_once(self) -> None:
+        """Close the file without waiting for the disk."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -97,14 +98,16 @@ def read_witness(path: str | os.PathLike[str], ledger: str) -> Head:
         data = Path(path).read_bytes()
     except OSError as error:
         raise TacitError(
-            "ledger-unavailable", f"the witness {path} cannot be read: {error.strerror}"
+            "ledger-unavailable",
+            f"the witness {path} cannot be read: {error.strerror}",
+            fix="check the path of the witness file",
         ) from None
     head = _latest(data[: 2 * _LINE], ledger, Path(path))
     if head is None:
         raise TacitError(
             "ledger-rolled-back",
-            f"{path} holds no witness of this ledger",
-            why="it is empty, damaged or belongs to another ledger, so it can prove nothing",
+            f"{path} does not hold a witness of this ledger",
+            why="it is empty, damaged or of another ledger, so it proves nothing",
             fix="give the witness file that was kept for this ledger",
         )
     return head
@@ -140,7 +143,7 @@ def _latest(data: bytes, ledger: str, path: Path) -> Head | None:
         raise TacitError(
             "ledger-rolled-back",
             f"the witness {path} belongs to another ledger",
-            why="the store was replaced, or the wrong witness is named",
+            why="the ledger was replaced, or this is the wrong witness file",
             fix="give the witness file that was kept for this ledger",
         )
     return None

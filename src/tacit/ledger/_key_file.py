@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Do, Either, Say, Set
 
 __all__ = ["KEY_FILE_VARIABLE", "load_key", "new_key"]
 
@@ -16,39 +17,42 @@ _BYTES = 32
 
 
 def new_key() -> bytes:
-    """Draw a key. It protects the log and makes no noise, so it does not go through ``noise/``."""
+    """Draw a key. It protects the log and adds no noise, so it does not come from ``noise/``."""
     return os.urandom(_BYTES)
 
 
 def load_key(key: bytes | str | os.PathLike[str] | None, default: Path | None, *, create: bool) -> bytes:
-    """Return the key: given as bytes, or read from a file; made there once when ``create`` allows it."""
+    """Return the key, given as bytes or read from a file; a missing file is made if ``create`` allows it."""
     if isinstance(key, bytes):
         if len(key) < 16:
-            raise bad_parameter("key", "at least 16 bytes", f"{len(key)} bytes", fix="key='hospital.key'")
+            raise bad_parameter("key", "at least 16 bytes", f"{len(key)} bytes", fix=Set(key="hospital.key"))
         return key
     named = key if key is not None else os.environ.get(KEY_FILE_VARIABLE)
     path = Path(named) if named is not None else default
     if path is None:
         raise TacitError(
             "ledger-key",
-            "no key is given for this ledger",
-            why="the chain over its entries needs a key that is kept outside the store",
-            fix=f"Ledger.open(url, key='ledger.key') or set {KEY_FILE_VARIABLE}",
+            "this ledger needs a key file, and none is named",
+            why="the chain over its entries needs a key that is kept outside the store; the variable "
+            f"{KEY_FILE_VARIABLE} can name its file",
+            fix=Do("give-key-file", path="ledger.key"),
         )
     if not path.exists():
         if not create:
             raise TacitError(
                 "ledger-key",
                 f"the ledger's key {path} is missing",
-                why="without it entries can be neither checked nor added",
-                fix=f"restore {path} from your backup, or Ledger.open(..., key='where/it/is.key')",
+                why="without it, entries can be neither checked nor added",
+                fix=Either(
+                    Say(f"restore {path} from your backup"), Do("give-key-file", path="where/it/is.key")
+                ),
             )
         _make(path)
     return _read(path)
 
 
 def _make(path: Path) -> None:
-    """Write a new key so that it appears complete or not at all, and only one of two racing makers wins."""
+    """Write a new key so that it appears complete or not at all; if two processes race, only one wins."""
     draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}.new")
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -67,7 +71,7 @@ def _make(path: Path) -> None:
         raise TacitError(
             "ledger-key",
             f"the ledger's key cannot be written to {path}: {error.strerror}",
-            fix="Ledger.open(..., key='a/folder/you/may/write/ledger.key')",
+            fix=Do("give-key-file", path="a/folder/you/may/write/ledger.key"),
         ) from None
 
 
@@ -75,7 +79,11 @@ def _read(path: Path) -> bytes:
     try:
         key = bytes.fromhex(path.read_text("ascii").strip())
     except OSError as error:
-        raise TacitError("ledger-key", f"the key {path} cannot be read: {error.strerror}") from None
+        raise TacitError(
+            "ledger-key",
+            f"the key {path} cannot be read: {error.strerror}",
+            fix=f"make {path} readable for yourself",
+        ) from None
     except ValueError:
         key = b""
     if len(key) < 16:

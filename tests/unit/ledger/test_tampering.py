@@ -9,10 +9,12 @@ import pytest
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
-from tacit.ledger.accounts import Account
-from tacit.ledger.chain import START, Chain, Row
-from tacit.ledger.memory import MemoryStore
-from tacit.ledger.verify import verify
+from tacit.ledger._accounts import Account
+from tacit.ledger._chain import START, Chain
+from tacit.ledger._memory_store import MemoryStore
+from tacit.ledger._replay import Replay
+from tacit.ledger._rows import EntryRow
+from tacit.ledger._verification import verify
 
 
 @pytest.fixture
@@ -32,9 +34,9 @@ class Copy:
 
     def __init__(self, path):
         with Ledger.open(path) as ledger:
-            self.chain, self.head = ledger._desk.chain, ledger.head
-            with ledger._desk.store.snapshot() as reader:
-                self.rows = list(reader.rows())
+            self.chain, self.head = ledger._writer.chain, ledger.head
+            with ledger._writer.store.snapshot() as reader:
+                self.rows = list(reader.entries())
                 self.accounts = reader.accounts()
                 self.releases = list(reader.releases())
 
@@ -77,7 +79,7 @@ def test_each_flipped_byte_of_an_entry_is_detected(path):
     for at, row in enumerate(copy.rows):
         for column, value in enumerate(row):
             for flipped in flips(value):
-                forged = Row(*row[:column], flipped, *row[column + 1 :])
+                forged = EntryRow(*row[:column], flipped, *row[column + 1 :])
                 report = copy.verify(rows=[*copy.rows[:at], forged, *copy.rows[at + 1 :]])
                 assert not report.ok, (row._fields[column], value, flipped)
                 tried += 1
@@ -118,17 +120,11 @@ def test_a_dropped_reordered_or_repeated_entry_is_detected(path):
 
 def accounts_after(rows):
     """Replay totals as somebody would who cuts a ledger carefully."""
-    store = MemoryStore()
-    chain = Chain(b"any key will do for a replay here")
-    from tacit.ledger.verify import _Replay
-
-    replay = _Replay()
+    replay = Replay()
     for row in rows:
         replay.take(row)
     replay.end()
-    assert store
-    assert chain
-    return [line.account.to_row() for line in replay.lines.values()]
+    return [replayed.account.to_row() for replayed in replay.accounts.values()]
 
 
 def test_each_dropped_suffix_is_detected_against_the_witness_even_with_matching_totals(path):
@@ -191,7 +187,7 @@ def test_each_flipped_byte_of_a_stored_release_is_detected(path, column):
 def test_a_total_above_the_cap_is_detected_even_with_the_key(path):
     copy = Copy(path)
     with Ledger.open(path) as ledger:
-        key = ledger._desk.chain
+        key = ledger._writer.chain
     before, rows = START, []
     for row in copy.rows:
         forged = row._replace(spend=row.spend.replace("1/4;", "400;"))
@@ -261,6 +257,26 @@ def test_an_edited_release_is_not_handed_out(path):
             ledger.draw("ana", Cost.pure(0.5), plan="p1", compute=lambda _: b"new")
         with pytest.raises(TacitError, match="ledger-tampered"):
             ledger.stored_release("ana", "p1")
+
+
+@pytest.mark.parametrize(
+    ("statement", "unread"),
+    [
+        ("UPDATE ledger_entries SET body = replace(body, 'ana', 'bob') WHERE seq = 3", {3}),
+        ("UPDATE ledger_entries SET spend = '1/1000;0;1/100000' WHERE seq = 3", {3}),
+        ("UPDATE ledger_entries SET mac = zeroblob(32) WHERE seq = 3", {3, 4}),
+        ("DELETE FROM ledger_entries WHERE seq = 3", {4}),
+    ],
+)
+def test_an_edited_entry_is_not_read_by_its_number(path, statement, unread):
+    edit(path, statement)
+    with Ledger.open(path) as ledger:
+        for number in range(1, 8):
+            if number in unread:
+                with pytest.raises(TacitError, match="ledger-tampered"):
+                    ledger.entry(number)
+            else:
+                ledger.entry(number)
 
 
 def test_a_cut_or_edited_end_stops_every_charge(path):

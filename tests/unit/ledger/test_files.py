@@ -14,7 +14,7 @@ import pytest
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
-from tacit.ledger.witness import Witness, read_witness
+from tacit.ledger._witness import Witness, read_witness
 
 
 def refused(code):
@@ -163,7 +163,7 @@ def test_closing_does_not_wait_for_a_lock(path):
 def test_a_lock_held_on_postgresql_is_refused_after_the_wait(postgres_url, tmp_path):
     import psycopg
 
-    from tacit.ledger.postgres import _TAKE_LOCK
+    from tacit.ledger._postgres_store import _TAKE_LOCK
 
     with Ledger.open(postgres_url, key=tmp_path / "k", wait=0.2) as ledger:
         ledger.create_account("visits", unit="u", budget=Budget(epsilon=3))
@@ -176,15 +176,15 @@ def test_a_lock_held_on_postgresql_is_refused_after_the_wait(postgres_url, tmp_p
 
 
 def test_postgresql_without_fsync_is_refused(postgres_url, tmp_path, monkeypatch):
-    from tacit.ledger.postgres import PostgresStore
+    from tacit.ledger._postgres_store import PostgresStore
 
     class Lazy(PostgresStore):
-        def _insist_on_durability(self, connection):
+        def _require_durability(self, connection):
             class Pretend:
                 def execute(self, sql):
                     return connection.execute("SELECT 'off'" if sql == "SHOW fsync" else sql)
 
-            super()._insist_on_durability(Pretend())
+            super()._require_durability(Pretend())
 
     with refused("not-durable"):
         Lazy(postgres_url, wait=1)
@@ -193,7 +193,7 @@ def test_postgresql_without_fsync_is_refused(postgres_url, tmp_path, monkeypatch
 def test_postgresql_commits_synchronously_whatever_the_default_is(postgres_url, tmp_path):
     lazy = postgres_url.replace("-csearch_path", "-csynchronous_commit%3Doff%20-csearch_path")
     with Ledger.open(lazy, key=tmp_path / "k") as ledger:
-        setting = ledger._desk.store._connection().execute("SHOW synchronous_commit").fetchone()
+        setting = ledger._writer.store._connection().execute("SHOW synchronous_commit").fetchone()
     assert setting == ("on",)
 
 
@@ -221,7 +221,7 @@ def test_a_server_needs_a_key(postgres_url, monkeypatch, tmp_path):
 def test_a_lost_connection_is_an_error_and_then_mended(postgres_url, tmp_path):
     with Ledger.open(postgres_url, key=tmp_path / "k") as ledger:
         ledger.create_account("visits", unit="u", budget=Budget(epsilon=1))
-        store = ledger._desk.store
+        store = ledger._writer.store
         with store._connect() as other:
             other.execute("SELECT pg_terminate_backend(%s)", (store._connection().info.backend_pid,))
         with refused("ledger-unavailable"):

@@ -1,4 +1,4 @@
-"""The log's rows and the keyed chain that binds each to all before it."""
+"""The keyed chain over the log: each hash covers its entry and the hash before it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from tacit.accounting import Spend
 
-__all__ = ["START", "Chain", "Head", "Row", "canonical", "spend_from_text", "spend_to_text"]
+__all__ = ["START", "Chain", "Head", "canonical", "spend_from_text", "spend_to_text"]
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
-#: What the first entry is chained to.
+#: The hash that the first entry follows.
 START = bytes(32)
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Head:
-    """The end of the log: how many entries it has and the last one's hash.
+    """The end of the log: how many entries it has, and the hash of the last one.
 
-    A head is all that a witness needs to keep: whoever holds it can later prove that the log still contains
+    A head is all that a witness needs to keep. Whoever holds it can prove later that the log still contains
     everything up to it.
 
     Examples
@@ -35,27 +34,14 @@ class Head:
     hash: str
 
 
-class Row(NamedTuple):
-    """One entry as it is stored; every column but the last is covered by the hash in the last."""
-
-    seq: int
-    kind: str
-    account: int
-    levels: str
-    spend: str
-    plan: str
-    key: str
-    body: str
-    mac: bytes
-
-
 class Chain:
-    """HMAC-SHA-256 (RFC 2104) over the previous hash and all columns, the key's two states prepared once.
+    """HMAC-SHA-256 (RFC 2104) over the previous hash and all columns; the key's two states are prepared once.
 
-    Guarantee: without the key nobody can produce a row that continues the chain, so an edited, inserted,
-    dropped or reordered row breaks it. The columns are joined by the unit separator, which none of them may
-    contain (`seq` and `account` are numbers, `levels` and `spend` have a closed alphabet, `plan` and `key`
-    are checked at the door, `body` is ASCII JSON), so two different rows never give the same message.
+    Guarantee: without the key nobody can produce an entry that continues the chain, so an edited, inserted,
+    dropped or reordered entry breaks it. The columns are joined by the unit separator, which none of them can
+    contain: `seq` and `account` are numbers, `levels` and `spend` have a closed alphabet, `plan` and `key`
+    are checked when they are given, `body` is ASCII JSON. So two different entries never give the same
+    message.
     """
 
     __slots__ = ("_inner", "_outer", "fingerprint")
@@ -85,7 +71,7 @@ class Chain:
         key: str,
         body: str,
     ) -> bytes:
-        """Return the hash of an entry that follows ``before``."""
+        """Return the hash of an entry that follows the hash ``before``."""
         text = f"{seq}\x1f{kind}\x1f{account}\x1f{levels}\x1f{spend}\x1f{plan}\x1f{key}\x1f{body}"
         return self._mac(before + text.encode("utf-8", "surrogatepass"))
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Budget, Filter
-from tacit.ledger.chain import canonical
-from tacit.ledger.store import AccountRow
+from tacit.ledger._chain import canonical
+from tacit.ledger._rows import AccountRow
 
 if TYPE_CHECKING:
     from tacit.accounting import Spend
@@ -19,7 +19,7 @@ __all__ = ["Account"]
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One line of spending: a dataset, a project on it or an analyst in it, as of the moment it was read.
+    """A dataset, a project that uses it or an analyst in the project, as of the moment when it was read.
 
     Guarantee: `filter` admits a further charge only while everything charged to the account since its last
     refresh stays within `budget`, whatever the answers were (adaptive composition).
@@ -29,25 +29,25 @@ class Account:
     id
         Number of the log entry that opened the account.
     name
-        Its name, unique in the ledger; for a dataset the declared name of the lineage.
+        Its name, unique in the ledger; for a dataset, the dataset's declared name.
     unit, adjacency
-        Who is protected and what neighbouring means; the same along a lineage.
+        Who is protected and what neighbouring means; the same for all accounts of a dataset.
     version
-        Declared version of the data, which tells stored releases apart; it never resets a budget.
+        Declared version of the data. Each version has its own stored releases; a new one resets no budget.
     filter
         The budget and what was spent of it.
     path
-        Numbers of this account and the accounts above it, up to the dataset's.
+        Numbers of this account and of the accounts above it, up to the dataset's.
     parent
         Name of the account above, or None for a dataset.
     labels
-        Words for people, such as a team.
+        Free text for people, such as the name of a team.
     per_charge
-        The most that one charge may take, or None.
+        The largest single charge, or None.
     expires
-        The moment from which nothing may be charged, or None.
+        The moment from which on nothing can be charged, or None.
     declared
-        The stored form of all this, kept so that it is written once.
+        The stored form of these facts, kept so that it is computed once.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Account:
 
     @property
     def spent(self) -> Spend:
-        """What was charged since the last refresh, as one spend."""
+        """What was charged since the last refresh, as one sum."""
         return self.filter.spent
 
     @property
@@ -89,11 +89,11 @@ class Account:
 
     @property
     def levels(self) -> str:
-        """The path as the log writes it."""
+        """The path in the form of the log."""
         return ",".join(map(str, self.path))
 
     def facts(self) -> dict[str, object]:
-        """Return what was declared, in plain JSON values."""
+        """Return what was declared, as JSON values."""
         return {
             "adjacency": self.adjacency,
             "expires": None if self.expires is None else self.expires.isoformat(),

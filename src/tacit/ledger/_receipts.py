@@ -1,4 +1,4 @@
-"""What the ledger hands out: receipts, stored releases, entries of the history."""
+"""What the ledger returns: receipts, stored releases, entries of the history."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Cost
-from tacit.ledger.chain import Head, spend_from_text
+from tacit.ledger._chain import Head, spend_from_text
 
 if TYPE_CHECKING:
     from tacit.accounting import Spend
-    from tacit.ledger.chain import Row
+    from tacit.ledger._rows import EntryRow
 
-__all__ = ["Entry", "Receipt", "StoredRelease"]
+__all__ = ["Entry", "Receipt", "StoredRelease", "entry_of", "receipt_of", "user_key"]
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """Proof of one durable charge. It authorises one draw.
 
-    Guarantee: when a receipt is in your hand, the charge is on the disk; nothing takes it back.
+    Guarantee: whoever holds a receipt knows that the charge is on the disk; nothing takes it back.
 
     Parameters
     ----------
     id
-        The receipt's name: the entry's number and the beginning of its hash.
+        The receipt's name: the number of its entry and the first digits of the entry's hash.
     account
         Name of the account that asked.
     charged
-        Names of the accounts that paid, from the asking one up to the dataset's.
+        Names of the accounts that paid, from the one that asked up to the dataset's.
     spend
-        What was taken, exact.
+        What was charged, exactly.
     plan, who, purpose, key, at
-        As recorded; ``at`` is the time of the record in UTC.
+        As recorded; ``at`` is the time of the entry in UTC.
     head
-        Number and hash of the entry. Kept outside the store it is a witness for `Ledger.verify`.
+        Number and hash of the entry. Kept outside the store, it is a witness for `Ledger.verify`.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class StoredRelease:
-    """A release as it was stored: the bytes, the receipt that paid for them, and whether they are new.
+    """A stored release: its bytes, the receipt that paid for them, and whether they are new.
 
     Examples
     --------
@@ -83,12 +83,12 @@ class StoredRelease:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the history.
+    """One entry of the log.
 
-    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (acts of the curator); ``charge`` (a
-    charge alone), ``draw`` (a charge with its one draw), ``claim`` (the draw of an earlier charge), ``view``
-    (an account pays for a release that the dataset has paid for), ``release`` (a release was stored),
-    ``unseal``.
+    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (the curator's decisions); ``charge`` (a
+    charge alone), ``draw`` (a charge together with its one draw), ``claim`` (the draw of an earlier charge),
+    ``view`` (an account pays for a release that the dataset has paid for), ``release`` (a release was
+    stored), ``unseal``.
 
     Examples
     --------
@@ -113,26 +113,26 @@ class Entry:
 
     @property
     def who(self) -> str:
-        """Who asked or acted."""
+        """Who asked, or who decided."""
         return str(self.body.get("who", ""))
 
     @property
     def purpose(self) -> str:
-        """What for."""
+        """What it was for."""
         return str(self.body.get("purpose", self.body.get("statement", "")))
 
     @property
     def asked(self) -> str:
-        """The question in words; empty where none was given, as in entries of older versions."""
+        """The question in words; empty if none was given, as in entries of older versions."""
         return str(self.body.get("asked", ""))
 
     @property
     def cost(self) -> Cost | None:
-        """The cost as it was recorded, or None where nothing was charged."""
+        """The recorded cost, or None if nothing was charged."""
         return Cost.from_json(self.body["cost"]) if "cost" in self.body else None
 
     def to_json(self) -> dict[str, object]:
-        """Return the entry in plain JSON values, exact numbers as fractions in text."""
+        """Return the entry as JSON values, with exact numbers as fractions in text."""
         spend = self.spend
         return {
             "seq": self.seq,
@@ -154,8 +154,8 @@ class Entry:
         }
 
 
-def entry_of(row: Row, names: dict[int, str]) -> Entry:
-    """Read a stored row."""
+def entry_of(row: EntryRow, names: dict[int, str]) -> Entry:
+    """Read a stored entry."""
     body = json.loads(row.body)
     return Entry(
         seq=row.seq,
@@ -171,7 +171,7 @@ def entry_of(row: Row, names: dict[int, str]) -> Entry:
     )
 
 
-def receipt_of(row: Row, names: dict[int, str]) -> Receipt:
+def receipt_of(row: EntryRow, names: dict[int, str]) -> Receipt:
     """Read the receipt of a stored charge."""
     entry = entry_of(row, names)
     return Receipt(
@@ -188,6 +188,6 @@ def receipt_of(row: Row, names: dict[int, str]) -> Receipt:
     )
 
 
-def user_key(row: Row) -> str | None:
-    """Return the caller's idempotency key; the log marks it with ``k:`` to tell it from its own keys."""
+def user_key(row: EntryRow) -> str | None:
+    """Return the caller's idempotency key; the log marks it with ``k:``, unlike its own keys."""
     return row.key[2:] if row.key.startswith("k:") else None

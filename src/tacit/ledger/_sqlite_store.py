@@ -12,41 +12,20 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
 
 from tacit.errors import TacitError
-from tacit.ledger.chain import Row
-from tacit.ledger.store import VERSION, Begun, Meta, SqlReader
+from tacit.fixes import Do
+from tacit.ledger import _refusals
+from tacit.ledger._rows import EntryRow
+from tacit.ledger._schema import SQLITE_APPLICATION, SQLITE_SCHEMA, VERSION
+from tacit.ledger._sql_reader import SqlReader
+from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tacit.ledger.store import AccountRow, ReleaseRow, Tip
+    from tacit.ledger._rows import AccountRow, ReleaseRow, Tip
 
 __all__ = ["SqliteStore"]
-
-_APPLICATION = 0x54414349  # "TACI"
-
-_SCHEMA = f"""
-CREATE TABLE ledger_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE ledger_entries (
-  seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, account INTEGER NOT NULL, levels TEXT NOT NULL,
-  spend TEXT NOT NULL, plan TEXT NOT NULL, idem TEXT NOT NULL, body TEXT NOT NULL, mac BLOB NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX entries_idem ON ledger_entries (idem) WHERE idem <> '';
-CREATE INDEX entries_plan ON ledger_entries (plan) WHERE plan <> '';
-CREATE TABLE ledger_accounts (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER NOT NULL, facts TEXT NOT NULL,
-  state TEXT NOT NULL
-) STRICT;
-CREATE TABLE ledger_releases (
-  receipt INTEGER PRIMARY KEY, root INTEGER NOT NULL, version INTEGER NOT NULL, plan TEXT NOT NULL,
-  payload BLOB NOT NULL, seq INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX releases_plan ON ledger_releases (root, version, plan) WHERE plan <> '';
-CREATE TRIGGER entries_keep BEFORE DELETE ON ledger_entries BEGIN SELECT RAISE(ABORT, 'append only'); END;
-CREATE TRIGGER entries_stay BEFORE UPDATE ON ledger_entries BEGIN SELECT RAISE(ABORT, 'append only'); END;
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {VERSION};
-"""
 
 _INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?)"
@@ -64,16 +43,16 @@ class SqliteStore:
         self._path = path
         self._wait = wait
         self._mark = path.with_name(path.name + ".sealed")
-        self._mark_name = str(self._mark)  # looked for on every commit
+        self._mark_name = str(self._mark)  # every commit looks for it
         self._read_lock = Lock()
         if not create and not path.exists():
             raise TacitError(
-                "not-a-ledger", f"there is no ledger at {path}", fix=f"Ledger.open({str(path)!r}) makes one"
+                "not-a-ledger",
+                f"there is no ledger at {path}",
+                fix=Do("open-ledger", path=str(path), create=True),
             )
-        if (
-            path.is_file() and 0 < path.stat().st_size < 512
-        ):  # SQLite would take it for empty and write over it
-            raise TacitError("not-a-ledger", f"{path} is no ledger", why="nothing was changed in it")
+        if path.is_file() and 0 < path.stat().st_size < 512:  # SQLite would overwrite it as if it were empty
+            raise _refusals.not_a_ledger(self.name)
         self._write = self._connect(create=create)
         try:
             self._prepare()
@@ -100,7 +79,7 @@ class SqliteStore:
         return connection
 
     def _prepare(self) -> None:
-        """Refuse what is no ledger or a newer one before anything is written to it."""
+        """Check, before anything is written, that the file is new or a ledger that this version can read."""
         try:
             self._write.execute("BEGIN")  # one moment for all three
             tables = self._number("SELECT count(*) FROM sqlite_schema")
@@ -108,23 +87,17 @@ class SqliteStore:
             version = self._number("PRAGMA user_version")
             self._write.execute("COMMIT")
             if (application, version) != (0, 0) or tables:
-                if application != _APPLICATION:
-                    raise TacitError(
-                        "not-a-ledger",
-                        f"{self._path} is a database of something else",
-                        why="nothing was changed in it",
-                        fix="Ledger.open('another/path.ledger')",
+                if application != SQLITE_APPLICATION:
+                    raise _refusals.not_a_ledger(
+                        self.name,
+                        why="it is the database of another program; nothing was changed in it",
+                        fix=Do("open-ledger", path="another/path.ledger"),
                     )
                 if version > VERSION:
-                    raise TacitError(
-                        "ledger-newer",
-                        f"{self._path} has form {version}, this Tacit reads up to {VERSION}",
-                        why="an older program could misread what a newer one recorded",
-                        fix="pip install --upgrade tacit",
-                    )
+                    raise _refusals.newer(self.name, version, VERSION)
             mode = self._patiently(self._write, "PRAGMA journal_mode = WAL").fetchone()[0]
             if tables:
-                self._insist_on_all_pages()
+                self._check_size()
         except sqlite3.Error as error:
             self._fail(error)
         if mode != "wal":
@@ -135,14 +108,14 @@ class SqliteStore:
                 fix="keep the ledger on a local disk",
             )
 
-    def _insist_on_all_pages(self) -> None:
-        """Compare the file's size with its header, where nobody writes and the log is empty."""
+    def _check_size(self) -> None:
+        """Compare the file's size with its header, if nobody is writing and the write-ahead log is empty."""
         log = self._path.with_name(self._path.name + "-wal")
         try:
             self._write.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                return  # somebody is writing, and so has opened it whole
+                return  # another process is writing, so it has checked the file
             raise
         try:
             if log.exists() and log.stat().st_size > 0:
@@ -152,78 +125,74 @@ class SqliteStore:
         finally:
             self.rollback()
         if size < pages:
-            raise TacitError(
-                "ledger-damaged",
-                f"{self._path} has {size} bytes and should have {pages}",
-                why="a truncated ledger cannot say what was spent",
-                fix="restore a copy and check it with `tacit budget verify` against the witness",
-            )
+            raise _refusals.damaged(f"{self._path} has {size} bytes and should have {pages}")
 
     def _number(self, sql: str) -> int:
         value = self._patiently(self._write, sql).fetchone()[0]
         return int(value)
 
-    def meta(self) -> Meta | None:
-        """Return the ledger's identity, or None where nothing was ever stored."""
+    def identity(self) -> LedgerIdentity | None:
+        """Return the ledger's identity, or None if the store is new."""
         try:
             if not self._number("SELECT count(*) FROM sqlite_schema WHERE name = 'ledger_meta'"):
                 return None
             found = dict(self._write.execute("SELECT name, value FROM ledger_meta").fetchall())
         except sqlite3.Error as error:
             self._fail(error)
-        return Meta(found["ledger"], found["fingerprint"]) if "ledger" in found else None
+        return LedgerIdentity(found["ledger"], found["fingerprint"]) if "ledger" in found else None
 
-    def create(self, meta: Meta) -> Meta:
-        """Lay the store out, unless another process just did; return the identity that holds."""
+    def create(self, identity: LedgerIdentity) -> LedgerIdentity:
+        """Create the tables, unless another process just did; return the identity that holds."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
             try:
-                found = self.meta()
+                found = self.identity()
                 if found is None:
-                    for statement in _statements(_SCHEMA):
+                    for statement in _statements(SQLITE_SCHEMA):
                         self._write.execute(statement)
-                    self._write.executemany("INSERT INTO ledger_meta VALUES (?, ?)", meta._asdict().items())
+                    facts = identity._asdict().items()
+                    self._write.executemany("INSERT INTO ledger_meta VALUES (?, ?)", facts)
                     self._write.execute("COMMIT")
-                    return meta
+                    return identity
             finally:
                 self.rollback()
         except sqlite3.Error as error:
             self._fail(error)
         return found
 
-    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> Begun:  # noqa: ARG002
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> TransactionStart:  # noqa: ARG002
         """Take the write lock and return what the transaction starts from."""
         try:
             self._patiently(self._write, "BEGIN IMMEDIATE")
-            known: dict[str, Row] = {}
+            known: dict[str, EntryRow] = {}
             for key in keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ? AND idem <> ''"
                 found = self._write.execute(sql, (key,)).fetchone()
                 if found is not None:
-                    known[key] = Row(*found)
-            return Begun(self.inside().tip(), known, self.sealed())
+                    known[key] = EntryRow(*found)
+            return TransactionStart(self.transaction_reader().tip(), known, self.sealed())
         except sqlite3.Error as error:
             self.rollback()
             self._fail(error)
 
-    def inside(self) -> SqlReader:
-        """Look things up inside the transaction."""
-        return _Reader(self._write, self)
+    def transaction_reader(self) -> SqlReader:
+        """Read inside the transaction."""
+        return SqliteReader(self._write, self)
 
     def commit(
         self,
-        begun: Begun,  # noqa: ARG002 - the lock has kept everybody else away
+        start: TransactionStart,  # noqa: ARG002 - the lock has kept every other writer out
         keys: Sequence[str],  # noqa: ARG002
-        rows: Sequence[Row],
+        entries: Sequence[EntryRow],
         accounts: Sequence[AccountRow],
         releases: Sequence[ReleaseRow],
     ) -> bool:
         """Write everything and return when it is durable."""
-        if not rows:
+        if not entries:
             self.rollback()
             return True
         try:
-            self._write.executemany(_INSERT_ENTRY, rows)
+            self._write.executemany(_INSERT_ENTRY, entries)
             self._write.executemany(_PUT_ACCOUNT, accounts)
             if releases:
                 self._write.executemany(_INSERT_RELEASE, releases)
@@ -241,20 +210,20 @@ class SqliteStore:
 
     @contextmanager
     def reading(self) -> Iterator[SqlReader]:
-        """Look committed things up; short, shared by the threads."""
+        """Read what is committed; for short reads, shared by the threads."""
         with self._read_lock:
-            yield _Reader(self._read, self)
+            yield SqliteReader(self._read, self)
 
     @contextmanager
     def snapshot(self) -> Iterator[SqlReader]:
-        """Look committed things up as of one moment, on a connection of its own."""
+        """Read what is committed as of one moment, on a connection of its own."""
         connection = self._connect(create=False)
         try:
             try:
                 connection.execute("BEGIN")
             except sqlite3.Error as error:
                 self._fail(error)
-            yield _Reader(connection, self)
+            yield SqliteReader(connection, self)
         finally:
             connection.close()
 
@@ -268,21 +237,21 @@ class SqliteStore:
             return f"the seal cannot be read: {error.strerror}"
 
     def seal(self, why: str) -> None:
-        """Mark the store as not to be written again; best effort, never raises."""
+        """Mark the store so that nobody writes to it again; best effort, never raises."""
         with suppress(OSError):
             self._mark.write_text(why + "\n", "utf-8")
 
     def unseal(self) -> None:
-        """Take the mark away."""
+        """Remove that mark."""
         self._mark.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of both connections."""
+        """Close both connections."""
         with self._read_lock:
             self._read.close()
         self._write.close()
 
-    def abandon(self) -> None:
+    def after_fork(self) -> None:
         """Keep the parent's connections alive for ever: closing them here would fold the parent's log."""
         for connection in (self._read, self._write):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
@@ -291,9 +260,9 @@ class SqliteStore:
         self._read = self._connect(create=False)
 
     def _patiently(self, connection: sqlite3.Connection, sql: str) -> sqlite3.Cursor:
-        """Run a statement that may find the file locked, with short pauses until the time is up.
+        """Run a statement that may find the file locked; retry with short pauses until the time is up.
 
-        SQLite's own busy handler sleeps up to 100 ms at a time; under contention that wastes most of it.
+        SQLite's own busy handler sleeps up to 100 ms at a time, which wastes most of it under contention.
         """
         deadline = time.monotonic() + self._wait
         pause = 0.0002
@@ -309,71 +278,46 @@ class SqliteStore:
             pause = min(pause * 1.5, 0.005)
 
     def _fail(self, error: sqlite3.Error) -> NoReturn:
-        """Say in our words what SQLite met; an input or output error seals the ledger."""
+        """Raise SQLite's error as a refusal; an input or output error seals the ledger."""
+        raise self._refusal(error) from None
+
+    def _refusal(self, error: sqlite3.Error) -> TacitError:
         code = getattr(error, "sqlite_errorcode", None)
         name = getattr(error, "sqlite_errorname", None) or str(error)
         here = self.name
         match None if code is None else code & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                refusal = TacitError(
-                    "ledger-locked",
-                    f"another process has held {here} for more than {self._wait:g} s",
-                    why="nothing was charged",
-                    fix="try again, or Ledger.open(..., wait=30)",
-                )
+                return _refusals.locked(here, self._wait)
             case sqlite3.SQLITE_FULL:
-                refusal = TacitError(
-                    "disk-full",
-                    f"no room is left for {here}",
-                    why="nothing was charged",
-                    fix="free some space",
-                )
+                return _refusals.disk_full(here)
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-                refusal = TacitError(
-                    "ledger-read-only",
-                    f"{here} cannot be written",
-                    why="a charge must be recorded before the data is touched",
-                    fix=f"chmod u+w {here} and its folder",
-                )
+                return _refusals.read_only(here, fix=f"make {here} and its folder writable")
             case sqlite3.SQLITE_CANTOPEN:
-                refusal = TacitError(
+                return TacitError(
                     "ledger-unavailable",
                     f"{here} cannot be opened",
-                    why="the folder is missing, or you may not write in it",
-                    fix="name a file in a folder that you may write",
+                    why="its folder is missing, or you may not write there",
+                    fix="name a file in a folder where you may write",
                 )
             case sqlite3.SQLITE_NOTADB:
-                refusal = TacitError(
-                    "not-a-ledger",
-                    f"{here} is no ledger",
-                    why="nothing was changed in it",
-                    fix="check the path",
-                )
+                return _refusals.not_a_ledger(here)
             case sqlite3.SQLITE_CORRUPT:
-                refusal = TacitError(
-                    "ledger-damaged",
-                    f"{here} is damaged: {error}",
-                    why="a damaged ledger cannot say what was spent",
-                    fix="restore a copy and check it with `tacit budget verify` against the witness",
-                )
+                return _refusals.damaged(f"{here} is damaged: {error}")
             case sqlite3.SQLITE_IOERR:
-                why = f"{name} on {here}"
-                self.seal(why)
-                refusal = TacitError(
-                    "ledger-sealed",
-                    f"the disk failed: {why}",
-                    why="nobody can say what is on the disk after a failed write, so every change is refused",
-                    fix="check the disk, then ledger.unseal(statement=..., who=...)",
-                )
+                failed = f"{name} on {here}"
+                self.seal(failed)
+                return _refusals.sealed(f"the disk failed: {failed}")
             case _:
-                refusal = TacitError(
-                    "ledger-unavailable", f"{here} did not take the change: {name}", why="nothing was charged"
+                return TacitError(
+                    "ledger-unavailable",
+                    f"{here} did not accept the change: {name}",
+                    why="nothing was charged",
+                    fix="try again",
                 )
-        raise refusal from None
 
 
-class _Reader(SqlReader):
-    """Lookups on one connection, failures in our words."""
+class SqliteReader(SqlReader):
+    """Read on one connection; a failure becomes a refusal."""
 
     def __init__(self, connection: sqlite3.Connection, store: SqliteStore) -> None:
         self._connection = connection
@@ -387,7 +331,7 @@ class _Reader(SqlReader):
             self._store._fail(error)  # noqa: SLF001 - the reader is part of the store
 
     def check(self) -> list[str]:
-        """Let SQLite compare every page and index with its table."""
+        """Let SQLite compare every page and every index with its table."""
         found = [str(line) for (line,) in self._run("PRAGMA integrity_check", ())]
         return [] if found == ["ok"] else found
 

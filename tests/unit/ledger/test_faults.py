@@ -179,7 +179,7 @@ def test_a_failing_disk_seals_the_ledger_for_everybody(shim, tmp_path, fault):
 def test_a_store_that_may_not_grow_refuses_and_loses_nothing(tmp_path):
     with Ledger.open(tmp_path / "a.ledger") as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
-        connection = ledger._desk.store._write
+        connection = ledger._writer.store._write
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 3}")
         charged = 0
@@ -197,7 +197,7 @@ def test_a_store_that_may_not_grow_refuses_and_loses_nothing(tmp_path):
 def test_a_release_that_cannot_be_stored_is_the_opaque_error(tmp_path):
     with Ledger.open(tmp_path / "a.ledger") as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
-        connection = ledger._desk.store._write
+        connection = ledger._writer.store._write
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 5}")
         with pytest.raises(TacitError, match="code: release-failed"):
@@ -212,7 +212,7 @@ def test_a_witness_that_cannot_be_written_does_not_lose_the_charge(tmp_path, mon
         def full(head):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(ledger._desk.witness, "note", full)
+        monkeypatch.setattr(ledger._writer.witness, "note", full)
         ledger.charge("visits", Cost.pure(0.5))
         assert ledger.account("visits").spent.epsilon * 2 == 1
         report = ledger.verify(witness=ledger.witness)

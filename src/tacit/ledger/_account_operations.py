@@ -1,0 +1,153 @@
+"""What changes an account, each as one function over a transaction: check everything, then change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tacit.accounting import Budget, Filter
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Do, Either, Say, Set
+from tacit.ledger._accounts import Account
+from tacit.ledger._chain import canonical
+from tacit.ledger._refusals import budget_in_words
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tacit.fixes import Fix
+    from tacit.ledger._transaction import Transaction
+
+__all__ = ["grow_budget", "open_account", "record_unsealing", "refresh_account"]
+
+
+def open_account(
+    transaction: Transaction,
+    name: str,
+    *,
+    unit: str | None,
+    adjacency: str | None,
+    version: int,
+    budget: Budget,
+    parent: str | None,
+    labels: dict[str, str],
+    per_charge: Budget | None,
+    expires: datetime | None,
+) -> Account:
+    """Open an account, or return the one of that name if every declared fact agrees with it."""
+    above = None if parent is None else transaction.account(parent)
+    if above is not None:
+        unit = above.unit if unit is None else unit
+        adjacency = above.adjacency if adjacency is None else adjacency
+        if (unit, adjacency) != (above.unit, above.adjacency):
+            raise TacitError(
+                "account-differs",
+                f"account {name!r} would protect {unit!r} ({adjacency}), but {parent!r} above it "
+                f"protects {above.unit!r} ({above.adjacency})",
+                why="a charge must mean the same on every level",
+                fix=Set(unit=above.unit, adjacency=above.adjacency),
+            )
+    if unit is None:
+        raise bad_parameter("unit", "given for an account without a parent", None, fix=Set(unit="patient_id"))
+    wanted = Account(
+        id=0,
+        name=name,
+        unit=unit,
+        adjacency=adjacency or "add/remove",
+        version=version,
+        filter=Filter.start(budget),
+        path=(0,) if above is None else (0, *above.path),
+        parent=parent,
+        labels=labels,
+        per_charge=per_charge,
+        expires=expires,
+    )
+    found = transaction.find_account(name)
+    if found is not None:
+        return _reopen(transaction, found, wanted)
+    facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
+    row = transaction.append("open", transaction.tip.seq + 1, facts)
+    account = replace(
+        wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
+    )
+    transaction.change(account)
+    return account
+
+
+def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Account:
+    for fact in ("unit", "adjacency", "budget", "parent", "per_charge", "expires"):
+        if getattr(found, fact) != getattr(wanted, fact):
+            raise _account_differs(found, wanted, fact)
+    if wanted.version > found.version:
+        latest = replace(found, version=wanted.version, declared="")
+        transaction.append("version", found.id, {"version": wanted.version})
+        transaction.change(latest)
+        return latest
+    return replace(found, version=wanted.version)
+
+
+def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
+    """Refuse an account that was opened with another fact; the fix carries the old and the new value."""
+    old, new = getattr(found, fact), getattr(wanted, fact)
+    fix: Fix = Either(Set(**{fact: old}), Say("another name"))
+    if fact == "budget" and _grows(found.budget, wanted.budget):
+        fix = Do("grow-budget", account=found.name, old=old, new=new)
+    label = {"per_charge": "largest single charge", "expires": "expiry"}.get(fact, fact)
+    return TacitError(
+        "account-differs",
+        f"the {label} of account {found.name!r} is {_in_words(old)}, not {_in_words(new)}",
+        why="its totals were kept for what was declared at first; a new session resets nothing",
+        fix=fix,
+    )
+
+
+def _in_words(value: object) -> str:
+    match value:
+        case None:
+            return "none"
+        case Budget():
+            return budget_in_words(value)
+        case str():
+            return repr(value)
+        case _:
+            return str(value)
+
+
+def _grows(old: Budget, new: Budget) -> bool:
+    """Whether a budget is of the same kind as the old one and nowhere smaller."""
+    pairs = ((old.epsilon, new.epsilon), (old.delta, new.delta), (old.rho, new.rho))
+    return all(
+        (before is None) == (after is None) and (before is None or after is None or after >= before)
+        for before, after in pairs
+    )
+
+
+def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statement: str, who: str) -> Account:
+    """Raise a budget, on record."""
+    account = transaction.account(name)
+    if not _grows(account.budget, budget):
+        raise bad_parameter(
+            "budget",
+            f"of the same kind as the present one ({budget_in_words(account.budget)}) and not smaller",
+            budget,
+            why="a budget only grows; what was promised about the past stays true",
+            fix="open another account for a smaller budget",
+        )
+    larger = replace(account, filter=replace(account.filter, budget=budget))
+    transaction.append("grow", account.id, {"budget": budget.to_json(), "statement": statement, "who": who})
+    transaction.change(larger)
+    return larger
+
+
+def refresh_account(transaction: Transaction, name: str, *, statement: str, who: str) -> Account:
+    """Start an account's total again from zero, on record."""
+    account = transaction.account(name)
+    transaction.append("refresh", account.id, {"statement": statement, "who": who})
+    fresh = replace(account, filter=Filter.start(account.budget))
+    transaction.change(fresh)
+    return fresh
+
+
+def record_unsealing(transaction: Transaction, statement: str, who: str) -> None:
+    """Record that an operator removed the seal."""
+    transaction.append("unseal", 0, {"statement": statement, "who": who})

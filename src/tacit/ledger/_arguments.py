@@ -1,0 +1,159 @@
+"""Read the arguments of a ledger's methods: what reaches a transaction is bounded, printable and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.accounting import Budget, Cost, Spend
+from tacit.errors import bad_parameter
+from tacit.fixes import Code, Set
+from tacit.ledger._accounts import Account
+from tacit.ledger._chain import canonical, spend_to_text
+from tacit.ledger._charges import ChargeRequest
+from tacit.ledger._receipts import Receipt
+
+__all__ = [
+    "read_account_name",
+    "read_budget",
+    "read_charge",
+    "read_expiry",
+    "read_labels",
+    "read_name",
+    "read_payload",
+    "read_receipt",
+    "read_text",
+]
+
+
+def read_name(parameter: str, value: object) -> str:
+    """Read the name of an account or a unit, a plan's hash or a key: 1 to 200 printable characters."""
+    must_be = "1 to 200 printable characters"
+    if not isinstance(value, str) or not 1 <= len(value) <= 200 or not value.isprintable():
+        raise bad_parameter(parameter, must_be, value, fix=Set(**{parameter: "visits"}))
+    if value.strip() != value:
+        raise bad_parameter(
+            parameter, f"{must_be} without spaces at its ends", value, fix=Set(**{parameter: value.strip()})
+        )
+    return value
+
+
+def read_account_name(account: object) -> str:
+    """Read an account, or its name."""
+    if isinstance(account, Account):
+        return account.name
+    return read_name("account", account)
+
+
+def read_text(parameter: str, value: object, *, needed: bool = False) -> str:
+    """Read free text for people, such as a purpose: up to 2,000 characters of valid Unicode."""
+    must_be = f"{'a sentence' if needed else 'text'} of at most 2000 characters"
+    fix = Set(**{parameter: "monthly report"})
+    if not isinstance(value, str) or len(value) > 2000 or (needed and not value.strip()):
+        raise bad_parameter(parameter, must_be, value, fix=fix)
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise bad_parameter(parameter, f"{must_be} in valid Unicode", value, fix=fix) from None
+    return value
+
+
+def read_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
+    """Read labels: at most 50 short names with short values."""
+    if labels is None:
+        return {}
+    if not hasattr(labels, "items") or len(labels) > 50:
+        raise bad_parameter(
+            "labels", "a mapping of at most 50 names", labels, fix=Set(labels={"team": "oncology"})
+        )
+    return {read_name("labels", key): read_text("labels", value) for key, value in labels.items()}
+
+
+def read_expiry(parameter: str, value: object) -> datetime | None:
+    """Read a last day, until whose end in UTC charges are accepted, or a moment with its time zone."""
+    if value is None:
+        return None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC) + timedelta(days=1)
+    raise bad_parameter(
+        parameter, "a date, or a datetime with a time zone", value, fix=Set(**{parameter: date(2030, 12, 31)})
+    )
+
+
+def read_budget(parameter: str, budget: object) -> Budget:
+    """Read a budget."""
+    if not isinstance(budget, Budget):
+        raise bad_parameter(parameter, "a Budget", budget, fix=Set(**{parameter: Budget(epsilon=1)}))
+    return budget
+
+
+def read_receipt(receipt: object) -> Receipt:
+    """Read a receipt."""
+    if not isinstance(receipt, Receipt):
+        raise bad_parameter(
+            "receipt", "a Receipt of this ledger", receipt, fix=Code("receipt=ledger.charge(...)")
+        )
+    return receipt
+
+
+def read_payload(payload: bytes | Mapping[str, object]) -> bytes:
+    """Read what is to be stored: bytes as they are, a mapping as canonical JSON."""
+    if isinstance(payload, bytes):
+        return payload
+    if isinstance(payload, Mapping):
+        return canonical(dict(payload)).encode()
+    raise bad_parameter(
+        "payload", "bytes or a mapping of JSON values", type(payload), fix=Set(payload={"n": 40})
+    )
+
+
+@lru_cache(maxsize=4096)
+def _read_cost(cost: Cost) -> tuple[object, Spend, str]:
+    """Return a cost's stored form and its spend, after a last check that it is exact and not negative."""
+    spend = cost.spend
+    for part in (spend.epsilon, spend.delta, spend.rho):
+        if part is not None and (type(part) is not Fraction or part < 0):
+            raise bad_parameter("cost", "made of exact numbers that are not negative", spend)
+    return json.loads(canonical(cost.to_json())), spend, spend_to_text(spend)
+
+
+def read_charge(
+    account: object,
+    cost: object,
+    *,
+    plan: str | None,
+    who: str,
+    purpose: str,
+    key: str | None,
+    dataset: str | Account | None = None,
+    asked: str = "",
+) -> ChargeRequest:
+    """Read a charge; the cost must be a `Cost`, not something that looks like one."""
+    if not isinstance(cost, Cost):
+        raise bad_parameter(
+            "cost",
+            "a Cost",
+            cost,
+            why="a bare number does not say what it bounds",
+            fix=Code("cost=tc.Cost.pure(0.5)"),
+        )
+    stored, spend, text = _read_cost(cost)
+    return ChargeRequest(
+        account=read_account_name(account),
+        version=account.version if isinstance(account, Account) else None,
+        cost=stored,
+        spend=spend,
+        spend_text=text,
+        adjacency=cost.adjacency,
+        plan="" if plan is None else read_name("plan", plan),
+        who=read_text("who", who),
+        purpose=read_text("purpose", purpose),
+        key="" if key is None else "k:" + read_name("key", key),
+        dataset="" if dataset is None else read_account_name(dataset),
+        asked=read_text("asked", asked),
+    )

@@ -1,0 +1,176 @@
+"""A charge, as one function over a transaction: check every level, then charge all of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tacit.accounting import Filter
+from tacit.errors import TacitError
+from tacit.fixes import Do
+from tacit.ledger._chain import Head
+from tacit.ledger._receipts import Receipt, receipt_of
+from tacit.ledger._refusals import budget_in_words
+
+if TYPE_CHECKING:
+    from tacit.accounting import Spend
+    from tacit.ledger._accounts import Account
+    from tacit.ledger._rows import EntryRow
+    from tacit.ledger._transaction import Transaction
+
+__all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "same_charge"]
+
+
+class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
+    """A budget does not admit a charge. The message is slow to compute: build it after releasing the lock."""
+
+    def __init__(self, level: Account, spend: Spend) -> None:
+        super().__init__(level.name)
+        self.level = level
+        self.spend = spend
+
+    def refusal(self) -> TacitError:
+        """Build the message: what is left, and what would fit."""
+        try:
+            self.level.filter.after(self.spend)
+        except TacitError as error:
+            what = f"account {self.level.name!r}: {error.what}"
+            return TacitError(error.code, what, why=error.why, fix=error.fix)
+        raise AssertionError(self.level.name)  # a filter that refuses and admits the same charge
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeRequest:
+    """A charge as it was asked for; every argument is already read and checked."""
+
+    account: str
+    version: int | None
+    cost: object
+    spend: Spend
+    spend_text: str
+    adjacency: str
+    plan: str
+    who: str
+    purpose: str
+    key: str
+    dataset: str = ""
+    asked: str = ""
+
+
+def check_lineage(transaction: Transaction, account: Account, dataset: str) -> None:
+    """Refuse an account whose charges do not reach the dataset's own account."""
+    if dataset and transaction.account(dataset).id not in account.path:
+        raise TacitError(
+            "account-differs",
+            f"account {account.name!r} is not below {dataset!r}, the dataset's own account",
+            why="what is learned from a dataset is charged to its budget, whoever else pays",
+            fix=Do("choose-account", account=f"{account.name}-{dataset}", dataset=dataset),
+        )
+
+
+def charge(
+    transaction: Transaction,
+    request: ChargeRequest,
+    *,
+    kind: str = "charge",
+    only: frozenset[int] | None = None,
+) -> Receipt:
+    """Charge the account and every account above it (or ``only`` some of them), all or none."""
+    account = transaction.account(request.account)
+    known = transaction.entry_with_key(request.key) if request.key else None
+    if known is not None:
+        return same_charge(transaction, known, account, request)
+    levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
+    _check_limits(transaction, levels, request)
+    after = [_charged(level, request.spend) for level in levels]
+    body = {
+        "cost": request.cost,
+        "purpose": request.purpose,
+        "version": request.version or account.version,
+        "who": request.who,
+        **({"asked": request.asked} if request.asked else {}),
+    }
+    row = transaction.append(
+        kind,
+        account.id,
+        body,
+        levels=",".join(str(level.id) for level in levels),
+        spend=request.spend_text,
+        plan=request.plan,
+        key=request.key,
+    )
+    for level in after:
+        transaction.change(level)
+    return Receipt(
+        id=f"{row.seq}-{row.mac.hex()[:16]}",
+        account=account.name,
+        charged=tuple(level.name for level in levels),
+        spend=request.spend,
+        plan=request.plan or None,
+        who=request.who,
+        purpose=request.purpose,
+        key=request.key[2:] or None,
+        at=transaction.at,
+        head=Head(row.seq, row.mac.hex()),
+    )
+
+
+def _check_limits(transaction: Transaction, levels: list[Account], request: ChargeRequest) -> None:
+    for level in levels:
+        if request.adjacency != level.adjacency:
+            raise TacitError(
+                "adjacency-mixed",
+                f"the cost is for {request.adjacency} neighbours, but account {level.name!r} is for "
+                f"{level.adjacency} neighbours",
+                why="the same noise protects differently under the two",
+                fix=f"compute the cost for {level.adjacency} neighbours",
+            )
+        if level.expires is not None and transaction.now >= level.expires:
+            raise TacitError(
+                "account-expired",
+                f"account {level.name!r} expired at {level.expires.isoformat()}",
+                why="nothing can be charged after its last day",
+                fix="open an account for the new period",
+            )
+        if level.per_charge is not None and not Filter.start(level.per_charge).admits(request.spend):
+            raise TacitError(
+                "charge-too-large",
+                f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
+                fix="ask for less at once: a smaller epsilon or rho",
+            )
+
+
+def _charged(level: Account, spend: Spend) -> Account:
+    """Charge one level; where the filter's message is slow to compute, only ask whether the charge fits."""
+    slow = level.budget.epsilon is not None and level.budget.delta > 0
+    if slow and not level.filter.admits(spend):
+        raise BudgetExceeded(level, spend)
+    try:
+        return replace(level, filter=level.filter.after(spend))
+    except TacitError:
+        raise BudgetExceeded(level, spend) from None
+
+
+def same_charge(
+    transaction: Transaction, known: EntryRow, account: Account, request: ChargeRequest
+) -> Receipt:
+    """Return the receipt of the earlier charge with the same key, if it was the same charge."""
+    body = json.loads(known.body)
+    same = (
+        known.account == account.id
+        and known.plan == request.plan
+        and body.get("cost") == request.cost
+        and body.get("who") == request.who
+        and body.get("purpose") == request.purpose
+        and body.get("asked", request.asked) == request.asked  # entries of older versions have none
+        and request.version in {None, body.get("version")}
+    )
+    if not same:
+        raise TacitError(
+            "key-reused",
+            f"the key {request.key[2:]!r} was used for another charge (entry {known.seq})",
+            why="a key names one charge: the same charge gets the same receipt, another one is refused",
+            fix="give every charge its own key",
+        )
+    return receipt_of(known, transaction.names(known))

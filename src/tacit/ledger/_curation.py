@@ -1,0 +1,164 @@
+"""What the curator does with a ledger: open accounts, raise budgets, start totals again, remove a seal."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.exact import count
+from tacit.ledger import _account_operations, _refusals
+from tacit.ledger._arguments import (
+    read_account_name,
+    read_budget,
+    read_expiry,
+    read_labels,
+    read_name,
+    read_text,
+)
+from tacit.ledger._queries import LedgerQueries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date, datetime
+
+    from tacit.accounting import Budget
+    from tacit.ledger._accounts import Account
+    from tacit.ledger._verification import Verification
+
+__all__ = ["LedgerCuration"]
+
+
+class LedgerCuration(LedgerQueries):
+    """The methods of a ledger for its curator; each is recorded in the log."""
+
+    def create_account(
+        self,
+        name: str,
+        *,
+        budget: Budget,
+        unit: str | None = None,
+        parent: str | Account | None = None,
+        labels: Mapping[str, str] | None = None,
+        adjacency: str | None = None,
+        version: int = 1,
+        per_charge: Budget | None = None,
+        expires: date | datetime | None = None,
+    ) -> Account:
+        """Open an account, or return the one of that name if every declared fact agrees with it.
+
+        Guarantee: a new session resets nothing. An account of that name with another unit, adjacency, budget,
+        parent, limit or expiry is refused with ``account-differs``. A later ``version`` of the data is
+        recorded and gets its own stored releases; the budget stays as it is.
+
+        Parameters
+        ----------
+        name
+            Name of the account: a dataset's declared name, a project, an analyst.
+        budget
+            What may be learned in total.
+        unit, adjacency
+            Who is protected, and what neighbouring means (``"add/remove"`` by default); inherited from the
+            parent.
+        parent
+            The account above, which pays every charge too.
+        labels
+            Free text for people.
+        version
+            Declared version of the data.
+        per_charge
+            The largest single charge.
+        expires
+            The last day (in UTC) on which charges are accepted, or the moment (with its time zone) from which
+            on they are not.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=3))
+        >>> ledger.create_account("oncology", parent="visits", budget=tc.Budget(epsilon=1)).unit
+        'patient_id'
+        """
+        operation = partial(
+            _account_operations.open_account,
+            name=read_name("name", name),
+            unit=None if unit is None else read_name("unit", unit),
+            adjacency=None if adjacency is None else read_name("adjacency", adjacency),
+            version=count("version", version, zero=False),
+            budget=read_budget("budget", budget),
+            parent=None if parent is None else read_account_name(parent),
+            labels=read_labels(labels),
+            per_charge=None if per_charge is None else read_budget("per_charge", per_charge),
+            expires=read_expiry("expires", expires),
+        )
+        return self._writer.run(operation)
+
+    def grow(self, account: str | Account, budget: Budget, *, statement: str, who: str) -> Account:
+        """Raise an account's budget, and record the reason and who decided it.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> grown = ledger.grow("visits", tc.Budget(epsilon=2), statement="board decision 12", who="curator")
+        >>> grown.budget == tc.Budget(epsilon=2)
+        True
+        """
+        operation = partial(
+            _account_operations.grow_budget,
+            name=read_account_name(account),
+            budget=read_budget("budget", budget),
+            statement=read_text("statement", statement, needed=True),
+            who=read_text("who", who, needed=True),
+        )
+        return self._writer.run(operation)
+
+    def refresh(self, account: str | Account, *, statement: str, who: str) -> Account:
+        """Start an account's total again from zero, because other people are in the data now.
+
+        The curator states this on record. Guarantee: none for a person who is in the data before and
+        after; the curator is responsible for the statement. The accounts above and below keep their totals.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("intake", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.charge("intake", tc.Cost.pure(1))
+        >>> fresh = ledger.refresh("intake", statement="new patients, none of the old", who="curator")
+        >>> fresh.spent.epsilon
+        Fraction(0, 1)
+        """
+        operation = partial(
+            _account_operations.refresh_account,
+            name=read_account_name(account),
+            statement=read_text("statement", statement, needed=True),
+            who=read_text("who", who, needed=True),
+        )
+        return self._writer.run(operation)
+
+    def unseal(self, *, statement: str, who: str) -> Verification:
+        """Remove the seal after the disk was checked; only if the ledger verifies, and on record.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> ledger.unseal(statement="disk replaced, file system checked", who="operator").ok
+        True
+        """
+        statement = read_text("statement", statement, needed=True)
+        who = read_text("who", who, needed=True)
+        report = self.verify()
+        if not report.ok:
+            raise TacitError(
+                "ledger-sealed",
+                "the ledger stays sealed, because it does not verify",
+                why="; ".join(report.problems[:3]),
+                fix=_refusals.RESTORE,
+            )
+        self._writer.unseal()
+        self._writer.run(partial(_account_operations.record_unsealing, statement=statement, who=who))
+        return report

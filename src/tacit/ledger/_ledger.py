@@ -1,0 +1,285 @@
+"""The ledger: open it, charge its accounts, draw against them."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import rational
+from tacit.fixes import Set
+from tacit.ledger import _charges, _draws
+from tacit.ledger._arguments import read_charge, read_name, read_payload, read_receipt
+from tacit.ledger._curation import LedgerCuration
+from tacit.ledger._open import Location, open_location, open_memory
+from tacit.ledger._receipts import Receipt, StoredRelease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tacit.accounting import Cost
+    from tacit.ledger._accounts import Account
+    from tacit.ledger._rows import ReleaseRow
+
+__all__ = ["Ledger", "open_ledger"]
+
+
+class Ledger(LedgerCuration):
+    """The durable record of every charge; made by `Ledger.open` or `Ledger.memory`.
+
+    Guarantee: a charge is durable before it is acknowledged. It is admitted only if the account and every
+    account above it have room for it (checked in one transaction, whoever else charges at the same time), and
+    it is never taken back. Over all callers together, what is released against an account stays within its
+    budget. Threads may share a ledger; each process opens its own. The threat model is in
+    ``docs/explanation/ledger.md``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> with tc.Ledger.memory() as ledger:
+    ...     visits = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=3))
+    ...     receipt = ledger.charge("visits", tc.Cost.pure(0.5), who="ana", purpose="monthly report")
+    ...     ledger.account("visits").spent.epsilon
+    Fraction(1, 2)
+    """
+
+    @classmethod
+    def open(
+        cls,
+        where: Location,
+        *,
+        key: bytes | Location | None = None,
+        witness: Location | None = None,
+        create: bool = True,
+        wait: float = 10.0,
+    ) -> Self:
+        """Open the ledger in a file or on a server; make it if it does not exist.
+
+        Parameters
+        ----------
+        where
+            A path (SQLite), a ``postgresql://`` address, or ``":memory:"``.
+        key
+            The chain's key, or the file that holds it. The file is made on first use, readable only by its
+            owner. By default ``<path>.key``, or the file that ``TACIT_LEDGER_KEY_FILE`` names. A ledger on a
+            server has no default.
+        witness
+            The file that keeps the log's end; by default ``<path>.witness``, for a server
+            ``<key file>.witness``. It is safer on another disk, where a backup of the ledger does not restore
+            it.
+        create
+            Whether to make a missing ledger.
+        wait
+            How many seconds to wait for another process that is writing.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile, tacit as tc
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with tc.Ledger.open(pathlib.Path(folder) / "hospital.ledger") as ledger:
+        ...         ledger.head.count
+        0
+        """
+        if isinstance(where, str) and where == ":memory:":
+            return cls(open_memory())
+        seconds = float(rational("wait", wait, zero=True))
+        return cls(open_location(where, key=key, witness=witness, create=create, wait=seconds))
+
+    @classmethod
+    def memory(cls) -> Self:
+        """Open a ledger that lives as long as the process: for notebooks and trials.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> tc.Ledger.memory().name
+        ':memory:'
+        """
+        return cls(open_memory())
+
+    def close(self) -> None:
+        """Wait for running operations, then close the store."""
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r})"
+
+    def charge(
+        self,
+        account: str | Account,
+        cost: Cost,
+        *,
+        plan: str | None = None,
+        who: str = "",
+        purpose: str = "",
+        asked: str = "",
+        key: str | None = None,
+    ) -> Receipt:
+        """Charge a cost to an account and every account above it, durably, all or none.
+
+        Guarantee: on return the charge is on the disk. A refusal (``budget-exceeded``, ``charge-too-large``,
+        ``account-expired``, ...) charges nothing anywhere. The same ``key`` with the same charge returns the
+        same receipt and charges nothing; with another charge it is refused as ``key-reused``.
+
+        Parameters
+        ----------
+        account
+            The account that asks.
+        cost
+            The cost of the plan.
+        plan
+            Hash of the plan.
+        who, purpose, asked
+            For the record; ``asked`` is the question in words, which must be public.
+        key
+            Idempotency key: makes a retry safe.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> first = ledger.charge("visits", tc.Cost.pure(0.5), key="report-2026-01")
+        >>> ledger.charge("visits", tc.Cost.pure(0.5), key="report-2026-01") == first
+        True
+        """
+        request = read_charge(account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked)
+        return self._writer.run(partial(_charges.charge, request=request), request.key)
+
+    def draw(
+        self,
+        account: str | Account,
+        cost: Cost,
+        *,
+        plan: str,
+        compute: Callable[[Receipt], bytes | Mapping[str, object]],
+        who: str = "",
+        purpose: str = "",
+        asked: str = "",
+        key: str | None = None,
+        dataset: str | Account | None = None,
+    ) -> StoredRelease:
+        """Charge, compute, store, return: the only way to a release.
+
+        Guarantee: ``compute`` runs after its charge is durable, at most once for a receipt over all processes
+        and crashes, and its result is durable before it is returned. The same plan on the same declared
+        version returns the stored release: free for the dataset, charged to each account below it that has
+        not paid yet. If anything fails after the charge, one opaque error is raised (``release-failed``) and
+        the charge stays. If ``dataset`` is given, an account that is neither that one nor below it is
+        refused, because its charge would not reach the dataset's budget. ``asked`` is the question in words,
+        for the record.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> for _ in range(3):
+        ...     release = ledger.draw("visits", tc.Cost.pure(1), plan="p1", compute=lambda _: b"about 40")
+        >>> release.payload, ledger.remaining("visits").epsilon
+        (b'about 40', Fraction(0, 1))
+        """
+        request = read_charge(
+            account,
+            cost,
+            plan=read_name("plan", plan),
+            who=who,
+            purpose=purpose,
+            key=key,
+            dataset=dataset,
+            asked=asked,
+        )
+        with self._writer.hold((self.account(request.account).root, request.plan)):
+            decision = self._writer.run(partial(_draws.authorise, request=request), request.key)
+            if decision.stored is not None:
+                return StoredRelease(decision.receipt, self._checked_payload(decision.stored), fresh=False)
+            release = self._compute(decision.receipt, compute)
+        if release is None:
+            raise TacitError(
+                "release-failed",
+                "the release failed after its charge",
+                why="the charge stays, because the way it failed could reveal something about the data",
+                fix="ask the curator, who can look into it where the data is",
+            )
+        return StoredRelease(
+            decision.receipt, release.payload, fresh=release.receipt == decision.receipt.head.count
+        )
+
+    def _compute(
+        self, receipt: Receipt, compute: Callable[[Receipt], bytes | Mapping[str, object]]
+    ) -> ReleaseRow | None:
+        """Compute and store; None stands for every failure alike, and no trace of the failure is kept."""
+        try:
+            payload = read_payload(compute(receipt))
+            return self._writer.run(partial(_draws.keep_release, head=receipt.head, payload=payload))
+        except Exception:  # noqa: BLE001 - what went wrong may depend on the data
+            return None
+
+    def claim(self, receipt: Receipt) -> None:
+        """Take a receipt's one draw, durably; a second claim is refused as ``spent``.
+
+        `draw` does this itself; call it only if the charge and the computation are separate.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> receipt = ledger.charge("visits", tc.Cost.pure(0.5))
+        >>> ledger.claim(receipt)
+        >>> ledger.claim(receipt)
+        Traceback (most recent call last):
+        tacit.errors.TacitError: the one draw of receipt 2 is taken and no release is stored for it
+        ...
+        """
+        self._writer.run(partial(_draws.claim, receipt=read_receipt(receipt).head))
+
+    def store_release(self, receipt: Receipt, payload: bytes | Mapping[str, object]) -> StoredRelease:
+        """Store what was drawn for a receipt, durably, and return what may be handed out.
+
+        Guarantee: the first release of a plan stays for ever; if another process stored one in the meantime,
+        that one is returned. Another payload for the same receipt is refused as ``spent``.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> receipt = ledger.charge("visits", tc.Cost.pure(0.5), plan="p1")
+        >>> ledger.claim(receipt)
+        >>> ledger.store_release(receipt, {"n": 40}).payload
+        b'{"n":40}'
+        """
+        head = read_receipt(receipt).head
+        row = self._writer.run(partial(_draws.keep_release, head=head, payload=read_payload(payload)))
+        return StoredRelease(receipt, row.payload, fresh=row.receipt == head.count)
+
+
+def open_ledger(given: Ledger | Location | None) -> Ledger:
+    """Read a ``ledger=`` argument: a ledger as it is, a location opened, nothing as a new ledger in memory.
+
+    Examples
+    --------
+    >>> open_ledger(None)
+    Ledger(':memory:')
+    >>> ledger = Ledger.memory()
+    >>> open_ledger(ledger) is ledger
+    True
+    """
+    match given:
+        case None:
+            return Ledger.memory()
+        case Ledger():
+            return given
+        case str() | os.PathLike():
+            return Ledger.open(given)
+    raise bad_parameter(
+        "ledger", "a Ledger, a path or a postgresql:// address", given, fix=Set(ledger="study.ledger")
+    )

@@ -1,0 +1,131 @@
+"""Open a store, find its key and its witness, and refuse what does not belong together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Do, Either, Say
+from tacit.ledger import _refusals
+from tacit.ledger._chain import Chain
+from tacit.ledger._key_file import KEY_FILE_VARIABLE, load_key, new_key
+from tacit.ledger._memory_store import MemoryStore
+from tacit.ledger._postgres_store import PostgresStore
+from tacit.ledger._sqlite_store import SqliteStore
+from tacit.ledger._store import LedgerIdentity
+from tacit.ledger._witness import Witness
+from tacit.ledger._writer import Writer
+
+if TYPE_CHECKING:
+    from tacit.ledger._store import Store
+
+__all__ = ["Location", "open_location", "open_memory"]
+
+#: Where a ledger or one of its files is: a path, or the address of a server.
+Location: TypeAlias = str | os.PathLike[str]
+
+
+def open_memory() -> Writer:
+    """Open a ledger that lives as long as the process."""
+    chain = Chain(new_key())
+    store = MemoryStore()
+    return Writer(store, chain, store.create(_new_identity(chain)), None)
+
+
+def open_location(
+    where: Location, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
+) -> Writer:
+    """Open a ledger in a file or on a server."""
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
+        return _open_server(where, key=key, witness=witness, create=create, wait=wait)
+    try:
+        path = Path(where)
+    except TypeError:
+        path = Path()
+    if not path.name or "\0" in str(path) or "://" in str(where):
+        raise bad_parameter(
+            "where", "a path or a postgresql:// address", where, fix=Do("open-ledger", path="study.ledger")
+        )
+    return _open_file(path, key=key, witness=witness, create=create, wait=wait)
+
+
+def _open_file(
+    path: Path, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
+) -> Writer:
+    beside = Path(witness) if witness is not None else path.with_name(path.name + ".witness")
+    if _size(path) == 0 and _size(beside) > 0:
+        _refuse_new_start(str(path), beside)
+    store = SqliteStore(path, create=create, wait=wait)
+    return _join(store, key, path.with_name(path.name + ".key"), beside)
+
+
+def _open_server(
+    url: str, *, key: bytes | Location | None, witness: Location | None, create: bool, wait: float
+) -> Writer:
+    store = PostgresStore(url, wait=wait)
+    if not create and store.identity() is None:
+        store.close()
+        raise TacitError(
+            "not-a-ledger",
+            f"there is no ledger in {store.name}",
+            fix=Do("open-ledger", path=store.name, create=True),
+        )
+    named = os.environ.get(KEY_FILE_VARIABLE) if key is None else key
+    if witness is None and named is not None and not isinstance(named, bytes):
+        witness = f"{os.fspath(named)}.witness"
+    return _join(store, key, None, None if witness is None else Path(witness))
+
+
+def _join(
+    store: Store, key: bytes | Location | None, key_default: Path | None, witness: Path | None
+) -> Writer:
+    """Bring store, key and witness together, or close the store again."""
+    seen: Witness | None = None
+    try:
+        identity = store.identity()
+        if identity is None and witness is not None and _size(witness) > 0:
+            _refuse_new_start(store.name, witness)
+        chain = Chain(load_key(key, key_default, create=identity is None))
+        identity = identity or store.create(_new_identity(chain))
+        _require_key(store, identity, chain)
+        seen = None if witness is None else Witness(witness, identity.ledger)
+        return Writer(store, chain, identity, seen)
+    except BaseException:
+        store.close()
+        if seen is not None:
+            seen.close_at_once()
+        raise
+
+
+def _refuse_new_start(store: str, witness: Path) -> NoReturn:
+    raise TacitError(
+        "ledger-rolled-back",
+        f"{store} is missing or empty, but its witness {witness} has seen entries in it",
+        why="a new ledger in its place would start with the whole budget",
+        fix=Either(
+            _refusals.RESTORE, Say(f"remove {witness}, but only if this ledger never protected any data")
+        ),
+    )
+
+
+def _require_key(store: Store, identity: LedgerIdentity, chain: Chain) -> None:
+    if identity.fingerprint != chain.fingerprint:
+        raise TacitError(
+            "ledger-key",
+            f"{store.name} was made with another key",
+            why="with this key, entries can be neither checked nor added",
+            fix=Do("give-key-file", path="the/file/it/was/made/with.key"),
+        )
+
+
+def _new_identity(chain: Chain) -> LedgerIdentity:
+    return LedgerIdentity(new_key()[:16].hex(), chain.fingerprint)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,308 @@
+"""What can be read from a ledger: accounts, what is left, entries, and whether everything is consistent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.ledger import _refusals
+from tacit.ledger._accounts import Account
+from tacit.ledger._arguments import read_account_name, read_name
+from tacit.ledger._chain import START, Head
+from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
+from tacit.ledger._verification import Verification, verify
+from tacit.ledger._witness import read_witness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tacit.accounting import Remaining
+    from tacit.ledger._open import Location
+    from tacit.ledger._rows import EntryRow, ReleaseRow
+    from tacit.ledger._store import StoreReader
+    from tacit.ledger._writer import Writer
+
+__all__ = ["LedgerQueries"]
+
+
+class LedgerQueries:
+    """The methods of a ledger that change nothing."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    @property
+    def name(self) -> str:
+        """Where the ledger is, without any password."""
+        return self._writer.store.name
+
+    @property
+    def id(self) -> str:
+        """The ledger's own name: random, and fixed when the ledger was made."""
+        return self._writer.identity.ledger
+
+    @property
+    def witness(self) -> Path | None:
+        """The file that keeps the log's end, or None."""
+        return None if self._writer.witness is None else self._writer.witness.path
+
+    @property
+    def sealed(self) -> str | None:
+        """Why the ledger refuses every change, or None."""
+        self._writer.ensure_open()
+        return self._writer.sealed()
+
+    @property
+    def head(self) -> Head:
+        """The log's end: how many entries it has and the last one's hash; kept elsewhere, it is a witness."""
+        with self._reading() as reader:
+            tip = reader.tip()
+        return Head(tip.seq, tip.mac.hex())
+
+    def account(self, name: str | Account) -> Account:
+        """Return an account in its present state, in constant time.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> ledger.account("visits").adjacency
+        'add/remove'
+        """
+        wanted = read_account_name(name)
+        with self._reading() as reader:
+            row = reader.account_named(wanted)
+        if row is None:
+            raise _refusals.unknown_account(wanted)
+        return Account.from_row(row)
+
+    def accounts(self) -> list[Account]:
+        """Return all accounts in the order in which they were opened.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> tc.Ledger.memory().accounts()
+        []
+        """
+        with self._reading() as reader:
+            rows = reader.accounts()
+        return [Account.from_row(row) for row in rows]
+
+    def remaining(self, account: str | Account) -> Remaining:
+        """Return what is left in an account, in constant time, however long its history is.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.charge("visits", tc.Cost.pure(0.25))
+        >>> ledger.remaining("visits").epsilon
+        Fraction(3, 4)
+        """
+        return self.account(account).filter.remaining
+
+    def stored_release(
+        self, account: str | Account, plan: str, *, version: int | None = None
+    ) -> StoredRelease | None:
+        """Find the stored release of a plan, whoever has paid for it: for the curator and the service.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> ledger.stored_release("visits", "p1") is None
+        True
+        """
+        asked = self.account(account)
+        declared = account.version if version is None and isinstance(account, Account) else version
+        with self._reading() as reader:
+            found = reader.release_of_plan(asked.root, declared or asked.version, read_name("plan", plan))
+            row = None if found is None else reader.entry(found.receipt)
+            if found is None or row is None:
+                return None
+            receipt = receipt_of(row, _names(reader, row))
+        return StoredRelease(receipt, self._checked_payload(found), fresh=False)
+
+    def _checked_payload(self, release: ReleaseRow) -> bytes:
+        """Return a stored payload, but only if its entry and that entry's link in the chain prove it."""
+        with self._reading() as reader:
+            row, before = reader.entry(release.seq), reader.entry(release.seq - 1)
+        good = row is not None and row.kind == "release"
+        if row is not None and good:
+            body = json.loads(row.body)
+            digest = hashlib.sha256(release.payload).hexdigest()
+            found = (release.receipt, digest, release.plan, release.version)
+            good = self._is_linked(row, before) and found == (
+                body["receipt"], body["sha256"], row.plan, body["version"],
+            )  # fmt: skip
+        if not good:
+            raise _refusals.tampered(
+                f"the stored release of receipt {release.receipt} is not the one that was stored"
+            )
+        return release.payload
+
+    def _is_linked(self, row: EntryRow, before: EntryRow | None) -> bool:
+        """Whether an entry's hash is right for what it says and for the entry before it."""
+        return self._writer.chain.link(START if before is None else before.mac, *row[:-1]) == row.mac
+
+    def entry(self, number: int) -> Entry | None:
+        """Return one entry of the log by its number, or None if the log is shorter.
+
+        Guarantee: takes the same time however long the log is. The hash of the entry is checked against what
+        the entry says and against the entry before it; an entry that was edited is refused with
+        ``ledger-tampered``.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> receipt = ledger.charge("visits", tc.Cost.pure(0.5), who="ana")
+        >>> entry = ledger.entry(receipt.head.count)
+        >>> entry.account, entry.who, entry.hash == receipt.head.hash
+        ('visits', 'ana', True)
+        >>> ledger.entry(9) is None
+        True
+        """
+        wanted = count("number", number, zero=False)
+        if wanted.bit_length() > 63:  # beyond what a store can number
+            return None
+        with self._reading() as reader:
+            row, before = reader.entry(wanted), reader.entry(wanted - 1)
+            names = {} if row is None else _names(reader, row)
+        if row is None:
+            return None
+        if not self._is_linked(row, before):
+            raise _refusals.tampered(f"entry {wanted} of {self.name} does not match the keyed chain")
+        return entry_of(row, names)
+
+    def history(self, account: str | Account | None = None) -> list[Entry]:
+        """Return the entries that charged or changed an account, oldest first; without a name, all entries.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.charge("visits", tc.Cost.pure(0.5), who="ana")
+        >>> [(entry.kind, entry.who) for entry in ledger.history("visits")]
+        [('open', ''), ('charge', 'ana')]
+        """
+        self._writer.ensure_open()
+        with self._writer.store.snapshot() as reader:
+            if account is None:
+                return list(_entries(reader, reader.entries()))
+            asked = read_account_name(account)
+            row = reader.account_named(asked)
+            if row is None:
+                raise _refusals.unknown_account(asked)
+            below = [one.id for one in map(Account.from_row, reader.accounts()) if row.id in one.path]
+            mine = str(row.id)
+            rows = (
+                entry
+                for entry in reader.entries_of_accounts(below)
+                if entry.account == row.id or mine in entry.levels.split(",")
+            )
+            return list(_entries(reader, rows))
+
+    def export(self) -> Iterator[str]:
+        """Yield the log as JSON lines, oldest first: one entry a line, exact numbers as fractions in text.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> for line in ledger.export():
+        ...     print(line[:24])
+        {"seq": 1, "kind": "open
+        """
+        self._writer.ensure_open()
+        with self._writer.store.snapshot() as reader:
+            for entry in _entries(reader, reader.entries()):
+                yield json.dumps(entry.to_json(), ensure_ascii=True, allow_nan=False)
+
+    def verify(
+        self, witness: Location | Head | Receipt | tuple[int, str] | Mapping[str, object] | None = None
+    ) -> Verification:
+        """Check the chain, add up every total again from the log alone, and compare the log with a witness.
+
+        Guarantee: with a witness kept where the keeper of the store cannot write, edits, cuts and old copies
+        are found, up to the entry that the witness has seen. Without one, somebody may have cut the log
+        cleanly at its end, so the report says "completeness not proven". The ledger's own witness file is
+        compared in any case.
+
+        Parameters
+        ----------
+        witness
+            A witness file, a `Head` or a `Receipt` kept from earlier, or its ``(count, hash)``.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> receipt = ledger.charge("visits", tc.Cost.pure(0.5))
+        >>> print(ledger.verify(witness=receipt))
+        consistent and complete up to entry 2, as the witness proves
+        (checked: 2 entries, 1 account, 0 releases)
+        """
+        self._writer.ensure_open()
+        witnesses: list[tuple[str, Head]] = []
+        own = self._writer.witness
+        if own is not None:
+            seen = own.head()
+            if seen is not None:
+                witnesses.append((f"the witness {own.path}", seen))
+        if witness is not None:
+            witnesses.append(("the given witness", self._read_witness(witness)))
+        with self._writer.store.snapshot() as reader:
+            return verify(reader, self._writer.chain, witnesses, proves=witness is not None)
+
+    def _read_witness(self, witness: object) -> Head:
+        if isinstance(witness, Receipt):
+            witness = witness.head
+        if isinstance(witness, Head):
+            witness = (witness.count, witness.hash)
+        if isinstance(witness, Mapping):
+            witness = (witness.get("count"), witness.get("hash"))
+        if isinstance(witness, str | os.PathLike):
+            return read_witness(witness, self.id)
+        match witness:
+            case (int(number), str(digest)) if number >= 0 and len(digest) == 64:
+                return Head(number, digest.lower())
+        raise bad_parameter(
+            "witness",
+            "a witness file, a Head, a Receipt or (count, hash)",
+            witness,
+            fix="a witness file of this ledger, or a receipt that it returned",
+        )
+
+    @contextmanager
+    def _reading(self) -> Iterator[StoreReader]:
+        self._writer.ensure_open()
+        with self._writer.store.reading() as reader:
+            yield reader
+
+
+def _names(reader: StoreReader, row: EntryRow) -> dict[int, str]:
+    """Return the names of the accounts in one entry."""
+    ids = {row.account, *(int(id_) for id_ in row.levels.split(",") if id_)}
+    found = (reader.account(id_) for id_ in ids if id_)
+    return {account.id: account.name for account in found if account is not None}
+
+
+def _entries(reader: StoreReader, rows: Iterator[EntryRow]) -> Iterator[Entry]:
+    names = {account.id: account.name for account in reader.accounts()}
+    return (entry_of(row, names) for row in rows)

@@ -1,0 +1,150 @@
+"""The refusals that several modules of the ledger raise, each worded once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.fixes import Do, Either, Say
+
+if TYPE_CHECKING:
+    from tacit.accounting import Budget
+    from tacit.fixes import Fix
+
+__all__ = [
+    "RESTORE",
+    "budget_in_words",
+    "damaged",
+    "disk_full",
+    "locked",
+    "newer",
+    "not_a_ledger",
+    "read_only",
+    "rolled_back",
+    "sealed",
+    "tampered",
+    "unavailable",
+    "unknown_account",
+]
+
+#: What helps after every kind of damage: a good copy, and the check of it.
+RESTORE = Do("restore-ledger")
+
+
+def unknown_account(name: str) -> TacitError:
+    """Refuse a name that no account has."""
+    return TacitError(
+        "unknown-account",
+        f"the ledger has no account {name!r}",
+        fix=Do("create-account", account=name),
+    )
+
+
+def locked(where: str, seconds: float) -> TacitError:
+    """Refuse a change that waited too long for another writer."""
+    return TacitError(
+        "ledger-locked",
+        f"somebody else has been writing to {where} for more than {seconds:g} s",
+        why="nothing was charged",
+        fix=Either(Say("try again"), Do("wait-for-lock", seconds=30)),
+    )
+
+
+def disk_full(where: str) -> TacitError:
+    """Refuse a change that does not fit on the disk."""
+    return TacitError(
+        "disk-full",
+        f"there is no room left for {where}",
+        why="nothing was charged",
+        fix="free some space on its disk",
+    )
+
+
+def read_only(where: str, *, detail: str = "", fix: Fix | str) -> TacitError:
+    """Refuse a store that cannot be written."""
+    return TacitError(
+        "ledger-read-only",
+        f"{where} cannot be written" + (f": {detail}" if detail else ""),
+        why="a charge must be recorded before the data is read",
+        fix=fix,
+    )
+
+
+def unavailable(what: str) -> TacitError:
+    """Report a commit that broke off: nobody knows whether it was recorded."""
+    return TacitError(
+        "ledger-unavailable",
+        what,
+        why="whether the change was recorded is not known",
+        fix="ask again with the same key: a charge that was recorded is not charged twice",
+    )
+
+
+def sealed(what: str) -> TacitError:
+    """Refuse every change after a failed write."""
+    return TacitError(
+        "ledger-sealed",
+        what,
+        why="after a failed write nobody knows what is on the disk, so the ledger refuses every change until "
+        "somebody has checked the disk",
+        fix=Do("unseal-ledger", statement="the disk was checked"),
+    )
+
+
+def damaged(what: str) -> TacitError:
+    """Refuse a ledger that is truncated or corrupt."""
+    return TacitError(
+        "ledger-damaged", what, why="a damaged ledger does not show what was spent", fix=RESTORE
+    )
+
+
+def tampered(what: str) -> TacitError:
+    """Refuse a ledger in which an entry does not match the keyed chain."""
+    return TacitError("ledger-tampered", what, why="some other program changed the ledger", fix=RESTORE)
+
+
+def rolled_back(what: str) -> TacitError:
+    """Refuse a ledger that lost entries which somebody has seen in it."""
+    return TacitError(
+        "ledger-rolled-back",
+        what,
+        why="an old copy has taken its place, and the totals of an old copy are too low",
+        fix=RESTORE,
+    )
+
+
+def not_a_ledger(
+    where: str, *, why: str = "nothing was changed in it", fix: Fix | str = "check the path"
+) -> TacitError:
+    """Refuse a file or a database that holds something else."""
+    return TacitError("not-a-ledger", f"{where} is not a Tacit ledger", why=why, fix=fix)
+
+
+def newer(where: str, version: int, known: int) -> TacitError:
+    """Refuse a store of a later schema."""
+    return TacitError(
+        "ledger-newer",
+        f"{where} has schema {version}; this version of Tacit reads schemas up to {known}",
+        why="an older program could misread what a newer one recorded",
+        fix="install a newer version of Tacit",
+    )
+
+
+def budget_in_words(budget: Budget) -> str:
+    """Write a budget for a message: ``epsilon 1, delta 1e-06``.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget
+    >>> budget_in_words(Budget(epsilon=1, delta=1e-6))
+    'epsilon 1, delta 1e-06'
+    """
+    parts = {"epsilon": budget.epsilon, "rho": budget.rho, "delta": budget.delta or None}
+    return ", ".join(f"{name} {_exact(value)}" for name, value in parts.items() if value is not None)
+
+
+def _exact(value: Fraction) -> str:
+    """Write a number shortly, or as a fraction where the short form is another number."""
+    short = f"{float(value):.15g}"
+    return short if Fraction(short) == value else str(value)

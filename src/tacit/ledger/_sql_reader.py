@@ -1,0 +1,88 @@
+"""The queries that the two SQL stores share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.ledger._chain import START
+from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+__all__ = ["SqlReader"]
+
+_ENTRY = "SELECT seq, kind, account, levels, spend, plan, idem, body, mac FROM ledger_entries"
+_ACCOUNT = "SELECT id, name, parent, facts, state FROM ledger_accounts"
+_RELEASE = "SELECT receipt, root, version, plan, payload, seq FROM ledger_releases"
+
+
+class SqlReader:
+    """Read from a store with SQL; ``query`` runs one statement and returns an iterator over its rows."""
+
+    def __init__(self, query: Callable[[str, tuple[object, ...]], Iterator[tuple[object, ...]]]) -> None:
+        self._query = query
+
+    def tip(self) -> Tip:
+        """Return the log's end."""
+        row = next(self._query("SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1", ()), None)
+        return Tip(0, START) if row is None else Tip(*row)  # type: ignore[arg-type]
+
+    def account_named(self, name: str) -> AccountRow | None:
+        """Find an account by its name."""
+        return next(self._accounts("WHERE name = ?", name), None)
+
+    def account(self, id_: int) -> AccountRow | None:
+        """Find an account by its number."""
+        return next(self._accounts("WHERE id = ?", id_), None)
+
+    def accounts(self) -> list[AccountRow]:
+        """Return all accounts in the order in which they were opened."""
+        return list(self._accounts("ORDER BY id"))
+
+    def _accounts(self, rest: str, *values: object) -> Iterator[AccountRow]:
+        return (AccountRow(*row) for row in self._query(f"{_ACCOUNT} {rest}", values))  # type: ignore[arg-type]
+
+    def entry(self, number: int) -> EntryRow | None:
+        """Find an entry by its number."""
+        return next(self._entries("WHERE seq = ?", number), None)
+
+    def entry_with_key(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key."""
+        return next(self._entries("WHERE idem = ? AND idem <> ''", key), None)
+
+    def entries_of_plan(self, plan: str) -> list[EntryRow]:
+        """Return the entries that name a plan."""
+        return list(self._entries("WHERE plan = ? AND plan <> '' ORDER BY seq", plan))
+
+    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
+        """Return the entries that one of these accounts asked for."""
+        marks = ", ".join("?" * len(ids))
+        return self._entries(f"WHERE account IN ({marks}) ORDER BY seq", *ids)
+
+    def entries(self) -> Iterator[EntryRow]:
+        """Return the whole log in order."""
+        return self._entries("ORDER BY seq")
+
+    def _entries(self, rest: str, *values: object) -> Iterator[EntryRow]:
+        return (EntryRow(*row) for row in self._query(f"{_ENTRY} {rest}", values))  # type: ignore[arg-type]
+
+    def release_of_plan(self, root: int, version: int, plan: str) -> ReleaseRow | None:
+        """Find the stored release of a plan."""
+        where = "WHERE root = ? AND version = ? AND plan = ? AND plan <> ''"
+        return next(self._releases(where, root, version, plan), None)
+
+    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
+        """Find the stored release of a receipt."""
+        return next(self._releases("WHERE receipt = ?", receipt), None)
+
+    def releases(self) -> Iterator[ReleaseRow]:
+        """Return all stored releases."""
+        return self._releases("ORDER BY receipt")
+
+    def _releases(self, rest: str, *values: object) -> Iterator[ReleaseRow]:
+        return (ReleaseRow(*row) for row in self._query(f"{_RELEASE} {rest}", values))  # type: ignore[arg-type]
+
+    def check(self) -> list[str]:
+        """Return what the store itself finds wrong; a store that can check its pages overrides this."""
+        return []

@@ -1,0 +1,134 @@
+"""What a store must do for the ledger: read, and write one transaction after another, durably."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
+
+__all__ = ["LedgerIdentity", "Store", "StoreReader", "TransactionStart"]
+
+
+class LedgerIdentity(NamedTuple):
+    """A ledger's random name, and the fingerprint of the key that it was made with."""
+
+    ledger: str
+    fingerprint: str
+
+
+class TransactionStart(NamedTuple):
+    """What a transaction starts from: the log's end, the entries that carry a requested key, the seal."""
+
+    tip: Tip
+    known: dict[str, EntryRow]
+    sealed: str | None
+
+
+class StoreReader(Protocol):
+    """Read from a store: inside a transaction what it builds on, outside of one what is committed."""
+
+    def tip(self) -> Tip:
+        """Return the log's end."""
+
+    def account_named(self, name: str) -> AccountRow | None:
+        """Find an account by its name."""
+
+    def account(self, id_: int) -> AccountRow | None:
+        """Find an account by its number."""
+
+    def accounts(self) -> list[AccountRow]:
+        """Return all accounts in the order in which they were opened."""
+
+    def entry(self, number: int) -> EntryRow | None:
+        """Find an entry by its number."""
+
+    def entry_with_key(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key."""
+
+    def entries_of_plan(self, plan: str) -> list[EntryRow]:
+        """Return the entries that name a plan."""
+
+    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
+        """Return the entries that one of these accounts asked for."""
+
+    def entries(self) -> Iterator[EntryRow]:
+        """Return the whole log in order."""
+
+    def release_of_plan(self, root: int, version: int, plan: str) -> ReleaseRow | None:
+        """Find the stored release of a plan."""
+
+    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
+        """Find the stored release of a receipt."""
+
+    def releases(self) -> Iterator[ReleaseRow]:
+        """Return all stored releases."""
+
+    def check(self) -> list[str]:
+        """Return what the store itself finds wrong with its pages and indexes."""
+
+
+class Store(Protocol):
+    """A durable place for one ledger. One writer at a time; `commit` returns only when the change is durable.
+
+    A refusal leaves the store as it was. Every failure is a `TacitError`.
+    """
+
+    name: str
+
+    def identity(self) -> LedgerIdentity | None:
+        """Return the ledger's identity, or None if the store is new."""
+
+    def create(self, identity: LedgerIdentity) -> LedgerIdentity:
+        """Create the tables, unless another process just did; return the identity that holds."""
+
+    def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> TransactionStart:
+        """Return what the transaction starts from.
+
+        A store that locks takes its lock here. A store that compares at the end may start from ``guess``,
+        where the caller believes that the log ends, without reading.
+        """
+
+    def transaction_reader(self) -> StoreReader:
+        """Read inside the transaction."""
+
+    def commit(
+        self,
+        start: TransactionStart,
+        keys: Sequence[str],
+        entries: Sequence[EntryRow],
+        accounts: Sequence[AccountRow],
+        releases: Sequence[ReleaseRow],
+    ) -> bool:
+        """Write everything and return True when it is durable.
+
+        Return False, with nothing written, if the log no longer ends where the transaction started, or holds
+        one of the keys that were unknown then. The caller must decide again.
+        """
+
+    def rollback(self) -> None:
+        """Leave the transaction without a trace; never raises."""
+
+    def reading(self) -> AbstractContextManager[StoreReader]:
+        """Read what is committed; for short reads, shared by the threads."""
+
+    def snapshot(self) -> AbstractContextManager[StoreReader]:
+        """Read what is committed as of one moment, for as long as it takes."""
+
+    def sealed(self) -> str | None:
+        """Return why the store is sealed, or None."""
+
+    def seal(self, why: str) -> None:
+        """Mark the store so that nobody writes to it again; best effort, never raises."""
+
+    def unseal(self) -> None:
+        """Remove that mark."""
+
+    def close(self) -> None:
+        """Close every connection."""
+
+    def after_fork(self) -> None:
+        """Forget, in a forked child, the connections of the parent process, without touching them."""

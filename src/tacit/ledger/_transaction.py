@@ -1,0 +1,175 @@
+"""One transaction: what is stored, and what this batch adds to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tacit.ledger import _refusals
+from tacit.ledger._accounts import Account
+from tacit.ledger._chain import START, canonical
+from tacit.ledger._rows import EntryRow, ReleaseRow, Tip
+
+if TYPE_CHECKING:
+    from tacit.ledger._chain import Chain
+    from tacit.ledger._store import StoreReader, TransactionStart
+
+__all__ = ["AccountCache", "Transaction"]
+
+
+@dataclass(slots=True)
+class AccountCache:
+    """What this process knows of the committed accounts; valid as long as the log still ends at ``tip``."""
+
+    tip: Tip = field(default_factory=lambda: Tip(0, START))
+    accounts: dict[int, Account] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Drop the accounts; they are read again when they are needed."""
+        self.accounts.clear()
+        self.names.clear()
+
+    def keep(self, account: Account) -> Account:
+        """Keep an account."""
+        self.accounts[account.id] = account
+        self.names[account.name] = account.id
+        return account
+
+
+class Transaction:
+    """The state inside one transaction.
+
+    An operation checks everything first and then changes: a refused one leaves nothing behind.
+    """
+
+    def __init__(
+        self, chain: Chain, reader: StoreReader, start: TransactionStart, cache: AccountCache
+    ) -> None:
+        self._chain = chain
+        self._reader = reader
+        self._cache = cache
+        self._known = dict(start.known)
+        self.tip = start.tip
+        self.entries: list[EntryRow] = []
+        self.changed: dict[int, Account] = {}
+        self.releases: list[ReleaseRow] = []
+        self.now = datetime.now(UTC)
+        self.at = self.now.isoformat(timespec="milliseconds")
+        if start.tip != cache.tip:
+            self._require_growth(start.tip)
+            cache.clear()
+            cache.tip = start.tip
+
+    def _require_growth(self, tip: Tip) -> None:
+        """Refuse a store that lost an entry which this process has already seen in it."""
+        seen = self._cache.tip
+        if seen.seq == 0:
+            return
+        row = self._reader.entry(seen.seq) if tip.seq > seen.seq else None
+        if row is None or row.mac != seen.mac:
+            raise _refusals.rolled_back(
+                f"the ledger no longer contains entry {seen.seq}, which this process has seen in it"
+            )
+
+    def account(self, name: str) -> Account:
+        """Return an account by its name, or refuse the name."""
+        account = self.find_account(name)
+        if account is None:
+            raise _refusals.unknown_account(name)
+        return account
+
+    def find_account(self, name: str) -> Account | None:
+        """Find an account by its name."""
+        id_ = self._cache.names.get(name)
+        if id_ is None:
+            for account in self.changed.values():
+                if account.name == name:
+                    return account
+            row = self._reader.account_named(name)
+            if row is None:
+                return None
+            id_ = row.id
+            self._cache.keep(Account.from_row(row))
+        return self.account_numbered(id_)
+
+    def account_numbered(self, id_: int) -> Account:
+        """Return an account by its number."""
+        account = self.changed.get(id_) or self._cache.accounts.get(id_)
+        if account is None:
+            row = self._reader.account(id_)
+            if row is None:
+                raise _refusals.damaged(f"account {id_}, which the log names, is missing")
+            account = self._cache.keep(Account.from_row(row))
+        return account
+
+    def names(self, row: EntryRow) -> dict[int, str]:
+        """Return the names of the accounts in an entry."""
+        ids = {row.account, *(int(id_) for id_ in row.levels.split(",") if id_)}
+        return {id_: self.account_numbered(id_).name for id_ in ids}
+
+    def entry_with_key(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key, in the store or in this batch."""
+        return self._known.get(key)
+
+    def claim_of(self, receipt: int) -> EntryRow | None:
+        """Find the claim of a charge's one draw."""
+        key = f"d:{receipt}"
+        return self._known.get(key) or self._reader.entry_with_key(key)
+
+    def entry(self, number: int) -> EntryRow | None:
+        """Find an entry by its number, in the store or in this batch."""
+        if number > self.tip.seq - len(self.entries):
+            return next((row for row in self.entries if row.seq == number), None)
+        return self._reader.entry(number)
+
+    def entries_of_plan(self, plan: str) -> list[EntryRow]:
+        """Return the entries that name a plan, in the store and in this batch."""
+        return self._reader.entries_of_plan(plan) + [row for row in self.entries if row.plan == plan]
+
+    def release_of_plan(self, root: int, version: int, plan: str) -> ReleaseRow | None:
+        """Find the stored release of a plan, in the store or in this batch."""
+        for release in self.releases:
+            if (release.root, release.version, release.plan) == (root, version, plan):
+                return release
+        return self._reader.release_of_plan(root, version, plan)
+
+    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
+        """Find the stored release of a receipt, in the store or in this batch."""
+        for release in self.releases:
+            if release.receipt == receipt:
+                return release
+        return self._reader.release_of_receipt(receipt)
+
+    def append(
+        self,
+        kind: str,
+        account: int,
+        body: dict[str, object],
+        *,
+        levels: str = "",
+        spend: str = "",
+        plan: str = "",
+        key: str = "",
+    ) -> EntryRow:
+        """Append a new entry to the log and chain it to the last one."""
+        body["at"] = self.at
+        seq, text = self.tip.seq + 1, canonical(body)
+        mac = self._chain.link(self.tip.mac, seq, kind, account, levels, spend, plan, key, text)
+        row = EntryRow(seq, kind, account, levels, spend, plan, key, text, mac)
+        self.entries.append(row)
+        self.tip = Tip(seq, mac)
+        if key:
+            self._known[key] = row
+        return row
+
+    def change(self, account: Account) -> None:
+        """Write an account's new state with this transaction."""
+        self.changed[account.id] = account
+
+    def committed(self) -> None:
+        """Keep in the cache what is now durable."""
+        self._cache.tip = self.tip
+        for account in self.changed.values():
+            self._cache.keep(account)

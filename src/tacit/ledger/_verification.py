@@ -1,0 +1,182 @@
+"""Check a ledger without trusting it: the chain, totals from the log alone, stored releases, the witness."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.ledger._accounts import Account
+from tacit.ledger._chain import START, Head
+from tacit.ledger._replay import Replay, replay_in_order
+from tacit.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.ledger._chain import Chain
+    from tacit.ledger._store import StoreReader
+
+__all__ = ["Verification", "verify"]
+
+_UNREADABLE = (KeyError, ValueError, TypeError, AssertionError, TacitError)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a check of the whole ledger found.
+
+    Parameters
+    ----------
+    ok
+        Whether the chain is intact, every total equals its replay, no cap was ever exceeded, every stored
+        release matches its entry, and the log contains what the witnesses have seen.
+    complete
+        Whether a witness from outside the store proves that nothing up to `witnessed` is missing.
+    entries, accounts, releases
+        How many were checked.
+    head
+        The log's end; keep it elsewhere as a witness.
+    witnessed
+        The last entry that the given witness proves; 0 without a witness.
+    problems
+        What is wrong, in words; empty if `ok`.
+
+    Examples
+    --------
+    >>> from tacit.ledger import Ledger
+    >>> with Ledger.memory() as ledger:
+    ...     print(ledger.verify())
+    consistent, completeness not proven (checked: 0 entries, 0 accounts, 0 releases)
+    """
+
+    ok: bool
+    complete: bool
+    entries: int
+    accounts: int
+    releases: int
+    head: Head
+    witnessed: int
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        counts = (
+            (self.entries, "entry", "entries"),
+            (self.accounts, "account", "accounts"),
+            (self.releases, "release", "releases"),
+        )
+        seen = f"(checked: {', '.join(f'{n:,} {one if n == 1 else many}' for n, one, many in counts)})"
+        if not self.ok:
+            return "\n".join([f"NOT consistent {seen}", *(f"  - {problem}" for problem in self.problems)])
+        if not self.complete:
+            return f"consistent, completeness not proven {seen}"
+        return f"consistent and complete up to entry {self.witnessed:,}, as the witness proves {seen}"
+
+
+@progress("Checking the ledger")
+def verify(
+    reader: StoreReader, chain: Chain, witnesses: Sequence[tuple[str, Head]], *, proves: bool
+) -> Verification:
+    """Check everything; ``proves`` says whether the last witness came from outside the store."""
+    problems: list[str] = list(reader.check())
+    replay = Replay()
+    awaited: dict[int, list[tuple[str, Head]]] = defaultdict(list)
+    for name, head in witnesses:
+        awaited[head.count].append((name, head))
+    before, count = START, 0
+    for row in reader.entries():
+        if row.seq != count + 1:
+            problems.append(f"entry {count + 1} is missing")
+            break
+        mac = chain.link(before, *row[:-1])
+        if mac != row.mac:
+            problems.append(
+                f"entry {row.seq} does not match the keyed chain: it, or an earlier entry, was changed"
+            )
+            break
+        before, count = mac, row.seq
+        try:
+            replay.take(row)
+        except _UNREADABLE as error:
+            problems.append(f"entry {row.seq} cannot be read ({type(error).__name__})")
+            break
+        if count in awaited:
+            problems += [
+                f"entry {count} is not the one that {name} has seen"
+                for name, head in awaited[count]
+                if head.hash != mac.hex()
+            ]
+    else:
+        replay.end()
+        problems += replay.problems
+        problems += _compare_accounts(reader, replay)
+    problems += [
+        f"{name} has seen {at:,} entries, but the ledger has {count:,}: "
+        "it was cut, or an old copy took its place"
+        for at, seen in awaited.items()
+        if at > count
+        for name, _ in seen
+    ]
+    releases = _check_releases(reader, replay, problems)
+    return Verification(
+        ok=not problems,
+        complete=proves and not problems,
+        entries=count,
+        accounts=len(replay.accounts),
+        releases=releases,
+        head=Head(count, before.hex()),
+        witnessed=witnesses[-1][1].count if proves else 0,
+        problems=tuple(problems),
+    )
+
+
+def _compare_accounts(reader: StoreReader, replay: Replay) -> list[str]:
+    """Compare the stored accounts with those that follow from the log."""
+    problems: list[str] = []
+    stored: dict[int, Account] = {}
+    for row in reader.accounts():
+        try:
+            account = Account.from_row(row)
+        except _UNREADABLE:
+            problems.append(f"account {row.name!r} cannot be read")
+            continue
+        stored[row.id] = account
+        if row.parent != (account.path[1] if len(account.path) > 1 else 0):
+            problems.append(f"account {row.name!r} is stored under another parent than in the log")
+    doubtful = {
+        id_
+        for id_, replayed in replay.accounts.items()
+        if replayed.exceeded or id_ not in stored or stored[id_].filter != replayed.account.filter
+    }
+    if doubtful:
+        replay_in_order(reader, {id_: replay.accounts[id_] for id_ in doubtful})
+    for id_, replayed in replay.accounts.items():
+        found, name = stored.pop(id_, None), replayed.account.name
+        if replayed.exceeded:
+            problems.append(f"account {name!r} was charged beyond its budget")
+        if found is None:
+            problems.append(f"account {name!r} is missing")
+        elif found.filter != replayed.account.filter:
+            problems.append(
+                f"the stored total of account {name!r} is not the total of its entries in the log"
+            )
+        elif found != replayed.account:
+            problems.append(f"account {name!r} is stored with other facts than in the log")
+    problems += [f"account {account.name!r} is not in the log" for account in stored.values()]
+    return problems
+
+
+def _check_releases(reader: StoreReader, replay: Replay, problems: list[str]) -> int:
+    """Compare every stored release with its entry; return how many there are."""
+    checked = 0
+    awaited = dict(replay.released)
+    for release in reader.releases():
+        checked += 1
+        digest = hashlib.sha256(release.payload).hexdigest()
+        found = (release.seq, digest, release.plan, release.version, release.root)
+        if awaited.pop(release.receipt, None) != found:
+            problems.append(f"the stored release of receipt {release.receipt} is not the one that was stored")
+    problems += [f"the stored release of receipt {receipt} is missing" for receipt in awaited]
+    return checked

@@ -1,0 +1,189 @@
+"""The one place through which every change goes: batches, the seal, the witness, forks."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from tacit.errors import TacitError
+from tacit.fixes import Do
+from tacit.ledger import _refusals
+from tacit.ledger._chain import Head
+from tacit.ledger._charges import BudgetExceeded
+from tacit.ledger._group_commit import GroupCommit
+from tacit.ledger._named_locks import NamedLocks
+from tacit.ledger._transaction import AccountCache, Transaction
+from tacit.ledger._witness import Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from tacit.ledger._chain import Chain
+    from tacit.ledger._group_commit import Job
+    from tacit.ledger._store import LedgerIdentity, Store
+
+__all__ = ["Writer"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One operation, and the idempotency key that it uses."""
+
+    operation: Callable[[Transaction], object] | None  # None only waits for its turn
+    key: str
+
+
+class Writer:
+    """Take the operations of many threads, run each batch in one durable transaction, update the witness."""
+
+    def __init__(self, store: Store, chain: Chain, identity: LedgerIdentity, witness: Witness | None) -> None:
+        self.store = store
+        self.chain = chain
+        self.identity = identity
+        self.witness = witness
+        self._cache = AccountCache()
+        self._group_commit = GroupCommit(self._run_batch)
+        self._locks = NamedLocks()
+        self._sealed: str | None = None
+        self._mark: str | None = None
+        self._closed = False
+        self._process = os.getpid()
+        self.refusal: TacitError | None = self._compare_with_witness()
+
+    def _compare_with_witness(self) -> TacitError | None:
+        """Check in constant time that the store still contains the last entry that the witness has seen."""
+        with self.store.reading() as reader:
+            tip = reader.tip()
+            last, before = reader.entry(tip.seq), reader.entry(tip.seq - 1)
+            seen = self.witness.head() if self.witness is not None else None
+            there = reader.entry(seen.count) if seen is not None and seen.count else None
+        if last is not None and before is not None and self.chain.link(before.mac, *last[:-1]) != last.mac:
+            return _refusals.tampered(f"the last entry of {self.store.name} does not match the keyed chain")
+        if seen is not None and seen.count and (there is None or there.mac.hex() != seen.hash):
+            return _refusals.rolled_back(
+                f"{self.store.name} ends at entry {tip.seq} and does not contain entry {seen.count}, "
+                "which its witness has seen"
+            )
+        self._cache.tip = tip
+        return None
+
+    def run(self, operation: Callable[[Transaction], T], key: str = "") -> T:
+        """Run one operation durably and return its answer."""
+        self.ensure_open()
+        if self.refusal is not None:
+            raise self.refusal
+        try:
+            return cast("T", self._group_commit.submit(_Request(operation, key)))
+        except BudgetExceeded as exceeded:
+            refused = exceeded
+        raise refused.refusal()
+
+    def hold(self, name: object) -> AbstractContextManager[None]:
+        """Wait until no other thread of this process works on the same thing."""
+        self.ensure_open()
+        return self._locks.hold(name)
+
+    def ensure_open(self) -> None:
+        """Refuse a closed ledger; give a forked child its own connections."""
+        if self._closed:
+            raise TacitError(
+                "ledger-closed",
+                f"{self.store.name} was closed",
+                fix=Do("open-ledger", path=self.store.name),
+            )
+        if os.getpid() != self._process:
+            self.store.after_fork()
+            if self.witness is not None:  # a lock on the inherited file would be the parent's lock too
+                self.witness = Witness(self.witness.path, self.identity.ledger)
+            self._cache = AccountCache(self._cache.tip)
+            self._group_commit = GroupCommit(self._run_batch)
+            self._locks = NamedLocks()
+            self._process = os.getpid()
+
+    def _run_batch(self, jobs: list[Job[_Request]]) -> None:
+        """Run a batch in one transaction: each operation is checked alone, all that pass become durable."""
+        jobs = [job for job in jobs if job.request.operation is not None]
+        if not jobs:
+            return
+        keys = [job.request.key for job in jobs if job.request.key]
+        try:
+            attempts = (self._attempt(jobs, keys, attempt) for attempt in itertools.count())
+            transaction = next(made for made in attempts if made is not None)
+        except BaseException as error:
+            self.store.rollback()
+            self._cache.clear()
+            if isinstance(error, TacitError) and error.code == "ledger-sealed" and self._mark is None:
+                self._sealed = error.what  # the failure itself, even if no mark could be left in the store
+            raise
+        if transaction.entries:
+            transaction.committed()
+            self._update_witness(Head(transaction.tip.seq, transaction.tip.mac.hex()))
+
+    def _attempt(self, jobs: list[Job[_Request]], keys: list[str], attempt: int) -> Transaction | None:
+        """Decide every job of a batch from one state of the ledger; None if another process changed it."""
+        if self._sealed is not None:
+            raise self._seal_refusal(self._sealed)
+        start = self.store.begin(keys, self._cache.tip if attempt == 0 else None, attempt)
+        self._mark = start.sealed
+        if self._mark is not None:
+            raise self._seal_refusal(self._mark)
+        transaction = Transaction(self.chain, self.store.transaction_reader(), start, self._cache)
+        for job in jobs:
+            _run_job(job, transaction)
+        accounts = [account.to_row() for account in transaction.changed.values()]
+        done = self.store.commit(start, keys, transaction.entries, accounts, transaction.releases)
+        return transaction if done else None
+
+    def _update_witness(self, head: Head) -> None:
+        if self.witness is not None:
+            # the charge is durable; the witness may lag behind, and `verify` shows by how much
+            with suppress(OSError):
+                self.witness.note(head)
+
+    def _seal_refusal(self, why: str) -> TacitError:
+        return _refusals.sealed(f"{self.store.name} is sealed: {why}")
+
+    def sealed(self) -> str | None:
+        """Return why the ledger is sealed, or None."""
+        return self._sealed or self.store.sealed()
+
+    def unseal(self) -> None:
+        """Remove the seal."""
+        self.store.unseal()
+        self._sealed = None
+
+    def close(self) -> None:
+        """Wait for running operations, then close the store and the witness."""
+        if self._closed:
+            return
+        forked = os.getpid() != self._process
+        if not forked:
+            self._group_commit.submit(_Request(None, ""))
+        self._closed = True
+        if forked:
+            return
+        self.store.close()
+        if self.witness is not None:
+            with suppress(OSError):
+                self.witness.close()
+
+
+def _run_job(job: Job[_Request], transaction: Transaction) -> None:
+    before = len(transaction.entries)
+    job.result, job.error = None, None
+    try:
+        if job.request.operation is not None:
+            job.result = job.request.operation(transaction)
+    except TacitError as error:
+        broken = error.code.startswith("ledger-") or error.code == "disk-full"
+        if broken or len(transaction.entries) != before:  # the store failed, or a change came before a check
+            raise
+        job.error = error
+    except BudgetExceeded as exceeded:
+        job.error = exceeded

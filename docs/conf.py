@@ -4,7 +4,7 @@ import tacit
 
 project = "Tacit"
 author = "The Tacit maintainers"
-copyright = "2026, the Tacit maintainers"  # noqa: A001 - the name Sphinx wants
+copyright = "2026, the Tacit maintainers"  # noqa: A001 - Sphinx requires this name
 release = tacit.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
@@ -20,9 +20,12 @@ nb_execution_timeout = 120
 nb_merge_streams = True
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "both"
+autodoc_typehints_description_target = "documented"
+maximum_signature_line_length = 100
 autodoc_default_options = {"members": True, "show-inheritance": True}
 napoleon_google_docstring = False
+napoleon_custom_sections = ["Guarantee"]
 
 
 def _keep_bars(_app, _what, _name, _object, _options, lines):

@@ -1,4 +1,7 @@
-"""Every code block of README and docs runs, in page order, one namespace a page, in an empty folder."""
+"""Every code block of README and docs runs, in page order, with one namespace per page, in an empty folder.
+
+The reference pages hold the public names, and no others. Links between pages lead somewhere.
+"""
 
 import doctest
 import os
@@ -6,17 +9,26 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import tacit
+
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
+]
+DIRECTIVE = re.compile(r"(?m)^\.\. auto(class|function|module):: (tacit[\w.]*)(?:\(\))?$")
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"(?ms)^(?P<fence>```+|:::+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)\s*$")
 
 
 def blocks(page: Path) -> list[tuple[int, str, str]]:
-    """(line, kind, text) of every Python and console block; MyST options (`:tags:` ...) are left out."""
+    """(line, kind, text) of every Python and console block, without MyST options (`:tags:` ...)."""
     text = page.read_text()
     found = []
     for match in FENCE.finditer(text):
@@ -29,8 +41,7 @@ def blocks(page: Path) -> list[tuple[int, str, str]]:
 
 def runs(kind: str) -> list[Path]:
     wanted = {"python", "{code-cell}"} if kind == "python" else {"console"}
-    pages = [page for page in PAGES if "_build" not in page.parts]
-    return [page for page in pages if any(block[1] in wanted for block in blocks(page))]
+    return [page for page in PAGES if any(block[1] in wanted for block in blocks(page))]
 
 
 def name(page: Path) -> str:
@@ -89,3 +100,36 @@ def test_console_lines_run(page, tmp_path):
                 assert done.returncode == 0, f"{name(page)}:{line}: {command}\n{done.stdout}{done.stderr}"
             else:
                 pytest.fail(f"{name(page)}:{line}: only make and tacit lines are checked, not {command!r}")
+
+
+def documented() -> tuple[set[str], set[str]]:
+    """Return the modules and the single names that the reference pages document."""
+    pages = (ROOT / "docs/reference").glob("*.md")
+    found = [match for page in pages for match in DIRECTIVE.findall(page.read_text())]
+    return {path for kind, path in found if kind == "module"}, {
+        path for kind, path in found if kind != "module"
+    }
+
+
+def test_the_reference_documents_public_names_only():
+    _, names = documented()
+    for path in sorted(names):
+        room, _, name = path.rpartition(".")
+        assert name in import_module(room).__all__, f"{path} is not a public name of {room}"
+
+
+def test_every_public_name_is_in_the_reference():
+    rooms, names = documented()
+    inside = {name for room in rooms for name in import_module(room).__all__}
+    for name in set(tacit.__all__) - {"__version__"}:
+        is_room = isinstance(getattr(tacit, name), ModuleType)
+        assert f"tacit.{name}" in (rooms if is_room else names) or name in inside, name
+    missing = set(import_module("tacit.tables").__all__) - {path.rpartition(".")[2] for path in names}
+    assert not missing, f"docs/reference/tables.md does not document {missing}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=name)
+def test_links_between_pages_lead_somewhere(page):
+    text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text()))
+    for target in LINK.findall(text):
+        assert (page.parent / target).exists(), f"{name(page)} links to {target}"

@@ -1,4 +1,4 @@
-"""Averaging: fresh noise for every repetition of a question can be averaged away; a stored answer cannot."""
+"""Averaging: the average of many answers removes fresh noise; a stored answer always has the same noise."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
-from tacit.audit.lab.game import CONFIDENCE, Success, from_trials, noisy_counts, read_trials
+from tacit.audit.lab._success import CONFIDENCE, Success, from_trials, noisy_counts, read_trials
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
-from tacit.sheet import Grid, Readable, Sheet
+from tacit.fixes import Set
+from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,19 +24,19 @@ __all__ = ["AveragingAttack", "averaging_attack"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AveragingAttack(Readable):
-    """What asking again gains, if noise is drawn afresh and if the first answer is stored.
+class AveragingAttack(Reportable):
+    """What an attacker gains by asking again, with fresh noise and with a stored answer.
 
     Attributes
     ----------
     epsilon
         The cost of one answer.
     repeats
-        How often the question was asked.
+        The numbers of times that the question was asked.
     redrawn
-        The attacker's success if every repetition gets fresh noise; its epsilon is repeats x epsilon.
+        The attacker's success if every repetition gets fresh noise; the total cost is repeats x epsilon.
     stored
-        The attacker's success if a repetition returns the stored answer; its epsilon stays epsilon.
+        The attacker's success if every repetition returns the stored answer; the total cost stays epsilon.
     """
 
     epsilon: float
@@ -43,17 +44,17 @@ class AveragingAttack(Readable):
     redrawn: tuple[Success, ...]
     stored: tuple[Success, ...]
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         lead = (
             (
-                f"One count at epsilon {self.epsilon:g}, asked again and again. With fresh noise each time "
-                "the average homes in on the truth, and the honest price is the number of repetitions "
-                "times epsilon."
+                f"The attacker asks for one count at epsilon {self.epsilon:g} many times. With fresh noise "
+                "each time, the average comes closer and closer to the truth, and the true cost is the "
+                "number of repetitions times epsilon."
             ),
             (
-                "The ledger closes this road: the same question on the same data is answered with the "
-                "stored answer, identical and free, so that a thousand copies tell no more than one."
+                "The ledger prevents this attack: the same question on the same data gets the stored "
+                "answer, identical and free, so a thousand copies reveal no more than one."
             ),
         )
         rows = tuple(
@@ -66,27 +67,27 @@ class AveragingAttack(Readable):
             )
             for again, fresh, kept in zip(self.repeats, self.redrawn, self.stored, strict=True)
         )
-        header = ("asked", "advantage, fresh noise", "bound", "advantage, stored answer", "bound")
+        header = ("times asked", "advantage, fresh noise", "bound", "advantage, stored answer", "bound")
         widest = max(point.high - point.low for point in (*self.redrawn, *self.stored)) / 2
         note = (
-            f"Measured over {self.redrawn[0].trials:,} trials in each world; {CONFIDENCE:.1%} intervals "
-            f"within +/- {widest:.3f}."
+            f"Measured in {self.redrawn[0].trials:,} trials in each world. The half-width of the "
+            f"{CONFIDENCE:.1%} intervals is at most {widest:.3f}."
         )
-        return Sheet("Averaging attack", lead, (Grid("", header, rows),), (note,))
+        return Report("Averaging attack", lead, (ReportTable("", header, rows),), (note,))
 
     @property
     def unprotected(self) -> str:
-        """What the release without Tacit gives away, in a few words."""
+        """What the answers give away without Tacit, in a few words."""
         return f"advantage {self.redrawn[-1].advantage:.2f} after {self.repeats[-1]:,} fresh answers"
 
     @property
     def points(self) -> tuple[Success, ...]:
-        """The success against Tacit, in the order asked."""
+        """The success against Tacit, in the order of `repeats`."""
         return self.stored
 
     def plot(self) -> Figure:
-        """Draw the success over the number of repetitions, fresh and stored, next to the bounds."""
-        from tacit.explain.pictures import repeated_questions
+        """Draw the success and the bounds over the number of repetitions, for fresh and stored answers."""
+        from tacit.explain import repeated_questions
 
         return repeated_questions(self.repeats, self.redrawn, self.stored, self.epsilon)
 
@@ -97,19 +98,19 @@ def averaging_attack(
     repeats: Iterable[SupportsIndex] = (1, 3, 10, 30, 100, 300, 1000),
     trials: int = 2000,
 ) -> AveragingAttack:
-    """Ask the same count many times and average.
+    """Ask for the same count many times and take the average.
 
-    The worlds are: one person more, or not. A count has sensitivity 1 and gets discrete Laplace noise. The
-    attacker says "one more" if the average lies nearer to that world.
+    The data of one world has one more person than the data of the other. A count has sensitivity 1 and gets
+    discrete Laplace noise. The attacker says "one more" if the average is closer to that world.
 
     Parameters
     ----------
     epsilon
         The cost of one answer.
     repeats
-        How often to ask.
+        The numbers of times to ask.
     trials
-        How often each world is played.
+        The number of trials in each world.
 
     Examples
     --------
@@ -123,9 +124,9 @@ def averaging_attack(
     if not asked or max(asked) * number > 100_000_000:
         raise bad_parameter(
             "repeats",
-            "some numbers whose largest, times trials, is at most 10^8",
+            "at least one number, and the largest times trials at most 10^8",
             asked,
-            fix="repeats=(1, 10, 100)",
+            fix=Set(repeats=(1, 10, 100)),
         )
     totals = [noisy_counts(np.full((number, max(asked)), here), exact).cumsum(axis=1) for here in (1, 0)]
     redrawn, stored = [], []

@@ -9,23 +9,27 @@ import numpy as np
 
 from tacit.audit._events import Event, Tally, choose_events
 from tacit.audit._result import AuditResult, claimed_epsilon, curve_points, probability
-from tacit.audit._sampling import Target, as_rows, batches
+from tacit.audit._sampling import AuditTarget, as_rows, batches
+from tacit.audit._scores import as_labels
 from tacit.errors import bad_parameter
 from tacit.exact import count
+from tacit.fixes import Code, Set
 from tacit.progress import progress
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
-    from tacit.audit._scores import Rows
+    from tacit.audit._scores import OutputRows, ScoreArray
 
 __all__ = ["audit"]
 
 _UNSET = object()
+_FEWEST_SAMPLES = 200
+_TRAINING_CELLS = 20_000_000  # the largest number of training outputs in memory, counted in numbers
 
 
 @progress("Attacking the mechanism")
 def audit(
-    target: Target,
+    target: AuditTarget,
     a: object = _UNSET,
     b: object = _UNSET,
     *,
@@ -37,14 +41,14 @@ def audit(
 ) -> AuditResult:
     """Attack a mechanism on two inputs and return a proven lower bound on its epsilon.
 
-    Outputs on both inputs are sampled; on one half of them events are chosen (thresholds on every number,
-    histograms, the bits of floats, and a learned score), on the other half the events are counted. Exact
-    Clopper-Pearson intervals, the error split over all events (Bonferroni), turn counts into a bound: an
-    event with probability at least p on one input and at most q on the other proves epsilon >= ln((p -
-    delta) / q).
+    The audit samples outputs on both inputs. On one half of them it chooses events (thresholds on every
+    number, histograms, the bits of floats, and a learned score); on the other half it counts these events.
+    Exact Clopper-Pearson intervals, with the error probability split over all events (Bonferroni), turn the
+    counts into a bound: an event with probability at least p on one input and at most q on the other proves
+    epsilon >= ln((p - delta) / q).
 
     Guarantee: the bound is wrong with probability at most 1 - `confidence`, whatever the target does. It
-    says nothing about other pairs of inputs, and failing to find a violation is no proof of privacy.
+    says nothing about other pairs of inputs. An audit that finds no violation is not a proof of privacy.
 
     Parameters
     ----------
@@ -54,15 +58,16 @@ def audit(
     a, b
         Two neighbouring inputs; by default the pair that the mechanism names as its worst.
     samples
-        Outputs drawn per input, both halves together.
+        The number of outputs drawn for each input, both halves together.
     delta
         The delta at which epsilon is read.
     confidence
-        Of every reading of the result.
+        The confidence of every reading of the result.
     claimed
         The cost to judge; by default the mechanism's own.
     repeat
-        Runs per output: audits the mechanism composed with itself, against `repeat` times the claimed cost.
+        The number of runs per output: the audit attacks the mechanism composed with itself, and compares
+        with `repeat` times the claimed cost.
 
     Examples
     --------
@@ -77,10 +82,7 @@ def audit(
     """
     if a is _UNSET or b is _UNSET:
         a, b = _worst_pair(target)
-    drawn = count("samples", samples, zero=False)
-    if drawn < 200:
-        raise bad_parameter("samples", "at least 200", samples, fix="samples=1_000_000")
-    runs = count("repeat", repeat, zero=False)
+    drawn, runs = _read_samples(samples), count("repeat", repeat, zero=False)
     if delta != 0:
         probability("delta", delta)
     probability("confidence", confidence)
@@ -90,65 +92,60 @@ def audit(
         claimed = runs * claimed
     train = drawn // 2
     learn_a, learn_b = _gather(target, a, train, runs), _gather(target, b, train, runs)
-    promised = 0.0 if claimed is None else claimed_epsilon(claimed, delta)
-    goals = curve_points(promised) if promised < 50 or promised == math.inf else (0.0,)
-    events = choose_events(learn_a, learn_b, delta=delta, epsilons=goals)
-    hits_a, hits_b = (
-        _hits(target, a, drawn - train, runs, events),
-        _hits(target, b, drawn - train, runs, events),
-    )
-    tallies = tuple(
-        Tally(
-            str(event),
-            event.swapped,
-            hits=in_b if event.swapped else in_a,
-            trials=drawn - train,
-            other_hits=in_a if event.swapped else in_b,
-            other_trials=drawn - train,
-        )
-        for event, in_a, in_b in zip(events, hits_a, hits_b, strict=True)
-    )
+    events = choose_events(learn_a, learn_b, delta=delta, epsilons=_goals(claimed, delta))
+    hits = [_hits(target, value, drawn - train, runs, events) for value in (a, b)]
+    tallies = _tallies(events, hits[0], hits[1], trials=drawn - train)
     return AuditResult(tallies, delta=float(delta), confidence=float(confidence), claimed=claimed)
 
 
-def _worst_pair(target: Target) -> tuple[object, object]:
+def _worst_pair(target: AuditTarget) -> tuple[object, object]:
     pair = getattr(target, "worst_pair", None)
     if pair is None:
         raise bad_parameter(
             "a and b",
-            "two neighbouring inputs, since the target names no worst pair",
+            "two neighbouring inputs, because the target does not name a worst pair",
             None,
-            fix="audit(target, a, b)",
+            fix=Code("audit(target, a, b)"),
         )
     first, second = pair
     return first, second
 
 
-def _gather(target: Target, value: object, size: int, repeat: int) -> Rows:
-    """Collect training outputs; once the memory is full of wide outputs, those at hand are enough."""
-    parts: list[Rows] = []
-    left, cells = size, 20_000_000
+def _read_samples(samples: int) -> int:
+    drawn = count("samples", samples, zero=False)
+    if drawn < _FEWEST_SAMPLES:
+        raise bad_parameter("samples", f"at least {_FEWEST_SAMPLES}", samples, fix=Set(samples=1_000_000))
+    return drawn
+
+
+def _goals(claimed: Cost | None, delta: float) -> tuple[float, ...]:
+    """Return the epsilons at which the audit looks for the largest delta."""
+    promised = 0.0 if claimed is None else claimed_epsilon(claimed, delta)
+    return curve_points(promised) if promised < 50 or promised == math.inf else (0.0,)
+
+
+def _gather(target: AuditTarget, value: object, size: int, repeat: int) -> OutputRows:
+    """Collect training outputs, up to `size` or until wide outputs fill the memory for training."""
+    parts: list[OutputRows] = []
+    cells = _TRAINING_CELLS
     for raw in batches(target, value, size, repeat=repeat):
         rows = as_rows(raw)
         parts.append(rows)
-        left -= len(rows)
         cells -= rows.size if isinstance(rows, np.ndarray) else 10 * len(rows)
         if cells < 0:
             break
     numbers = [part for part in parts if isinstance(part, np.ndarray)]
     if len(numbers) == len(parts):
         return np.concatenate(numbers)
-    from tacit.audit._scores import as_labels
-
     return [label for part in parts for label in as_labels(part)]
 
 
-def _hits(target: Target, value: object, size: int, repeat: int, events: list[Event]) -> list[int]:
-    """Count every event on fresh outputs, a batch at a time."""
+def _hits(target: AuditTarget, value: object, size: int, repeat: int, events: list[Event]) -> list[int]:
+    """Count every event on new outputs, one batch at a time."""
     hits = [0] * len(events)
     for raw in batches(target, value, size, repeat=repeat):
         rows = as_rows(raw)
-        known: dict[int, np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = {}
+        known: dict[int, ScoreArray] = {}
         for place, event in enumerate(events):
             key = id(event.score)
             if key not in known:
@@ -156,3 +153,18 @@ def _hits(target: Target, value: object, size: int, repeat: int, events: list[Ev
             inside = known[key] >= event.threshold if event.above else known[key] <= event.threshold
             hits[place] += int(np.count_nonzero(inside))
     return hits
+
+
+def _tallies(events: list[Event], hits_a: list[int], hits_b: list[int], *, trials: int) -> tuple[Tally, ...]:
+    """Pair the hits on both inputs; `hits` of a tally is for the input on which the event is more likely."""
+    return tuple(
+        Tally(
+            str(event),
+            event.swapped,
+            hits=in_b if event.swapped else in_a,
+            trials=trials,
+            other_hits=in_a if event.swapped else in_b,
+            other_trials=trials,
+        )
+        for event, in_a, in_b in zip(events, hits_a, hits_b, strict=True)
+    )

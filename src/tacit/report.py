@@ -1,4 +1,4 @@
-"""One page of facts, shown alike in a terminal, as plain text and in a notebook."""
+"""A report: one page of facts, with the same content in a terminal, as plain text and in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Grid", "Readable", "Sheet", "plain"]
+__all__ = ["Report", "ReportTable", "Reportable", "plain"]
 
 _WIDTH = 100
 _CELL = "text-align:left;padding:.15em 1.2em .15em 0"
@@ -23,15 +23,15 @@ _TITLE = "caption-side:top;text-align:left;font-weight:600;padding:.6em 0 .2em;w
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of texts: a title, one header for each column, rows."""
+class ReportTable:
+    """A table of text cells: a title, a header for each column, and rows."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def text(self) -> str:
-        """Lay the table out with spaces."""
+        """Return the table as plain text; spaces align the columns."""
         columns = zip(self.header, *self.rows, strict=True)
         widths = [max(len(cell) for cell in column) for column in columns]
         lines = [self.title] if self.title else []
@@ -42,7 +42,7 @@ class Grid:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """Write the table as HTML; every cell is escaped."""
+        """Return the table as HTML, with every cell escaped."""
         head = "".join(f'<th style="{_CELL}">{html.escape(cell)}</th>' for cell in self.header)
         rows = (
             "<tr>" + "".join(f'<td style="{_CELL}">{html.escape(cell)}</td>' for cell in row) + "</tr>"
@@ -53,27 +53,27 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
-    """A title, sentences, tables, and notes that say what the figures cover."""
+class Report:
+    """A title, introductory sentences, tables, and notes that say what the figures cover."""
 
     title: str
     lead: tuple[str, ...]
-    grids: tuple[Grid, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """Write the sheet as plain text, sentences wrapped."""
+        """Return the report as plain text, with long sentences wrapped."""
         parts = [self.title, "=" * len(self.title), *(textwrap.fill(line, _WIDTH) for line in self.lead)]
-        parts += ["\n" + grid.text() for grid in self.grids]
+        parts += ["\n" + table.text() for table in self.tables]
         parts += ["\n" + textwrap.fill(note, _WIDTH) for note in self.notes]
         return "\n".join(parts)
 
     def html(self) -> str:
-        """Write the sheet as an HTML fragment for notebooks."""
+        """Return the report as an HTML fragment for notebooks."""
         lead = "".join(f"<p>{html.escape(line)}</p>" for line in self.lead)
         notes = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in self.notes)
-        grids = "".join(grid.html() for grid in self.grids)
-        return f'<div class="tacit-sheet"><h4>{html.escape(self.title)}</h4>{lead}{grids}{notes}</div>'
+        tables = "".join(table.html() for table in self.tables)
+        return f'<div class="tacit-report"><h4>{html.escape(self.title)}</h4>{lead}{tables}{notes}</div>'
 
     def __rich__(self) -> RenderableType:
         from rich.console import Group
@@ -82,37 +82,37 @@ class Sheet:
 
         parts: list[RenderableType] = [Text(self.title, style="bold")]
         parts += [Text(line) for line in self.lead]
-        for grid in self.grids:
-            table = Table(box=None, header_style="dim", pad_edge=False, title_justify="left")
-            for cell in grid.header:
-                table.add_column(Text(cell), overflow="fold")
-            for row in grid.rows:
-                table.add_row(*(Text(cell) for cell in row))
-            parts += [Text(""), *([Text(grid.title, style="bold")] if grid.title else []), table]
+        for table in self.tables:
+            drawn = Table(box=None, header_style="dim", pad_edge=False, title_justify="left")
+            for cell in table.header:
+                drawn.add_column(Text(cell), overflow="fold")
+            for row in table.rows:
+                drawn.add_row(*(Text(cell) for cell in row))
+            parts += [Text(""), *([Text(table.title, style="bold")] if table.title else []), drawn]
         parts += [Text("\n" + note, style="dim") for note in self.notes]
         return Group(*parts)
 
 
-class Readable:
-    """What is shown by one `sheet()`: as text, in a rich terminal, in a notebook, as plain data."""
+class Reportable:
+    """A result that shows its `report()` as text, in a rich terminal and in a notebook, and as plain data."""
 
     __slots__ = ()
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return self.sheet().text()
+        return self.report().text()
 
     def __repr__(self) -> str:
-        return self.sheet().text()
+        return self.report().text()
 
     def __rich__(self) -> RenderableType:
-        return self.sheet()
+        return self.report()
 
     def _repr_html_(self) -> str:
-        return self.sheet().html()
+        return self.report().html()
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures as plain data, ready for JSON."""
@@ -122,9 +122,9 @@ class Readable:
 
 
 def plain(value: object) -> object:
-    """Turn dataclasses, arrays and tuples into what JSON knows; infinities and NaN become None.
+    """Convert dataclasses, arrays and tuples to what JSON can hold; infinities and NaN become None.
 
-    What has a stored form of its own (`to_json`, as costs and budgets do) keeps it.
+    An object with its own stored form (`to_json`, as costs and budgets have) keeps that form.
     """
     stored = getattr(value, "to_json", None)
     if callable(stored):

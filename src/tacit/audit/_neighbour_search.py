@@ -1,4 +1,4 @@
-"""Neighbour search: the largest change of a query that neighbouring data can be found to cause."""
+"""Neighbour search: look for the largest change of a query between neighbouring data."""
 
 from __future__ import annotations
 
@@ -7,37 +7,38 @@ from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["NeighbourResult", "neighbours"]
 
-Data = TypeVar("Data")
-Norm = Literal["l1", "l2", "max"]
+_Data = TypeVar("_Data")
+ChangeNorm: TypeAlias = Literal["l1", "l2", "max"]
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourResult:
-    """The largest change found between neighbours, against the declared sensitivity.
+    """The largest change that was found between neighbours, compared with the declared sensitivity.
 
     Attributes
     ----------
     largest
-        The largest change, exact up to one rounding; infinite where a neighbour turned the answer into NaN,
-        changed its shape, or made the query raise on one side only.
+        The largest change, exact up to one rounding; infinite where the answers for two neighbours differ in
+        shape, where only one of them is NaN, or where the query raises an error for only one of them.
     pair
-        The two neighbours that caused it.
+        The two neighbours with the largest change.
     declared
-        The declared sensitivity, None where none was declared.
+        The declared sensitivity; None if there is none.
     tried
-        How many pairs were tried.
+        The number of pairs that were tried.
     """
 
     largest: float
@@ -48,7 +49,7 @@ class NeighbourResult:
 
     @property
     def holds(self) -> bool:
-        """Whether no pair changed the query by more than declared (true where nothing was declared)."""
+        """Whether no pair changed the query by more than declared; true if nothing was declared."""
         return not self._broken
 
     def __repr__(self) -> str:
@@ -67,30 +68,31 @@ class NeighbourResult:
 
 
 def neighbours(
-    query: Callable[[Data], object],
-    generator: Iterable[tuple[Data, Data]] | Callable[[], tuple[Data, Data]],
+    query: Callable[[_Data], object],
+    generator: Iterable[tuple[_Data, _Data]] | Callable[[], tuple[_Data, _Data]],
     declared_sensitivity: Number | None = None,
     *,
     tries: int = 1000,
-    norm: Norm = "l1",
+    norm: ChangeNorm = "l1",
 ) -> NeighbourResult:
-    """Search neighbouring data for a change above the declared sensitivity.
+    """Search neighbouring data for a change that exceeds the declared sensitivity.
 
-    Guarantee: a broken verdict is a proof, since the change is computed in exact arithmetic on a pair at
-    hand; that nothing was found is none.
+    Guarantee: the verdict "broken" is a proof, because the change for the reported pair is computed in exact
+    arithmetic. The verdict "holds" is not a proof.
 
     Parameters
     ----------
     query
-        A function without randomness from data to a number or an array.
+        A function without randomness that takes data and returns a number or an array.
     generator
         Pairs of neighbours: an iterable, or a function that returns one pair per call.
     declared_sensitivity
-        What the query is said to change by at most.
+        The declared upper bound on the change of the query.
     tries
-        The most pairs to try.
+        The largest number of pairs to try.
     norm
-        How changes of arrays are measured: their sum, Euclidean length or maximum.
+        The measure of the change of an array: the sum of absolute changes, the Euclidean length or the
+        largest change.
 
     Examples
     --------
@@ -103,15 +105,16 @@ def neighbours(
             [1, 2, 9]
     """
     wanted = count("tries", tries, zero=False)
-    if norm not in {"l1", "l2", "max"}:
-        raise bad_parameter("norm", "'l1', 'l2' or 'max'", norm, fix='norm="l1"')
+    norms = get_args(ChangeNorm)
+    if norm not in norms:
+        raise bad_parameter("norm", "l1, l2 or max", norm, fix=Choose(norms, given=str(norm)))
     declared = (
         None
         if declared_sensitivity is None
         else rational("declared_sensitivity", declared_sensitivity, zero=True)
     )
     power = 2 if norm == "l2" else 1
-    largest: Fraction | None = Fraction(0)  # None is infinite; kept squared for the Euclidean length
+    largest: Fraction | None = Fraction(0)  # None means infinite; squared for the Euclidean length
     worst: tuple[object, object] | None = None
     tried = 0
     for a, b in islice(_pairs(generator), wanted):
@@ -125,16 +128,16 @@ def neighbours(
 
 
 def _pairs(
-    generator: Iterable[tuple[Data, Data]] | Callable[[], tuple[Data, Data]],
-) -> Iterator[tuple[Data, Data]]:
+    generator: Iterable[tuple[_Data, _Data]] | Callable[[], tuple[_Data, _Data]],
+) -> Iterator[tuple[_Data, _Data]]:
     if callable(generator):
         while True:
             yield generator()
     yield from generator
 
 
-def _change(query: Callable[[Data], object], a: Data, b: Data, norm: Norm) -> Fraction | None:
-    """Return the change of the query (squared for l2), None if it is infinite."""
+def _change(query: Callable[[_Data], object], a: _Data, b: _Data, norm: ChangeNorm) -> Fraction | None:
+    """Return the change of the query (squared for l2), or None if it is infinite."""
     of_a, of_b = _answer(query, a), _answer(query, b)
     if of_a is None and of_b is None:
         return Fraction(0)
@@ -158,11 +161,11 @@ def _change(query: Callable[[Data], object], a: Data, b: Data, norm: Norm) -> Fr
             return max(moves)
 
 
-def _answer(query: Callable[[Data], object], data: Data) -> list[int | float | Fraction] | None:
-    """Return the query's numbers, None where it raises: an error that one neighbour causes is a change."""
+def _answer(query: Callable[[_Data], object], data: _Data) -> list[int | float | Fraction] | None:
+    """Return the numbers of the answer, or None if the query raises an error; an observer sees errors too."""
     try:
         answer = query(data)
-    except Exception:  # noqa: BLE001 - whatever is raised, an observer sees it
+    except Exception:  # noqa: BLE001 - an observer sees every kind of error
         return None
     if isinstance(answer, int | float | Fraction):
         return [answer]

@@ -1,4 +1,4 @@
-"""A question by its public facts: what is asked, of how many, within which bounds."""
+"""A question described by public facts: which statistic, how many people, which bounds."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from typing import Final, SupportsIndex
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Set
 
 __all__ = ["STATISTICS", "Question"]
 
 STATISTICS: Final = ("count", "sum", "mean")
+_EXAMPLE: Final = Set(bounds=(0, 100))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statistic over n people, each with one value between public bounds.
+    """A statistic over n people, where each person has one value between public bounds.
 
-    Sensitivities: a count moves by 1 when a person is added or removed; a sum by the bound that is larger
-    in size; a mean of a public number n of people by (high - low) / n when one person's value changes.
+    Sensitivities: a count changes by 1 when a person is added or removed. A sum changes by at most the larger
+    bound in absolute value. A mean over a public number n of people changes by at most (high - low) / n when
+    one person's value changes.
 
     Parameters
     ----------
     statistic
         ``count``, ``sum`` or ``mean``.
     n
-        How many people, a public figure or guess; needed for a mean and for relative errors.
+        The number of people, as a public figure or an estimate; a mean and relative errors need it.
     bounds
-        The public range of a value; needed for sums and means.
+        The public range of a value; sums and means need it.
 
     Examples
     --------
@@ -44,9 +47,8 @@ class Question:
         self, statistic: str, n: SupportsIndex | None = None, bounds: tuple[Number, Number] | None = None
     ) -> None:
         if statistic not in STATISTICS:
-            raise bad_parameter(
-                "statistic", f"one of {', '.join(STATISTICS)}", statistic, fix='statistic="mean"'
-            )
+            fix = Choose(STATISTICS, given=str(statistic))
+            raise bad_parameter("statistic", f"one of {', '.join(STATISTICS)}", statistic, fix=fix)
         object.__setattr__(self, "statistic", statistic)
         object.__setattr__(self, "n", None if n is None else count("n", n, zero=False))
         object.__setattr__(self, "bounds", None if bounds is None else _read_bounds(bounds))
@@ -54,20 +56,20 @@ class Question:
             raise TacitError(
                 "bad-parameter",
                 f"a {statistic} needs bounds",
-                why="without a range one person can move the answer by any amount, and no noise is enough",
-                fix="bounds=(0, 100)",
+                why="without a range one person can change the answer by any amount, and no noise hides it",
+                fix=_EXAMPLE,
             )
         if statistic == "mean" and self.n is None:
             raise TacitError(
                 "bad-parameter",
-                "a mean needs n",
-                why="one person moves a mean by (high - low) / n",
-                fix="n=1000",
+                "a mean needs n, the number of people",
+                why="one person changes a mean by up to (high - low) / n",
+                fix=Set(n=1000),
             )
 
     @property
     def sensitivity(self) -> Fraction:
-        """How much one person can move the answer."""
+        """How much one person can change the answer."""
         if self.statistic == "count" or self.bounds is None:
             return Fraction(1)
         low, high = self.bounds
@@ -85,19 +87,19 @@ class Question:
     def __str__(self) -> str:
         parts = [self.statistic]
         if self.n is not None:
-            parts.append(f"of {self.n:,} people")
+            parts.append(f"of {self.n:,} {'person' if self.n == 1 else 'people'}")
         if self.bounds is not None:
             parts.append(f"within [{float(self.bounds[0]):g}, {float(self.bounds[1]):g}]")
         return " ".join(parts)
 
 
 def _read_bounds(bounds: tuple[Number, Number]) -> tuple[Fraction, Fraction]:
-    must_be = "two numbers, the smaller first"
+    must_be = "two numbers, the smaller one first"
     try:
         first, second = bounds
     except (TypeError, ValueError):
-        raise bad_parameter("bounds", must_be, bounds, fix="bounds=(0, 100)") from None
+        raise bad_parameter("bounds", must_be, bounds, fix=_EXAMPLE) from None
     low, high = (rational("bounds", side, zero=True, negative=True) for side in (first, second))
     if low >= high:
-        raise bad_parameter("bounds", must_be, bounds, fix="bounds=(0, 100)")
+        raise bad_parameter("bounds", must_be, bounds, fix=_EXAMPLE)
     return low, high

@@ -1,4 +1,4 @@
-"""Reconstruction: enough sums over enough subsets are the data itself (Dinur and Nissim 2003)."""
+"""Reconstruction: enough sums over enough subsets reveal the data itself (Dinur and Nissim 2003)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
-from tacit.audit.lab.game import Success, curve_grid, from_means, noisy_counts, read_epsilons, read_trials
-from tacit.audit.lab.people import hashed_uniform
+from tacit.audit.lab._people import hashed_uniform
+from tacit.audit.lab._success import (
+    Success,
+    curve_table,
+    from_means,
+    noisy_counts,
+    read_epsilons,
+    read_trials,
+)
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.sheet import Grid, Readable, Sheet
+from tacit.fixes import Set
+from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,17 +35,17 @@ __all__ = ["ReconstructionAttack", "reconstruction_attack"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ReconstructionAttack(Readable):
-    """How much of a secret column comes back from sums over subsets.
+class ReconstructionAttack(Reportable):
+    """How much of a secret column an attacker recovers from sums over subsets.
 
     Attributes
     ----------
     people, questions
-        The size of the column, and how many subset sums were asked.
+        The length of the column, and the number of subset sums.
     recovered
-        The share of the column that comes back, by rounding of the answers (1 is exact whole numbers).
+        The share of the column that is recovered, for each rounding of the answers; 1 means exact answers.
     curve
-        The attacker's success against the same questions asked of Tacit, epsilon being the total of all.
+        The attacker's success against the same questions to Tacit; epsilon is the total of all questions.
     """
 
     people: int
@@ -45,17 +53,18 @@ class ReconstructionAttack(Readable):
     recovered: dict[int, float]
     curve: tuple[Success, ...]
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         lead = (
             (
-                f"A secret yes/no of {self.people:,} people; {self.questions:,} sums over subsets that "
-                f"anyone can look up. Least squares brings back {self.recovered[1]:.1%} of the column from "
-                "exact sums. Rounding the answers is a weak defence: see the table."
+                f"A column holds a secret yes or no for each of {self.people:,} people, and "
+                f"{self.questions:,} sums over known subsets are published. From exact sums, least squares "
+                f"recovers {self.recovered[1]:.1%} of the column. Rounding the answers hardly helps, as the "
+                "table shows."
             ),
             (
-                "Asked of Tacit, all questions together cost epsilon, so each answer gets a small share of "
-                "it and enough noise. Half right is what a coin achieves."
+                "With Tacit, all questions together cost epsilon, so each answer gets a small share of it "
+                "and enough noise. A coin recovers half of the column."
             ),
         )
         rows = tuple(
@@ -66,29 +75,29 @@ class ReconstructionAttack(Readable):
             (f"{point.epsilon:g}", f"{point.accuracy:.1%}", f"{(1 + point.bound) / 2:.1%}")
             for point in self.curve
         )
-        grids = (
-            Grid("published sums", ("rounding", "column recovered"), rows),
-            Grid("asked of Tacit", ("epsilon", "column recovered", "at most"), right),
-            curve_grid(self.curve, "the same as advantage"),
+        tables = (
+            ReportTable("published sums", ("rounding", "column recovered"), rows),
+            ReportTable("against Tacit", ("epsilon", "column recovered", "bound"), right),
+            curve_table(self.curve, "the same, as advantage"),
         )
-        return Sheet("Reconstruction attack", lead, grids)
+        return Report("Reconstruction attack", lead, tables)
 
     @property
     def unprotected(self) -> str:
-        """What the release without Tacit gives away, in a few words."""
+        """What the answers give away without Tacit, in a few words."""
         return f"{self.recovered[1]:.1%} of a column from {self.questions:,} exact sums"
 
     @property
     def points(self) -> tuple[Success, ...]:
-        """The success against Tacit, in the order asked."""
+        """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
     def plot(self) -> Figure:
-        """Draw the success curve against Tacit next to its bound and the exact sums."""
-        from tacit.explain.pictures import success_curve
+        """Draw the success against Tacit, its bound, and the success against exact sums."""
+        from tacit.explain import success_curve
 
         return success_curve(
-            self.curve, "Reconstruction", exposed=2 * self.recovered[1] - 1, exposed_label="exact sums"
+            self.curve, "Reconstruction attack", exposed=2 * self.recovered[1] - 1, exposed_label="exact sums"
         )
 
 
@@ -100,25 +109,24 @@ def reconstruction_attack(
     epsilons: Iterable[Number] = (0.5, 1, 10, 100, 1000),
     trials: int = 1000,
 ) -> ReconstructionAttack:
-    """Recover a secret column from subset sums by least squares, exact, rounded, and noised by Tacit.
+    """Recover a secret column by least squares from subset sums: exact, rounded, and with noise from Tacit.
 
-    The column is drawn by fair coins for each trial, so nothing but the answers tells anything about it,
-    and under
-    a total of epsilon each entry can be guessed with probability at most exp(epsilon) / (1 + exp(epsilon)).
-    Each subset sum has sensitivity 1 and costs epsilon / questions.
+    Fair coins draw a new column for each trial, so only the answers reveal anything about it. Under a total
+    cost of epsilon, nobody can guess an entry with probability above exp(epsilon) / (1 + exp(epsilon)). Each
+    subset sum has sensitivity 1 and costs epsilon / questions.
 
     Parameters
     ----------
     people
-        Length of the column.
+        The length of the column.
     questions
-        Number of subset sums; two for each person if not given.
+        The number of subset sums; two for each person if not given.
     roundings
-        Coarseness of the published sums; 1 is exact and always included.
+        The steps to which the published sums are rounded; 1 is exact and always included.
     epsilons
         The total costs of all answers together.
     trials
-        Columns attacked for each epsilon.
+        The number of columns to attack, for each epsilon.
 
     Examples
     --------
@@ -135,7 +143,7 @@ def reconstruction_attack(
             "questions",
             "between 1 and 10 for each of at most 2000 people",
             (n, m),
-            fix="people=500, questions=1000",
+            fix=Set(people=500, questions=1000),
         )
     steps = dict.fromkeys([1, *(count("roundings", step, zero=False) for step in roundings)])
     asked = (hashed_uniform(np.arange(m * n), stream=17) < 0.5).reshape(m, n).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The attacker's success, measured: two worlds that differ in one person, many trials, an exact interval."""
+"""How well an attack does: two worlds that differ in one person, many trials, an exact interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tacit.accounting import Cost
 from tacit.audit._events import clopper_pearson
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.sheet import Grid
+from tacit.fixes import Set
+from tacit.report import ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = [
+    "CONFIDENCE",
     "Success",
-    "curve_grid",
+    "curve_table",
     "from_means",
     "from_trials",
     "noisy_counts",
@@ -30,26 +32,28 @@ __all__ = [
     "read_trials",
 ]
 
-#: Each interval misses with probability at most 1 - CONFIDENCE.
+#: Each interval misses the true value with probability at most 1 - CONFIDENCE.
 CONFIDENCE = 0.999
 
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """How well an attack did against a release of cost epsilon.
+    """How well an attack did against a release with cost epsilon.
 
     Attributes
     ----------
     epsilon
-        The total cost of all that the attacker saw.
+        The total cost of everything that the attacker saw.
     advantage
-        Measured: P(says yes | yes) - P(says yes | no). 0 is blind guessing, 1 is certainty.
+        The measured P(says yes | yes) - P(says yes | no). 0 is blind guessing, 1 is certainty.
     low, high
-        An interval that holds the true advantage with probability `confidence`.
+        An interval that contains the true advantage with probability `confidence`.
     bound
-        What no attacker can exceed at this cost: tanh(epsilon / 2).
+        The largest advantage of any attacker at this cost: tanh(epsilon / 2).
     trials
-        How often each world was played.
+        The number of trials in each world.
+    confidence
+        The confidence of the interval.
     """
 
     epsilon: float
@@ -62,7 +66,7 @@ class Success:
 
     @property
     def accuracy(self) -> float:
-        """The share of right answers where both worlds are equally likely."""
+        """The share of right guesses if both worlds are equally likely."""
         return (1 + self.advantage) / 2
 
     @property
@@ -78,10 +82,10 @@ def from_trials(
     *,
     confidence: float = CONFIDENCE,
 ) -> Success:
-    """Compare the guesses "yes" made in the world where yes is true with those made where it is not.
+    """Compare how often the attacker says yes in the world where yes is true and in the other world.
 
-    The two shares get Clopper-Pearson bounds at a quarter of the error each; their difference holds by the
-    union bound.
+    Both shares get Clopper-Pearson bounds, each side at a quarter of the error probability; the interval of
+    their difference holds by the union bound.
     """
     error = (1 - confidence) / 4  # two shares, two sides
     (hit_low, hit_high), (alarm_low, alarm_high) = (
@@ -102,10 +106,10 @@ def from_trials(
 def from_means(
     epsilon: Fraction, shares: npt.NDArray[np.float64], *, confidence: float = CONFIDENCE
 ) -> Success:
-    """Turn the share of right guesses in each independent trial (prior 50:50) into an advantage.
+    """Convert the share of right guesses in each independent trial (prior 50:50) to an advantage.
 
-    The interval is the empirical Bernstein bound (Maurer and Pontil 2009, theorem 4) on both sides: it
-    assumes only that trials are independent and shares lie in [0, 1].
+    The interval is the empirical Bernstein bound (Maurer and Pontil 2009, theorem 4) on both sides. It
+    assumes only that the trials are independent and that the shares lie in [0, 1].
     """
     n = shares.size
     mean, variance = float(shares.mean()), float(shares.var(ddof=1))
@@ -123,8 +127,8 @@ def from_means(
     )
 
 
-def curve_grid(curve: Iterable[Success], title: str = "against Tacit") -> Grid:
-    """Show a success curve next to its bound."""
+def curve_table(curve: Iterable[Success], title: str = "against Tacit") -> ReportTable:
+    """Return a table of a success curve and its bound."""
     rows = tuple(
         (
             f"{point.epsilon:g}",
@@ -136,27 +140,27 @@ def curve_grid(curve: Iterable[Success], title: str = "against Tacit") -> Grid:
         for point in curve
     )
     header = ("epsilon", "attacker's advantage", f"{CONFIDENCE:.1%} interval", "bound", "within")
-    return Grid(title, header, rows)
+    return ReportTable(title, header, rows)
 
 
 def read_epsilons(epsilons: Iterable[Number]) -> tuple[Fraction, ...]:
-    """Read the epsilons to attack; at least one."""
+    """Read the epsilons to attack at; there must be at least one."""
     exact = tuple(rational("epsilons", epsilon) for epsilon in epsilons)
     if not exact:
-        raise bad_parameter("epsilons", "at least one number", (), fix="epsilons=(0.1, 1)")
+        raise bad_parameter("epsilons", "at least one number", (), fix=Set(epsilons=(0.1, 1)))
     return exact
 
 
 def read_trials(trials: int) -> int:
-    """Read how often to play; enough for an interval, few enough for memory."""
+    """Read the number of trials: enough for an interval, and few enough for the memory."""
     number = count("trials", trials)
     if not 100 <= number <= 10_000_000:
-        raise bad_parameter("trials", "between 100 and 10,000,000", number, fix="trials=20_000")
+        raise bad_parameter("trials", "between 100 and 10,000,000", number, fix=Set(trials=20_000))
     return number
 
 
 def noisy_counts(counts: npt.NDArray[np.int64], epsilon: Fraction) -> npt.NDArray[np.int64]:
-    """Release each count independently at `epsilon`: sensitivity 1, exact discrete Laplace noise."""
+    """Release each count independently at `epsilon`, with sensitivity 1 and exact discrete Laplace noise."""
     return counts + noise.discrete_laplace(1 / epsilon, size=counts.shape)
 
 

@@ -1,36 +1,41 @@
-"""Pairs of neighbouring rows to attack with: bounds, what lies around them, and what is no number."""
+"""Pairs of neighbouring lists for attacks, with values at the bounds, near them, and not numbers at all."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Choose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tacit.accounting import Adjacency
+
 __all__ = ["neighbouring_rows"]
+
+_ADJACENCIES = ("add/remove", "replace")
 
 
 def neighbouring_rows(
-    low: Number, high: Number, *, rows: int = 10, adjacency: Literal["add/remove", "replace"] = "add/remove"
+    low: Number, high: Number, *, rows: int = 10, adjacency: Adjacency = "add/remove"
 ) -> Iterator[tuple[list[float | None], list[float | None]]]:
-    """Yield pairs of neighbouring lists without end, for `neighbours`.
+    """Yield an endless series of pairs of neighbouring lists, for `neighbours`.
 
-    Values lie at the bounds, around them, between them, far outside, or are NaN, infinite or None. Rows are
-    added and replaced at any position, so that an operation that depends on positions shows.
+    Values lie at the bounds, near them, between them or far outside, or they are NaN, infinite or None. Rows
+    are added or replaced at any position, which reveals operations that depend on positions.
 
     Parameters
     ----------
     low, high
         The declared bounds of a value.
     rows
-        The most rows of a list (replace: of every list).
+        The largest number of rows in a list; with "replace" every list has this many rows.
     adjacency
-        Whether the second list has one row more, or one row changed.
+        With "add/remove" the second list has one more row; with "replace" one of its rows is different.
 
     Examples
     --------
@@ -43,8 +48,9 @@ def neighbouring_rows(
         float(rational(name, x, zero=True, negative=True)) for name, x in (("low", low), ("high", high))
     )
     most = count("rows", rows, zero=False)
-    if adjacency not in {"add/remove", "replace"}:
-        raise bad_parameter("adjacency", '"add/remove" or "replace"', adjacency, fix='adjacency="add/remove"')
+    if adjacency not in _ADJACENCIES:
+        fix = Choose(_ADJACENCIES, given=str(adjacency))
+        raise bad_parameter("adjacency", " or ".join(_ADJACENCIES), adjacency, fix=fix)
     values: list[float | None] = [bottom, top, bottom, top, (bottom + top) / 2, 0.0, -0.0, None]
     values += [math.nextafter(end, way) for end in (bottom, top) for way in (-math.inf, math.inf)]
     values += [
@@ -65,7 +71,7 @@ def _pairs(
 ) -> Iterator[tuple[list[float | None], list[float | None]]]:
     while True:
         size = noise.uniform_below(most) if adjacency == "add/remove" else most
-        # half of the lists hold one value throughout, which is where extremes are reached
+        # in half of the lists all values are equal, because that is where extremes occur
         same = noise.uniform_below(2)
         first = values[noise.uniform_below(len(values))]
         a = [first if same else values[noise.uniform_below(len(values))] for _ in range(size)]

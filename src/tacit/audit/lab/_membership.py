@@ -1,4 +1,4 @@
-"""Membership: was this person in the data at all? The question that differential privacy is about."""
+"""Membership: is this person in the data at all? Differential privacy protects against this question."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
-from tacit.audit.lab.game import Success, curve_grid, from_trials, noisy_counts, read_epsilons, read_trials
-from tacit.audit.lab.people import People, synthetic_people
+from tacit.audit.lab._people import People, synthetic_people
+from tacit.audit.lab._success import (
+    Success,
+    curve_table,
+    from_trials,
+    noisy_counts,
+    read_epsilons,
+    read_trials,
+)
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.sheet import Grid, Readable, Sheet
+from tacit.fixes import Set
+from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,17 +32,17 @@ __all__ = ["MembershipAttack", "membership_attack"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MembershipAttack(Readable):
-    """Whether an attacker who knows everyone else can tell that the target is in the data.
+class MembershipAttack(Reportable):
+    """Whether an attacker who knows everyone else can find out that the target is in the data.
 
     Attributes
     ----------
     people
-        How many people are in the data, with the target.
+        The number of people in the data, including the target.
     with_target, without_target
-        The exact count of the condition in the two worlds: seeing it, the attacker is certain.
+        The exact count of the condition in the two worlds; an attacker who sees it is certain.
     curve
-        The attacker's success against the noisy count, with its bound; here the best attack meets the bound.
+        The attacker's success against the noisy count, with its bound; the best attack reaches it here.
     """
 
     people: int
@@ -42,16 +50,17 @@ class MembershipAttack(Readable):
     without_target: int
     curve: tuple[Success, ...]
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         lead = (
             (
-                f"The attacker knows the secrets of all {self.people - 1:,} others and asks whether the "
-                "target is in the data. The exact count says it for certain."
+                f"The attacker knows the secrets of all {self.people - 1:,} other people and asks whether "
+                "the target is in the data. The exact count gives the answer with certainty."
             ),
             (
-                "A noisy count cannot: whatever the attacker knows, the advantage stays under tanh(epsilon "
-                "/ 2). For this count the best attack reaches that bound, so the bound is no exaggeration."
+                "A noisy count does not: whatever the attacker knows, the advantage is at most "
+                "tanh(epsilon / 2). For this count the best attack reaches the bound, so no smaller bound "
+                "is possible."
             ),
         )
         rows = (
@@ -59,25 +68,25 @@ class MembershipAttack(Readable):
             ("with the target", f"{self.with_target:,}", "certain"),
         )
         note = (
-            "What stays allowed: learning that the condition is common among people like the target. That "
-            "would be known whether or not the target took part."
+            "An attacker may still learn that the condition is common among people like the target. This "
+            "is known whether or not the target takes part."
         )
-        grids = (Grid("exact count", ("world", "answer", "the attacker is"), rows), curve_grid(self.curve))
-        return Sheet("Membership attack", lead, grids, (note,))
+        exact = ReportTable("exact count", ("world", "answer", "the attacker is"), rows)
+        return Report("Membership attack", lead, (exact, curve_table(self.curve)), (note,))
 
     @property
     def unprotected(self) -> str:
-        """What the release without Tacit gives away, in a few words."""
+        """What the answers give away without Tacit, in a few words."""
         return "certain from one exact count"
 
     @property
     def points(self) -> tuple[Success, ...]:
-        """The success against Tacit, in the order asked."""
+        """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
     def plot(self) -> Figure:
-        """Draw the success curve next to its bound and the exact count."""
-        from tacit.explain.pictures import success_curve
+        """Draw the success against Tacit, its bound, and the success against the exact count."""
+        from tacit.explain import success_curve
 
         return success_curve(self.curve, "Membership attack", exposed=1.0, exposed_label="exact count")
 
@@ -91,19 +100,19 @@ def membership_attack(
 ) -> MembershipAttack:
     """Decide from a count of the condition whether the target is in the data.
 
-    The worlds are: the data with the target, the data without. The count has sensitivity 1 and gets
-    discrete Laplace noise; the attacker, who knows everyone else, takes the likelier world.
+    The target is in the data of one world and not in the data of the other. The count has sensitivity 1 and
+    gets discrete Laplace noise. The attacker, who knows everyone else, chooses the more likely world.
 
     Parameters
     ----------
     target
-        The row of the target, who must have the condition; the first such person if not given.
+        The row of the target, who must have the condition; by default the first person who has it.
     people
-        Whom to attack; `synthetic_people()` if not given.
+        The people to attack; `synthetic_people()` if not given.
     epsilons
         The costs at which the count is attacked.
     trials
-        How often each world is played for each epsilon.
+        The number of trials in each world, for each epsilon.
 
     Examples
     --------
@@ -118,7 +127,7 @@ def membership_attack(
     crowd = synthetic_people() if people is None else people
     row = int(np.argmax(crowd.condition)) if target is None else count("target", target)
     if row >= len(crowd) or not crowd.condition[row]:
-        raise bad_parameter("target", "the row of a person with the condition", row, fix="target=None")
+        raise bad_parameter("target", "the row of a person with the condition", row, fix=Set(target=None))
     present = int(crowd.condition.sum())
     curve = []
     for epsilon in exact:

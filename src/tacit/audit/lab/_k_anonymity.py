@@ -1,4 +1,4 @@
-"""Mondrian k-anonymity (LeFevre, DeWitt, Ramakrishnan 2006): the method under attack, built fairly."""
+"""k-anonymity by the Mondrian method (LeFevre, DeWitt, Ramakrishnan 2006), which the lab attacks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tacit.errors import bad_parameter
 from tacit.exact import count
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,13 +25,13 @@ class Anonymised:
     Attributes
     ----------
     k
-        The promise: no class is smaller.
+        The smallest allowed size of a class.
     names
-        The quasi-identifiers that were coarsened.
+        The quasi-identifiers, published as ranges.
     label
         The class of each row.
     low, high
-        For each class the published range of each quasi-identifier.
+        The published range of each quasi-identifier, for each class.
     """
 
     k: int
@@ -41,11 +42,11 @@ class Anonymised:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """How many people each class holds."""
+        """The number of people in each class."""
         return np.bincount(self.label, minlength=len(self.low))
 
     def shown(self, cls: int) -> str:
-        """Describe a class as the release prints it, for example ``age 34-41, postcode 1003``."""
+        """Describe a class as it is published, for example ``age 34-41, postcode 1003``."""
         bounds = zip(self.names, self.low[cls], self.high[cls], strict=True)
         return ", ".join(
             f"{name} {low}" if low == high else f"{name} {low}-{high}" for name, low, high in bounds
@@ -53,19 +54,20 @@ class Anonymised:
 
 
 def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) -> Anonymised:
-    """Coarsen quasi-identifiers until everybody hides among at least k - 1 others.
+    """Group people into classes of at least k who look the same in the published table.
 
-    Starting from one class with everyone, the column with the widest range (relative to its whole range) is
-    cut at its median, as long as both halves keep k people; a class that no column can cut is published.
+    The method starts with one class that holds everyone. It cuts a class at the median of the column with the
+    widest range (relative to the whole range of the column), as long as both halves keep k people. A class
+    that no column can cut is published.
 
-    This promises k-anonymity, which is **no privacy guarantee**: the lab shows why.
+    The result is k-anonymous. k-anonymity is **not a privacy guarantee**; the lab shows why.
 
     Parameters
     ----------
     known
-        The quasi-identifier columns, whole numbers.
+        The columns of the quasi-identifiers, as whole numbers.
     k
-        The smallest class size.
+        The smallest allowed size of a class.
 
     Examples
     --------
@@ -77,12 +79,15 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
     least = count("k", k, zero=False)
     if not known:
         raise bad_parameter(
-            "known", "at least one column", known, fix='known=people.known("age", "postcode")'
+            "known",
+            "at least one column",
+            known,
+            fix=Code('k_anonymise(people.known("age", "postcode"), k=5)'),
         )
     table = np.column_stack([np.asarray(column, dtype=np.int64) for column in known.values()])
     if len(table) < least:
         raise bad_parameter(
-            "k", f"at most the number of people, {len(table)}", least, fix=f"k={max(1, len(table))}"
+            "k", f"at most the number of people, {len(table)}", least, fix=Set(k=max(1, len(table)))
         )
     spread = np.maximum(np.ptp(table, axis=0), 1)
     label = np.empty(len(table), dtype=np.int64)
@@ -108,7 +113,7 @@ def k_anonymise(known: Mapping[str, npt.NDArray[np.int64]], k: SupportsIndex) ->
 def _cut(
     table: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], spread: npt.NDArray[np.int64], least: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-    """Halve the rows at the median of the widest column that allows it; None if no column does."""
+    """Cut the rows at the median of the widest column that allows it; None if no column does."""
     if len(rows) < 2 * least:
         return None
     part = table[rows]

@@ -1,4 +1,4 @@
-"""Privacy against accuracy: which epsilon a wanted error needs, and how error moves with epsilon and n."""
+"""Privacy against accuracy: the epsilon that a wanted error needs, and the error over epsilon and n."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from tacit import mechanisms
 from tacit.exact import Number, rational
-from tacit.explain.odds import believe, number_up, read_share, shown_odds
-from tacit.explain.question import Question
-from tacit.sheet import Grid, Readable, Sheet
+from tacit.explain._odds import believe, read_share
+from tacit.explain._question import Question
+from tacit.explain._rounding import number_up, shown_odds
+from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
-    from tacit.explain.pictures import Picture
+    from tacit.explain._picture import Picture
 
 __all__ = ["Tradeoff", "half_width", "noise_for", "tradeoff"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Tradeoff(Readable):
+class Tradeoff(Reportable):
     """The epsilon that a wanted error needs.
 
     Attributes
@@ -27,15 +28,15 @@ class Tradeoff(Readable):
     question
         What is asked.
     error, confidence
-        The wanted half-width, and how often the noise must stay within it.
+        The wanted half-width, and the probability with which the noise must stay within it.
     epsilon
-        The smallest epsilon that does it, of the exact integer noise that is drawn.
+        The smallest epsilon that reaches it, with the exact integer noise that Tacit draws.
     textbook
-        The same by the continuous Laplace formula, sensitivity x ln(1 / (1 - confidence)) / error.
+        The epsilon by the continuous Laplace formula, sensitivity x ln(1 / (1 - confidence)) / error.
     curve
-        Pairs of epsilon and error around it.
+        Pairs of epsilon and error around the answer.
     crowd
-        Pairs of n and error at this epsilon, where n matters.
+        Pairs of n and error at this epsilon; empty where n does not matter.
     """
 
     question: Question
@@ -46,66 +47,71 @@ class Tradeoff(Readable):
     curve: tuple[tuple[float, float], ...]
     crowd: tuple[tuple[int, float], ...]
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         reached = shown_odds(believe(0.5, self.epsilon).at_most)
+        sure = f"{100 * self.confidence:g} %"
         lead = (
             (
-                f"To know the {self.question}, up to +/- {self.error:g} in {100 * self.confidence:g} % of "
-                f"all cases, you need epsilon {number_up(self.epsilon)}."
+                f"To know the {self.question}, within +/- {self.error:g} in {sure} of all cases, you need "
+                f"epsilon {number_up(self.epsilon)}."
             ),
             (
-                f"One person moves the answer by at most {float(self.question.sensitivity):g}. At this "
-                "epsilon an attacker who gave 50:50 that someone is in the data can reach at most "
+                f"One person changes the answer by at most {float(self.question.sensitivity):g}. At this "
+                "epsilon, an attacker who gave 50:50 odds that someone is in the data can reach at most "
                 f"{reached}."
             ),
         )
         picked = self.curve[:: max(1, len(self.curve) // 8)]
-        grids = [Grid("error over epsilon", ("epsilon", "error"), _rows(picked))]
+        tables = [ReportTable("error over epsilon", ("epsilon", "error"), _rows(picked))]
         if self.crowd:
-            grids.append(Grid("error over n, at this epsilon", ("n", "error"), _rows(self.crowd)))
-        guess = f" --size {self.question.n}" if self.question.statistic == "mean" else ""
+            tables.append(ReportTable("error over n, at this epsilon", ("n", "error"), _rows(self.crowd)))
+        return Report("Which epsilon do I need?", lead, tuple(tables), self._notes())
+
+    def _notes(self) -> tuple[str, ...]:
+        mean = self.question.statistic == "mean"
+        size = f" --size {self.question.n}" if mean else ""
         notes = [
             (
-                f"By the textbook formula: epsilon {self.textbook:.4g}. The error is that of the noise; "
-                "sampling and values outside the bounds come on top."
+                f"By the textbook formula: epsilon {self.textbook:.4g}. The error is that of the noise only; "
+                "sampling and values outside the bounds add to it."
             ),
             (
-                "One row per person. Where up to k rows of a person count, the same error needs about k "
-                "times the epsilon or more; the plan of your own table says it: tacit plan SQL --within "
-                f"{self.error:g}{guess}."
+                "One row per person is assumed. If up to k rows of a person count, the same error needs "
+                "about k times the epsilon or more. The plan for your own table shows it: tacit plan SQL "
+                f"--within {self.error:g}{size}."
             ),
         ]
-        if self.question.statistic == "mean":
+        if mean:
             notes.append(
-                "For a mean, n counts as public and one person's value may change; where n is private too, "
-                "as in a table, more is needed still."
+                "For a mean, n is public and one person's value may change. If n is private too, as in a "
+                "table, the same error needs a larger epsilon."
             )
-        return Sheet("Which epsilon do I need?", lead, tuple(grids), tuple(notes))
+        return tuple(notes)
 
     def chart(self) -> str:
-        """Draw error over epsilon with letters, the answer marked X."""
-        from tacit.explain.terminal import curve
+        """Draw error over epsilon with characters; X marks the answer."""
+        from tacit.explain._text_chart import draw_curve
 
         x, y = zip(*((epsilon, error) for epsilon, error in self.curve if error > 0), strict=True)
-        return curve(x, y, xlabel="epsilon", ylabel="error", mark=(self.epsilon, self.error))
+        return draw_curve(x, y, xlabel="epsilon", ylabel="error", mark=(self.epsilon, self.error))
 
     def plot(self) -> Picture:
-        """Draw error over epsilon with the answer marked."""
-        from tacit.explain.pictures import tradeoff_curve
+        """Draw error over epsilon, with the answer marked."""
+        from tacit.explain._pictures import tradeoff_curve
 
         return tradeoff_curve(self)
 
 
 def noise_for(question: Question, epsilon: Number) -> mechanisms.Laplace | mechanisms.DiscreteLaplace:
-    """Return the mechanism that answers a question: whole noise for counts, a fine grid for the rest."""
+    """Return the mechanism that answers a question: integer noise for a count, a fine grid for the others."""
     if question.statistic == "count":
         return mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=1)
     return mechanisms.Laplace(epsilon=epsilon, sensitivity=question.sensitivity)
 
 
 def half_width(question: Question, epsilon: Number, confidence: Number = Fraction(19, 20)) -> float:
-    """Return within what the noise stays with the given probability.
+    """Return the error that the noise stays within, with the given probability.
 
     Examples
     --------
@@ -123,7 +129,7 @@ def tradeoff(
     bounds: tuple[Number, Number] | None = None,
     confidence: Number = 0.95,
 ) -> Tradeoff:
-    """Say which epsilon a wanted error needs, without any data.
+    """Compute which epsilon a wanted error needs, without any data.
 
     Parameters
     ----------
@@ -132,11 +138,11 @@ def tradeoff(
     error
         The wanted half-width: the noise stays within it with probability `confidence`.
     n
-        How many people; public, or a guess for planning.
+        The number of people: a public figure, or an estimate for planning.
     bounds
         The public range of one person's value.
     confidence
-        How often the noise stays within the error.
+        The probability with which the noise stays within the error.
 
     Examples
     --------
@@ -169,7 +175,7 @@ def tradeoff(
 
 
 def _needed(question: Question, error: Fraction, confidence: Fraction) -> float:
-    """Return the smallest epsilon whose noise stays within the error; the mechanism checks it forward."""
+    """Return the smallest epsilon whose noise stays within the error; the mechanism verifies the result."""
     if question.statistic == "count":
         return mechanisms.DiscreteLaplace.accuracy_to_epsilon(error, confidence, sensitivity=1)
     return mechanisms.Laplace.accuracy_to_epsilon(error, confidence, sensitivity=question.sensitivity)

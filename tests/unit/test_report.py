@@ -1,4 +1,4 @@
-"""One page of facts, shown alike everywhere."""
+"""One page of facts, shown in the same way everywhere."""
 
 import json
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tacit.sheet import Grid, Readable, Sheet, plain
+from tacit.report import Report, Reportable, ReportTable, plain
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Facts(Readable):
+class Facts(Reportable):
     name: str
     values: np.ndarray
 
-    def sheet(self):
-        grid = Grid("a <table>", ("name", "n"), (("first [bold]", "1"), ("second", "20")))
-        return Sheet("Title & more", ("One line.",), (grid,), ("A note.",))
+    def report(self):
+        table = ReportTable("a <table>", ("name", "n"), (("first [bold]", "1"), ("second", "20")))
+        return Report("Title & more", ("One line.",), (table,), ("A note.",))
 
 
 def test_text_aligns_columns():
@@ -50,7 +50,7 @@ def test_plain_data_is_json():
 
 
 def test_what_is_not_a_dataclass_has_no_plain_data():
-    class Odd(Readable):
+    class Odd(Reportable):
         pass
 
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""A curve drawn with letters, for terminals and logs."""
+"""A curve drawn with characters, for terminals and logs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["curve"]
+__all__ = ["draw_curve"]
 
 
-def curve(
+def draw_curve(
     x: Sequence[float],
     y: Sequence[float],
     *,
@@ -25,7 +25,7 @@ def curve(
 
     Examples
     --------
-    >>> print(curve([1, 10, 100], [100, 10, 1], xlabel="n", ylabel="error", width=21, height=3))
+    >>> print(draw_curve([1, 10, 100], [100, 10, 1], xlabel="n", ylabel="error", width=21, height=3))
     error
         100 |*
             |          *
@@ -37,8 +37,8 @@ def curve(
     rows = [[" "] * width for _ in range(height)]
 
     def put(px: float, py: float, sign: str) -> None:
-        across = _place(px, lows[0], highs[0], width)
-        up = _place(py, lows[1], highs[1], height)
+        across = _cell(px, lows[0], highs[0], width)
+        up = _cell(py, lows[1], highs[1], height)
         rows[height - 1 - up][across] = sign
 
     for px, py in zip(x, y, strict=True):
@@ -56,7 +56,8 @@ def curve(
     return "\n".join(lines)
 
 
-def _place(value: float, low: float, high: float, cells: int) -> int:
+def _cell(value: float, low: float, high: float, cells: int) -> int:
+    """Return the number of the cell that holds a value on a logarithmic axis."""
     if low == high:
         return 0
     share = (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))

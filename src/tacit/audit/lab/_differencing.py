@@ -1,4 +1,4 @@
-"""Differencing: two harmless counts whose difference is one person."""
+"""Differencing: two counts that look harmless, but whose difference is one person."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.audit.lab.game import Success, curve_grid, from_trials, noisy_counts, read_epsilons, read_trials
-from tacit.audit.lab.people import People, synthetic_people
-from tacit.sheet import Grid, Readable, Sheet
+from tacit.audit.lab._people import People, synthetic_people
+from tacit.audit.lab._success import (
+    Success,
+    curve_table,
+    from_trials,
+    noisy_counts,
+    read_epsilons,
+    read_trials,
+)
+from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,21 +29,21 @@ __all__ = ["DifferencingAttack", "differencing_attack"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DifferencingAttack(Readable):
-    """What two exact counts give away, and what two noisy ones do.
+class DifferencingAttack(Reportable):
+    """What two exact counts give away, and what two noisy counts give away.
 
     Attributes
     ----------
     people
-        How many people are counted.
+        The number of people in the data.
     exposed
-        The share of people whom age, sex, postcode and education single out: all of them can be attacked.
+        The share of people whose age, sex, postcode and education are unique; each of them can be attacked.
     right
-        The share of those whose condition the difference of two exact counts gives correctly.
+        The share of these people whose condition the difference of two exact counts gives correctly.
     example
         The description of one person, the two exact counts, and the person's secret.
     curve
-        The attacker's success against the same two counts asked of Tacit; epsilon is the total of both.
+        The attacker's success against the same two counts from Tacit; epsilon is the total of both.
     """
 
     people: int
@@ -45,41 +52,41 @@ class DifferencingAttack(Readable):
     example: tuple[str, int, int, bool]
     curve: tuple[Success, ...]
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         who, everyone, without, has = self.example
         lead = (
             (
-                f"Each of the two answers is a count over about {self.people:,} people and looks harmless. "
-                f"Their difference is one person: {self.exposed:.1%} of the people can be singled out so, "
-                f"and the exact answers give away the condition of {self.right:.0%} of them."
+                f"Each of the two answers counts about {self.people:,} people and looks harmless, but their "
+                f"difference is one person. {self.exposed:.1%} of the people can be singled out in this "
+                f"way, and the exact answers give away the condition of {self.right:.0%} of them."
             ),
             (
-                "Tacit answers both with noise of a typical size of 2 / epsilon each; the difference of "
-                "one drowns in it."
+                "Tacit adds noise with a typical size of 2 / epsilon to each answer, which hides the "
+                "difference of one person."
             ),
         )
         rows = (
             ("people with the condition", str(everyone)),
-            (f"... leaving out {who}", str(without)),
-            ("the difference says", "has the condition" if has else "does not have it"),
+            (f"... without the person of {who}", str(without)),
+            ("difference", "has the condition" if has else "does not have the condition"),
         )
-        grids = (Grid("two exact answers", ("question", "answer"), rows), curve_grid(self.curve))
-        return Sheet("Differencing attack", lead, grids)
+        exact = ReportTable("two exact answers", ("question", "answer"), rows)
+        return Report("Differencing attack", lead, (exact, curve_table(self.curve)))
 
     @property
     def unprotected(self) -> str:
-        """What the release without Tacit gives away, in a few words."""
+        """What the answers give away without Tacit, in a few words."""
         return f"{self.exposed:.1%} of people exposed by two exact counts"
 
     @property
     def points(self) -> tuple[Success, ...]:
-        """The success against Tacit, in the order asked."""
+        """The success against Tacit, in the order of `epsilons`."""
         return self.curve
 
     def plot(self) -> Figure:
-        """Draw the success curve against Tacit next to its bound and the exact answers."""
-        from tacit.explain.pictures import success_curve
+        """Draw the success against Tacit, its bound, and the success against exact answers."""
+        from tacit.explain import success_curve
 
         return success_curve(self.curve, "Differencing attack", exposed=1.0, exposed_label="exact counts")
 
@@ -90,19 +97,20 @@ def differencing_attack(
     epsilons: Iterable[Number] = (0.1, 0.5, 1, 2, 4),
     trials: int = 20_000,
 ) -> DifferencingAttack:
-    """Ask for a count with and without one person, exactly and of Tacit.
+    """Ask for a count with and without one person, first exactly and then from Tacit.
 
-    Against Tacit the worlds are: the target has the condition, or not. Both counts have sensitivity 1 and
-    cost half of epsilon each. The attacker says yes if the first noisy count exceeds the second.
+    Against Tacit, the target has the condition in one world and not in the other. Both counts have
+    sensitivity 1 and each costs half of epsilon. The attacker says yes if the first noisy count is larger
+    than the second.
 
     Parameters
     ----------
     people
-        Whom to attack; `synthetic_people()` if not given.
+        The people to attack; `synthetic_people()` if not given.
     epsilons
         The total costs of the two answers together.
     trials
-        How often each world is played for each epsilon.
+        The number of trials in each world, for each epsilon.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Well-known deployments and the privacy parameters that their makers published, each with its unit."""
+"""Well-known deployments with the privacy parameters that they published, and the unit of each."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Deployment:
     Attributes
     ----------
     name, year
-        Who did what, and when it was published.
+        The organisation and its release, and the year of publication.
     epsilon
-        The published figure; 0 where only rho was published.
+        The published epsilon; 0 where only rho was published.
     delta, rho
-        The other published parameters, 0 where there are none.
+        The other published parameters; 0 where there are none.
     unit
-        What one such cost protects: figures with different units are not comparable.
+        What the cost protects; figures with different units are not comparable.
     where
-        ``central`` (a trusted curator adds noise) or ``local`` (each device does).
+        ``central`` (a trusted curator adds the noise) or ``local`` (each device adds it).
     source
         The publication that states the figure.
     """
@@ -39,13 +39,13 @@ class Deployment:
 
     @property
     def parameters(self) -> str:
-        """The figure as published."""
+        """The published parameters as text."""
         if not self.epsilon:
             return f"rho {self.rho:g}"
         return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
 
 
-#: Sorted by organisation. A larger epsilon does not mean less care: the units differ.
+#: Sorted by organisation. The units differ, so a larger epsilon alone does not mean weaker protection.
 DEPLOYMENTS: Final = (
     Deployment(
         "Apple: emoji suggestions", 2017, 4, 0, 0, "one user, one day", "local",
@@ -60,8 +60,7 @@ DEPLOYMENTS: Final = (
         "Erlingsson, Pihur, Korolova, RAPPOR (2014): h=2, f=1/2, p=1/2, q=3/4",
     ),
     Deployment(
-        "Google: Chrome RAPPOR, all "
-        "reports", 2014, 4.3944, 0, 0, "one value of one client, for ever", "local",
+        "Google: Chrome RAPPOR, all reports", 2014, 4.3944, 0, 0, "one value of one client, forever", "local",
         "Erlingsson, Pihur, Korolova, RAPPOR (2014): 4 ln 3",
     ),
     Deployment(
@@ -73,17 +72,16 @@ DEPLOYMENTS: Final = (
         "Rogers et al., arXiv:2002.05839",
     ),
     Deployment(
-        "US Census 2020: redistricting, "
-        "persons", 2021, 17.14, 1e-10, 2.56, "one person, the whole release", "central",
-        "US Census Bureau, June 2021; Abowd et al. (2022)",
+        "US Census 2020: redistricting, persons", 2021, 17.14, 1e-10, 2.56, "one person, the whole release",
+        "central", "US Census Bureau, June 2021; Abowd et al. (2022)",
     ),
     Deployment(
         "Wikimedia: page views by country, until 2023", 2023, 1, 0, 0, "30 page views of one day", "central",
         "Wikimedia Foundation, data set documentation; arXiv:2308.16298",
     ),
     Deployment(
-        "Wikimedia: page views by country, since "
-        "2023", 2023, 0, 0, 0.015, "first 10 pages of one device, one day",
+        "Wikimedia: page views by country, since 2023", 2023, 0, 0, 0.015,
+        "first 10 pages of one device, one day",
         "central", "Wikimedia Foundation, data set documentation; arXiv:2308.16298",
     ),
 )  # fmt: skip

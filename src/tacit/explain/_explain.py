@@ -61,8 +61,9 @@ def explain(
     """
     cost = cost_of(subject)
     epsilon = pure_epsilon(cost)
-    read_at = 0.0 if epsilon is not None else read_share("delta", delta)
-    before = tuple(read_share("priors", prior) for prior in priors)
+    asked_delta = read_share("delta", delta, example=1e-6)
+    read_at = 0.0 if epsilon is not None else asked_delta
+    before = tuple(read_share("priors", prior, example=(0.1, 0.5)) for prior in priors)
     sizes = tuple(count("families", size, zero=False) for size in families)
     asked = Question("count") if question is None else question
     forecasts, promise = forecasts_of(subject), promise_of(subject)
@@ -75,7 +76,7 @@ def explain(
         advantage=cost.advantage,
         bits=None if epsilon is None else cost.bits,
         beliefs=() if epsilon is None else tuple(believe(prior, epsilon) for prior in before),
-        limits=_limits(cost, epsilon, read_share("delta", delta)),
+        limits=_limits(cost, epsilon, asked_delta),
         tests=tuple((rate, power(rate)) for rate in _FALSE_ALARMS),
         families=tuple(_family(cost, size, read_at) for size in sizes),
         errors=_errors(epsilon, asked) if epsilon and not has_errors else (),

@@ -97,9 +97,9 @@ def best_test(cost: Cost) -> Callable[[float], float]:
     return most_true_alarms
 
 
-def read_share(name: str, value: Number) -> float:
-    """Read a probability that is greater than 0 and less than 1."""
+def read_share(name: str, value: Number, *, example: object = 0.5) -> float:
+    """Read a probability that is greater than 0 and less than 1; `example` is a valid parameter."""
     share = rational(name, value)
     if share >= 1:
-        raise bad_parameter(name, "greater than 0 and less than 1", value, fix=Set(**{name: 0.5}))
+        raise bad_parameter(name, "greater than 0 and less than 1", value, fix=Set(**{name: example}))
     return float(share)

@@ -152,7 +152,7 @@ def tradeoff(
     """
     question = Question(statistic, n, bounds)
     wanted, sure = rational("error", error), rational("confidence", confidence)
-    read_share("confidence", confidence)
+    read_share("confidence", confidence, example=0.95)
     needed = _needed(question, wanted, sure)
     unit = mechanisms.Laplace(epsilon=1, sensitivity=question.sensitivity).textbook
     textbook = unit.error(sure) / float(wanted)

@@ -8,10 +8,11 @@ from scipy.stats import binom
 
 import tacit as tc
 from tacit.accounting import Cost
-from tacit.audit import audit, neighbours
+from tacit.audit import audit
 from tacit.audit._events import clopper_pearson
 from tacit.audit._scores import lowest_bit
 from tacit.errors import TacitError
+from tacit.fixes import Code, Set
 
 rng = np.random.default_rng()
 
@@ -164,9 +165,6 @@ def test_the_plot_shows_curve_and_events():
         lambda: audit(coin, 0, 1, delta=1.5),
         lambda: audit(coin, 0, 1, repeat=0),
         lambda: audit(lambda value, size: [value], 0, 1, samples=1000),
-        lambda: neighbours(sum, [([1], [2])], -1),
-        lambda: neighbours(sum, [([1], [2])], 1, norm="l3"),
-        lambda: neighbours(sum, [([1], [2])], 1, tries=0),
     ],
 )
 def test_bad_input_is_refused(call):
@@ -175,40 +173,22 @@ def test_bad_input_is_refused(call):
     assert refused.value.code == "bad-parameter"
 
 
+def test_fixes_are_data():
+    fixes = []
+    for call in (
+        lambda: audit(coin),
+        lambda: audit(coin, 0, 1, samples=10),
+        lambda: audit(coin, 0, 1, confidence=1),
+        lambda: audit(coin, 0, 1, delta=1.5),
+    ):
+        with pytest.raises(TacitError) as refused:
+            call()
+        fixes.append(refused.value.fix)
+    assert fixes == [
+        Code("audit(target, a, b)"), Set(samples=1_000_000), Set(confidence=0.999), Set(delta=1e-6),
+    ]  # fmt: skip
+
+
 def test_the_lowest_set_bit():
     x = np.array([1.0, 0.5, 3.0, 0.75, 0.1, 0.0, -2.0, 2.0**-1074])
     assert lowest_bit(x).tolist() == [0, -1, 0, -2, -55, 2000, 1, -1074]
-
-
-# -- neighbour search ----------------------------------------------------------------------------------
-
-
-def test_changes_are_measured_in_exact_arithmetic():
-    pairs = [([0.1, 0.2], [0.1, 0.2, 0.3])]
-    assert not neighbours(sum, pairs, 0.3).holds  # 0.1 + 0.2 + 0.3 - (0.1 + 0.2) is a little more in floats
-    assert neighbours(lambda rows: 2**70 + len(rows), pairs, 1).holds
-
-
-def test_norms_differ():
-    pairs = [((0, 0), (3, 4))]
-    assert [neighbours(list, pairs, norm=norm).largest for norm in ("l1", "l2", "max")] == [7, 5, 4]
-    assert neighbours(list, pairs, 5, norm="l2").holds
-    assert not neighbours(list, pairs, 4.999, norm="l2").holds
-
-
-def test_what_an_observer_would_see_counts_as_a_change():
-    def fails_on_nine(rows):
-        return 1 / (9 - sum(rows))
-
-    assert neighbours(fails_on_nine, [([0], [9])]).largest == math.inf
-    assert neighbours(lambda rows: math.nan if 9 in rows else 0.0, [([0], [9])]).largest == math.inf
-    assert neighbours(lambda rows: rows, [([0], [0, 9])]).largest == math.inf
-    assert neighbours(fails_on_nine, [([9], [9])]).largest == 0
-    assert neighbours(lambda rows: math.inf, [([9], [8])]).largest == 0
-
-
-def test_a_function_may_generate_the_pairs():
-    found = neighbours(len, lambda: ([], [1]), 1, tries=7)
-    assert (found.tried, found.holds, found.largest) == (7, True, 1)
-    assert "holds" in repr(found)
-    assert found._repr_html_().startswith("<pre>")

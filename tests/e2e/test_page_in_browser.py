@@ -135,11 +135,20 @@ def test_a_cost_with_delta_names_the_exception(browser, tmp_path):
     open_page(browser, tmp_path / "gaussian.html", tc.explain(cost).html_report())
     assert "except with probability" in text(browser, "sentence")
     before = float(text(browser, "exceeds"))
-    t = float(text(browser, "slider-label").removeprefix("t = "))
+    t = float(text(browser, "slider-label").removeprefix("t = ").split()[0])
     assert before >= float(cost.loss_exceeds(t * 1.001))
     browser.find_element("id", "slider").send_keys(Keys.END)
     assert float(text(browser, "exceeds")) < before
     assert browser.get_log("browser") == []
+
+
+def test_a_cost_without_an_epsilon_names_the_exception_too(browser, tmp_path):
+    meaning = tc.explain(tc.Cost.approximate(0.5, 0.5))
+    open_page(browser, tmp_path / "leak.html", meaning.html_report())
+    assert browser.title == "What this cost means (no epsilon holds at delta 1e-06)"
+    slide(browser, 2)
+    assert float(text(browser, "exceeds")) >= 0.5
+    assert "no limit" in text(browser, "families")
 
 
 def test_the_page_fetches_nothing(browser, tmp_path):

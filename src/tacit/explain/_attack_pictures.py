@@ -88,7 +88,7 @@ def audit_curves(
 ) -> Picture:
     """Draw the proven lower bound on delta, the claimed curve, and the epsilon that each event proves."""
     picture = new_picture(10, 4)
-    title = f"Lower bound, {confidence:.3%} confidence"
+    title = f"Lower bound at confidence {confidence:.10g}"
     left = add_axes(picture, title, "epsilon", "delta", (1, 2, 1))
     left.plot(epsilons, proven, color=BLUE, label="proven: at least")
     if claimed is not None:

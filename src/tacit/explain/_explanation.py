@@ -187,7 +187,7 @@ class Explanation(Reportable):
             )
         lead.append(
             f"No attacker beats blind guessing by more than {at_most(self.advantage)}: an attacker is right "
-            f"at most {at_most((1 + self.advantage) / 2)} of the time, and a coin half of the time."
+            f"at most {at_most((1 + self.advantage) / 2)} of the time; a coin is right half of the time."
             + self._why_less
         )
         if self.fits is not None:

@@ -136,7 +136,7 @@ def small_crowd_density(crowd: SmallCrowd) -> Picture:
     )
     ax.axvline(crowd.truth, color=GREY, linestyle="--", label=f"true sum {crowd.truth:g}")
     ax.set_ylim(bottom=0)
-    ax.legend(fontsize=9)
+    legend_below(ax)
     return picture
 
 

@@ -89,7 +89,7 @@ class Question:
         if self.n is not None:
             parts.append(f"of {self.n:,} {'person' if self.n == 1 else 'people'}")
         if self.bounds is not None:
-            parts.append(f"within [{float(self.bounds[0]):g}, {float(self.bounds[1]):g}]")
+            parts.append(f"(values in [{float(self.bounds[0]):g}, {float(self.bounds[1]):g}])")
         return " ".join(parts)
 
 

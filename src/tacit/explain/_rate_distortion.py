@@ -45,9 +45,9 @@ class RateDistortion(Reportable):
         """Return the facts to show."""
         lead = (
             (
-                "Privacy is the rate and accuracy the distortion. Half the epsilon makes the squared error "
-                "of a count four times as large and lets through a quarter of the information about one "
-                "person."
+                "The information about one person is the rate, and the squared error is the distortion. "
+                "Half the epsilon lets through a quarter of the information and makes the squared error of "
+                "a count four times as large."
             ),
         )
         rows = tuple(

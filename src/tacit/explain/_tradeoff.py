@@ -53,7 +53,7 @@ class Tradeoff(Reportable):
         sure = f"{100 * self.confidence:g} %"
         lead = (
             (
-                f"To know the {self.question}, within +/- {self.error:g} in {sure} of all cases, you need "
+                f"To know the {self.question} within +/- {self.error:g} in {sure} of all cases, you need "
                 f"epsilon {number_up(self.epsilon)}."
             ),
             (

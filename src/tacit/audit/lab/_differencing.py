@@ -68,7 +68,7 @@ class DifferencingAttack(Reportable):
         )
         rows = (
             ("people with the condition", str(everyone)),
-            (f"... without the person of {who}", str(without)),
+            (f"... without the person with {who}", str(without)),
             ("difference", "has the condition" if has else "does not have the condition"),
         )
         exact = ReportTable("two exact answers", ("question", "answer"), rows)

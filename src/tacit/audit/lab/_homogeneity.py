@@ -63,8 +63,8 @@ class HomogeneityAttack(Reportable):
             (
                 f"A {self.k}-anonymous table puts {self.people:,} people into {self.classes:,} classes. In "
                 "some classes everybody has the same secret, so anyone who is known to be in the class is "
-                f"exposed. These are {self.sure:.1%} of all people, and the attacker is right about "
-                f"{self.right:.0%} of them."
+                f"exposed. These are {self.sure:.1%} of all people, and the attacker is right in "
+                f"{self.right:.0%} of these cases."
             )
         ]
         if self.example:

@@ -59,8 +59,8 @@ class ReconstructionAttack(Reportable):
             (
                 f"A column holds a secret yes or no for each of {self.people:,} people, and "
                 f"{self.questions:,} sums over known subsets are published. From exact sums, least squares "
-                f"recovers {self.recovered[1]:.1%} of the column. Rounding the answers hardly helps, as the "
-                "table shows."
+                f"recovers {self.recovered[1]:.1%} of the column. Rounding the answers is a weak defence, as "
+                "the table shows."
             ),
             (
                 "With Tacit, all questions together cost epsilon, so each answer gets a small share of it "

@@ -8,6 +8,7 @@ import pytest
 
 from tacit import TacitError
 from tacit.audit import lab
+from tacit.fixes import Set
 
 QUICK = {"epsilons": [1], "trials": 500}
 
@@ -193,3 +194,22 @@ def test_nonsense_is_refused(wrong):
     with pytest.raises(TacitError) as refusal:
         wrong()
     assert refusal.value.code == "bad-parameter"
+    assert str(refusal.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fix"),
+    [
+        (lambda: lab.synthetic_people(10**7), Set(n=5000)),
+        (lambda: lab.k_anonymise({"age": np.arange(5)}, 6), Set(k=5)),
+        (lambda: lab.homogeneity_attack(epsilons=[]), Set(epsilons=(0.1, 1))),
+        (lambda: lab.membership_attack(trials=1), Set(trials=20_000)),
+        (lambda: lab.membership_attack(target=10**6), Set(target=None)),
+        (lambda: lab.averaging_attack(0.1, repeats=[]), Set(repeats=(1, 10, 100))),
+        (lambda: lab.reconstruction_attack(100_000), Set(people=500, questions=1000)),
+    ],
+)
+def test_fixes_are_data(wrong, fix):
+    with pytest.raises(TacitError) as refusal:
+        wrong()
+    assert refusal.value.fix == fix

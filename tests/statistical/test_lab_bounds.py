@@ -6,32 +6,40 @@ import numpy as np
 import pytest
 
 from tacit.audit import lab
-from tacit.audit.lab import averaging, differencing, game, homogeneity, linking, membership, reconstruction
+from tacit.audit.lab import (
+    _averaging,
+    _differencing,
+    _homogeneity,
+    _linking,
+    _membership,
+    _reconstruction,
+    _success,
+)
 
 EPSILONS = (0.1, 0.5, 1, 2, 4)
 STRICT = 1 - 1e-9
-ROOMS = (averaging, differencing, homogeneity, linking, membership, reconstruction)
+MODULES = (_averaging, _differencing, _homogeneity, _linking, _membership, _reconstruction)
 
 
 @pytest.fixture
 def strict(monkeypatch):
     """Read every interval at confidence 1 - 1e-9."""
-    for room in ROOMS:
+    for module in MODULES:
         for name in ("from_trials", "from_means"):
-            if hasattr(room, name):
-                original = getattr(game, name)
+            if hasattr(module, name):
+                original = getattr(_success, name)
                 monkeypatch.setattr(
-                    room, name, lambda *given, original=original: original(*given, confidence=STRICT)
+                    module, name, lambda *given, original=original: original(*given, confidence=STRICT)
                 )
 
 
 @pytest.fixture
 def half_the_noise(monkeypatch):
-    """The broken twin: a release that charges epsilon and protects with twice of it."""
-    for room in ROOMS:
-        original = game.noisy_counts
+    """The broken twin: a release that charges epsilon but adds the noise of twice that epsilon."""
+    for module in MODULES:
+        original = _success.noisy_counts
         monkeypatch.setattr(
-            room, "noisy_counts", lambda counts, epsilon, original=original: original(counts, 2 * epsilon)
+            module, "noisy_counts", lambda counts, epsilon, original=original: original(counts, 2 * epsilon)
         )
 
 
@@ -74,7 +82,7 @@ def test_the_interval_of_means_covers():
     misses = 0
     shares = (lab.hashed_uniform(np.arange(400 * 200), stream=40) < 0.7).reshape(400, 200).astype(float)
     for row in shares:
-        point = game.from_means(1, row, confidence=0.9)
+        point = _success.from_means(1, row, confidence=0.9)
         misses += not point.low <= 2 * 0.7 - 1 <= point.high
     assert misses <= 40
 
@@ -84,6 +92,6 @@ def test_the_interval_of_trials_covers():
     for trial in range(400):
         yes = lab.hashed_uniform(np.arange(300) + 1000 * trial, stream=41) < 0.6
         no = lab.hashed_uniform(np.arange(300) + 1000 * trial, stream=42) < 0.3
-        point = game.from_trials(1, yes, no, confidence=0.9)
+        point = _success.from_trials(1, yes, no, confidence=0.9)
         misses += not point.low <= 0.3 <= point.high
     assert misses <= 40

@@ -1,4 +1,4 @@
-"""The attack on floating-point noise (Mironov 2012, Haney 2022): the reachable doubles tell the input."""
+"""The attack on floating-point noise (Mironov 2012, Haney 2022): the reachable doubles reveal the input."""
 
 from fractions import Fraction
 
@@ -18,7 +18,7 @@ def event_rate(outputs):
 
 
 @pytest.mark.parametrize("law", ["laplace", "normal"])
-def test_textbook_noise_tells_zero_from_one(law):
+def test_textbook_noise_separates_zero_from_one(law):
     draw = getattr(np.random.default_rng(), law)
     at_zero, at_one = (event_rate(x + draw(size=DRAWS)) for x in (0.0, 1.0))
     assert at_zero > 0.2

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tacit.audit._result import AuditResult, Witness
-from tacit.audit.empirical import audit
-from tacit.audit.pairs import neighbouring_rows
-from tacit.audit.search import NeighbourResult, neighbours
+from tacit.audit._audit import audit
+from tacit.audit._neighbour_pairs import neighbouring_rows
+from tacit.audit._neighbour_search import NeighbourResult, neighbours
+from tacit.audit._result import AuditResult, EventWitness
 
-__all__ = ["AuditResult", "NeighbourResult", "Witness", "audit", "neighbouring_rows", "neighbours"]
+__all__ = ["AuditResult", "EventWitness", "NeighbourResult", "audit", "neighbouring_rows", "neighbours"]

@@ -1,27 +1,28 @@
-"""Events to test: thresholds of scores, chosen on one half of the samples and judged on the other."""
+"""Events to test: thresholds on scores, chosen on one half of the samples and counted on the other half."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit._scores import Floats, Rows, Score, fit_scores
+from tacit.audit._scores import OutputRows, OutputScore, ScoreArray, fit_scores
 
 __all__ = ["Event", "Tally", "choose_events", "clopper_pearson"]
 
-Counts = NDArray[np.int64]
+HitCounts: TypeAlias = NDArray[np.int64]
 _TRIED = 400  # thresholds tried per score
-_STRICT = 5.0  # standard deviations that the choice of events allows for
-_KEPT = 12  # events kept per goal: each costs a little of the confidence
+_STRICT = 5.0  # standard deviations of safety margin when events are chosen
+_KEPT = 12  # events kept for the first goal; every event uses up a little of the confidence
 
 
-def clopper_pearson(hits: Counts | int, trials: int, error: float) -> tuple[Floats, Floats]:
+def clopper_pearson(hits: HitCounts | int, trials: int, error: float) -> tuple[ScoreArray, ScoreArray]:
     """Return one-sided bounds on a probability, lower and upper, each wrong with probability at most `error`.
 
-    Clopper and Pearson (1934): exact, whatever the probability. The returned floats are pushed outwards by a
-    part in 10^9 against rounding inside the inverse beta function.
+    Clopper and Pearson (1934): exact for every probability. The returned floats are moved outwards by one
+    part in 10^9, to cover rounding inside the inverse beta function.
 
     Examples
     --------
@@ -39,12 +40,12 @@ def clopper_pearson(hits: Counts | int, trials: int, error: float) -> tuple[Floa
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A set of outputs: where a score lies at or above (or at or below) a threshold."""
+    """A set of outputs: those whose score is at or above (or at or below) a threshold."""
 
-    score: Score
+    score: OutputScore
     threshold: float
     above: bool
-    swapped: bool  # the event is likelier on b than on a
+    swapped: bool  # the event is more likely on b than on a
 
     def __str__(self) -> str:
         if self.score.members is not None:
@@ -58,7 +59,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often an event occurred among test outputs of the likelier and of the other input."""
+    """How often an event occurred among the test outputs of one input (`hits`) and of the other."""
 
     event: str
     swapped: bool
@@ -68,11 +69,11 @@ class Tally:
     other_trials: int
 
 
-def choose_events(a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...]) -> list[Event]:
-    """Choose the events that look worst on training outputs.
+def choose_events(a: OutputRows, b: OutputRows, *, delta: float, epsilons: tuple[float, ...]) -> list[Event]:
+    """Choose the events that prove most on the training outputs.
 
-    The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`; for each goal
-    the best few (score, threshold, side, direction) are kept.
+    The goals are the largest epsilon at `delta` and the largest delta at each of `epsilons`. For each goal
+    the best few combinations of score, threshold, side and direction are kept.
     """
     found: list[tuple[list[float], Event]] = []
     for score in fit_scores(a, b):
@@ -101,21 +102,26 @@ def choose_events(a: Rows, b: Rows, *, delta: float, epsilons: tuple[float, ...]
     return list(kept.values())
 
 
-def _thresholds(in_a: Floats, in_b: Floats) -> Floats:
-    """Return candidate thresholds: quantiles of both samples, denser towards the ends."""
+def _thresholds(in_a: ScoreArray, in_b: ScoreArray) -> ScoreArray:
+    """Return candidate thresholds: quantiles of both samples, closer together near the ends."""
     tail = np.geomspace(1e-5, 0.02, _TRIED // 8)
     places = np.concatenate([tail, np.linspace(0.02, 0.98, _TRIED // 4), 1 - tail])
     return np.unique(np.concatenate([_at(in_a, places), _at(in_b, places)]))
 
 
-def _at(ordered: Floats, places: Floats) -> Floats:
+def _at(ordered: ScoreArray, places: ScoreArray) -> ScoreArray:
     return ordered[np.minimum((places * len(ordered)).astype(np.int64), len(ordered) - 1)]
 
 
 def _goals(
-    one: Counts, other: Counts, sizes: tuple[int, int], delta: float, epsilons: tuple[float, ...], z: float
-) -> Floats:
-    """Return what each event promises to prove, by normal bounds: good enough to choose by."""
+    one: HitCounts,
+    other: HitCounts,
+    sizes: tuple[int, int],
+    delta: float,
+    epsilons: tuple[float, ...],
+    z: float,
+) -> ScoreArray:
+    """Estimate what each event can prove, by normal bounds, which are accurate enough for the choice."""
     p, q = one / sizes[0], other / sizes[1]
     low = p - z * np.sqrt(p * (1 - p) / sizes[0]) - z**2 / (2 * sizes[0])
     high = q + z * np.sqrt(q * (1 - q) / sizes[1]) + z**2 / (2 * sizes[1])

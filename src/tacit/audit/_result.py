@@ -1,4 +1,4 @@
-"""What an audit found, readable at any confidence."""
+"""The result of an audit, readable at any confidence."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ import numpy as np
 from tacit.audit._events import Tally, clopper_pearson
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Set
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tacit.accounting import Cost
 
-__all__ = ["AuditResult", "Witness"]
+__all__ = ["VERDICT", "AuditResult", "EventWitness", "claimed_epsilon", "curve_points", "probability"]
 
-#: A claim is called broken only at this confidence, so that a test suite may run audits every day for years.
+#: A claim is called broken only at this confidence, so that audits can run daily without false alarms.
 VERDICT = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
-    """The event that proves the bound: how likely it is at least on one input and at most on the other."""
+class EventWitness:
+    """An event that proves a bound: likely on one input (at least), less likely on the other (at most)."""
 
     event: str
     likelier_on: str
@@ -44,12 +45,12 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """A lower bound on epsilon, proven by counting.
+    """A lower bound on epsilon, proven by counting events.
 
     Guarantee: with probability at least `confidence` over the samples, every reading of this result (the
     epsilon at any delta, the delta at any epsilon, over all events) is a true lower bound for the pair of
-    inputs. The events were chosen on samples that are not counted here; the error is split evenly over all
-    events and both sides.
+    inputs. The events were chosen on other samples than those counted here; the error probability is split
+    evenly over all events and both sides.
 
     Attributes
     ----------
@@ -58,9 +59,9 @@ class AuditResult:
     delta
         The delta at which `epsilon_lower` is read.
     confidence
-        The confidence of all readings; `at(confidence)` reads the same counts at another one.
+        The confidence of all readings; `at(confidence)` reads the same counts at another confidence.
     claimed
-        The cost that the mechanism claims, where one is known.
+        The cost that the mechanism claims, if known.
     """
 
     tallies: tuple[Tally, ...]
@@ -74,24 +75,24 @@ class AuditResult:
 
     @property
     def samples(self) -> int:
-        """The outputs counted per input (as many again were spent on choosing the events)."""
+        """The number of outputs counted for each input; about as many were used to choose the events."""
         return self.tallies[0].trials
 
     @property
     def epsilon_lower(self) -> float:
-        """The proven lower bound on epsilon at `delta`, 0 where nothing was found."""
+        """The proven lower bound on epsilon at `delta`; 0 if no event proves anything."""
         return self.witness.epsilon_lower
 
     @property
-    def witness(self) -> Witness:
+    def witness(self) -> EventWitness:
         """The event with the largest bound."""
         return max(self.witnesses, key=lambda one: one.epsilon_lower)
 
     @property
-    def witnesses(self) -> tuple[Witness, ...]:
-        """Every tested event with its bounds, as the events were chosen."""
+    def witnesses(self) -> tuple[EventWitness, ...]:
+        """All tested events with their bounds, in the order in which they were chosen."""
         return tuple(
-            Witness(
+            EventWitness(
                 event=tally.event,
                 likelier_on="b" if tally.swapped else "a",
                 at_least=low,
@@ -102,18 +103,18 @@ class AuditResult:
         )
 
     def delta_lower(self, epsilon: float) -> float:
-        """Return the proven lower bound on delta at `epsilon`: one point of the whole privacy curve."""
+        """Return the proven lower bound on delta at `epsilon`, one point of the privacy curve."""
         grown = math.exp(epsilon)
         return max(0.0, *(low - grown * high for _, low, high in self._bounds()))
 
     @property
     def holds(self) -> bool | None:
-        """Whether the claimed cost survives at confidence 1 - 1e-9: at `delta`, and along the whole curve."""
+        """Whether the claim holds (confidence 1 - 1e-9) at `delta` and on the whole curve; None: no claim."""
         return None if self.claimed is None else self.broken_at is None
 
     @property
     def broken_at(self) -> float | None:
-        """The epsilon at which the claimed curve is proven too low (confidence 1 - 1e-9), None if nowhere."""
+        """The epsilon at which the claimed curve is proven too low (confidence 1 - 1e-9); None if nowhere."""
         if self.claimed is None:
             return None
         strict = self.at(VERDICT)
@@ -135,37 +136,27 @@ class AuditResult:
         return rows
 
     def plot(self) -> Figure:
-        """Draw the proven lower curve of delta over epsilon, the claimed one, and the events behind it."""
-        from tacit.core import needs
+        """Draw the proven lower bound on delta, the claimed curve, and the events that prove most."""
+        from tacit.explain import audit_curves
 
-        needs("plot", "matplotlib", "tacit[plot]")
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 4), layout="constrained")
-        left, right = figure.subplots(1, 2)
         limit = 1.2 * max(self.epsilon_lower, 0.1)
         promised = math.inf if self.claimed is None else claimed_epsilon(self.claimed, self.delta)
         if math.isfinite(promised):
             limit = max(limit, 1.2 * promised)
-        grid = np.linspace(0, limit, 60)
-        left.plot(grid, [self.delta_lower(float(e)) for e in grid], label="proven at least")
-        if self.claimed is not None:
-            left.plot(
-                grid,
-                [float(self.claimed.delta(epsilon=float(e))) for e in grid],
-                "--",
-                label="claimed at most",
-            )
-        left.set(xlabel="epsilon", ylabel="delta", title=f"lower bound, {self.confidence:.3%} confidence")
-        left.legend()
+        epsilons = np.linspace(0, limit, 60).tolist()
         best = sorted(self.witnesses, key=lambda one: one.epsilon_lower)[-10:]
-        right.barh([one.event for one in best], [one.epsilon_lower for one in best])
-        right.set(xlabel=f"proven epsilon at delta {self.delta:g}", title="events")
-        return figure
+        return audit_curves(
+            epsilons,
+            [self.delta_lower(epsilon) for epsilon in epsilons],
+            None if self.claimed is None else [self.claimed.delta(epsilon=epsilon) for epsilon in epsilons],
+            {one.event: one.epsilon_lower for one in best},
+            confidence=self.confidence,
+            delta=self.delta,
+        )
 
     def __repr__(self) -> str:
         found = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"
-        basis = f"({self.confidence:.7g} confidence, {self.samples:,} outputs per input)"
+        basis = f"(confidence {self.confidence:.7g}, {self.samples:,} outputs per input)"
         lines = [f"{found} {basis}", f"  witness: {self.witness}"]
         if self.claimed is not None:
             lines.append(f"  claimed: epsilon <= {claimed_epsilon(self.claimed, self.delta):.4f}")
@@ -179,7 +170,7 @@ class AuditResult:
 
 
 def claimed_epsilon(cost: Cost, delta: float) -> float:
-    """Return the claimed epsilon at delta, infinite where the cost promises none."""
+    """Return the claimed epsilon at `delta`; infinite if the cost gives no guarantee there."""
     try:
         return cost.epsilon(delta=delta)
     except TacitError as refusal:
@@ -189,14 +180,15 @@ def claimed_epsilon(cost: Cost, delta: float) -> float:
 
 
 def curve_points(promised: float) -> tuple[float, ...]:
-    """Return the epsilons at which a curve is compared, up to the claimed one (or 1)."""
+    """Return the epsilons at which two curves are compared, up to the claimed epsilon, or 1 if infinite."""
     top = promised if math.isfinite(promised) else 1.0
     return tuple(top * part for part in (0.0, 0.25, 0.5, 0.75, 0.9, 1.0))
 
 
 def probability(name: str, value: Number) -> float:
-    """Read a number strictly between 0 and 1."""
+    """Read a probability that is greater than 0 and less than 1."""
     exact = rational(name, value)
     if exact >= 1:
-        raise bad_parameter(name, "a number between 0 and 1, both excluded", value, fix=f"{name}=0.999")
+        fix = Set(**{name: 0.999 if name == "confidence" else 1e-6})
+        raise bad_parameter(name, "greater than 0 and less than 1", value, fix=fix)
     return float(exact)

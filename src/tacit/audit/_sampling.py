@@ -1,23 +1,24 @@
-"""Ask a mechanism or a function for many independent outputs on one input, in batches where it can."""
+"""Draw many independent outputs of a mechanism or a function on one input, in batches where possible."""
 
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
 from tacit.errors import bad_parameter
+from tacit.fixes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-__all__ = ["NOT_A_NUMBER", "Target", "as_rows", "batches"]
+__all__ = ["NOT_A_NUMBER", "AuditTarget", "as_rows", "batches"]
 
-NOT_A_NUMBER = -1e300  # stands for NaN, an output like any other; the infinities lie around it and far above
-_CELLS = 2_000_000  # the most output numbers held at once
+NOT_A_NUMBER = -1e300  # represents NaN; the infinities become -2e300 and 1e300, so all three stay distinct
+_CELLS = 2_000_000  # the largest number of output numbers in memory at once
 
 
 @runtime_checkable
@@ -31,11 +32,11 @@ class _Releases(Protocol):
 
 
 #: What can be audited: a mechanism, ``f(value, size=n)`` returning n outputs, or ``f(value)`` returning one.
-Target = object
+AuditTarget: TypeAlias = object
 
 
-def _drawer(target: Target) -> Callable[[object, int], object]:
-    """Return ``draw(value, n)``, by the fastest way the target offers."""
+def _drawer(target: AuditTarget) -> Callable[[object, int], object]:
+    """Return ``draw(value, n)``, which uses the fastest way that the target offers."""
     if isinstance(target, _Batched):
         return target.release_many
     if isinstance(target, _Releases):
@@ -53,7 +54,7 @@ def _drawer(target: Target) -> Callable[[object, int], object]:
         "target",
         "a mechanism or a function of the data",
         target,
-        fix="audit(lambda value, size: ..., a, b)",
+        fix=Code("audit(lambda value, size: ..., a, b)"),
     )
 
 
@@ -62,9 +63,9 @@ def _one_by_one(function: Callable[..., object]) -> Callable[[object, int], obje
 
 
 def batches(
-    target: Target, value: object, count: int, *, repeat: int = 1
+    target: AuditTarget, value: object, count: int, *, repeat: int = 1
 ) -> Iterator[NDArray[np.generic] | list[object]]:
-    """Yield batches of raw outputs, `count` in all; each output is `repeat` independent runs side by side."""
+    """Yield batches of raw outputs, `count` in total; each output holds `repeat` independent runs."""
     draw = _drawer(target)
     first = min(count, 1000)
     width = 1
@@ -91,7 +92,7 @@ def _bundle(rows: list[object], repeat: int) -> list[object]:
 
 
 def as_rows(raw: NDArray[np.generic] | list[object]) -> NDArray[np.float64] | list[object]:
-    """Read a batch as a matrix of numbers (one row per output) or, failing that, as a list of labels."""
+    """Read a batch as a matrix of numbers with one row per output, or else as a list of labels."""
     if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
         numbers = raw
     else:
@@ -112,12 +113,12 @@ def _check_count(got: int, wanted: int) -> None:
             "target",
             f"a function that returns {wanted} outputs when asked for {wanted}",
             f"{got} outputs",
-            fix="def f(value, size): return value + noise.discrete_laplace(1, size)",
+            fix=Code("def f(value, size): return mechanism.release_many(value, size)"),
         )
 
 
 def _label(output: object) -> object:
-    """Make an output hashable, so that equal outputs are the same label."""
+    """Make an output hashable; equal outputs get equal labels."""
     if isinstance(output, np.ndarray):
         return (output.shape, output.tobytes())
     if isinstance(output, list | tuple):

@@ -14,7 +14,7 @@ import tacit
 from tacit.cli.app import app
 from tacit.cli.output import JsonFlag, say, show_json
 from tacit.errors import TacitError
-from tacit.sheet import Grid, Readable, Sheet
+from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Health(Readable):
+class Health(Reportable):
     """Versions, extras and checks."""
 
     tacit: str
@@ -50,7 +50,7 @@ class Health(Readable):
         """Whether everything that Tacit needs is there and works."""
         return all(check.ok for check in self.checks) and None not in self.packages.values()
 
-    def sheet(self) -> Sheet:
+    def report(self) -> Report:
         """Return the facts to show."""
         lead = (f"Tacit {self.tacit}, Python {self.python}, {self.system}.",)
         packages = tuple((name, found or "missing") for name, found in self.packages.items())
@@ -61,11 +61,11 @@ class Health(Readable):
         checks = tuple((check.name, "ok" if check.ok else "FAILED", check.detail) for check in self.checks)
         verdict = "All is well." if self.ok else "Something is wrong: see above."
         grids = (
-            Grid("needed", ("package", "version"), packages),
-            Grid("optional", ("extra", "state"), extras),
-            Grid("checks", ("what", "state", "detail"), checks),
+            ReportTable("needed", ("package", "version"), packages),
+            ReportTable("optional", ("extra", "state"), extras),
+            ReportTable("checks", ("what", "state", "detail"), checks),
         )
-        return Sheet("Health of this installation", lead, grids, (verdict,))
+        return Report("Health of this installation", lead, grids, (verdict,))
 
 
 def examine(ledger: str | None = None) -> Health:

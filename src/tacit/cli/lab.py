@@ -10,7 +10,7 @@ import typer
 from tacit.cli.app import app
 from tacit.cli.output import JsonFlag, PlotFile, say, show_json, write_file
 from tacit.errors import bad_parameter
-from tacit.sheet import Grid, Sheet
+from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
     from tacit.audit import lab as room
@@ -95,9 +95,9 @@ def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: in
     return found
 
 
-def _summary(results: dict[Attack, Result]) -> Sheet:
+def _summary(results: dict[Attack, Result]) -> Report:
     """Give each attack one line: without Tacit, and against it."""
-    from tacit.audit.lab.game import CONFIDENCE
+    from tacit.audit.lab import CONFIDENCE
 
     rows = []
     for attack, result in results.items():
@@ -118,4 +118,4 @@ def _summary(results: dict[Attack, Result]) -> Sheet:
         f"Measured advantages scatter, so each is a {CONFIDENCE:.1%} interval; "
         "it is within the bound unless all of it lies above."
     )
-    return Sheet("The attack lab", lead, (Grid("", header, tuple(rows)),), (note,))
+    return Report("The attack lab", lead, (ReportTable("", header, tuple(rows)),), (note,))

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from tacit.errors import TacitError
-from tacit.sheet import plain
+from tacit.report import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

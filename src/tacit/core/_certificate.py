@@ -150,7 +150,7 @@ class Certificate:
     def _own_problems(self, ledger: Any) -> list[str]:
         written = self.fields["ledger"]
         number = written.get("entry") if isinstance(written, Mapping) else None
-        entry = _entry(ledger, number)
+        entry = ledger.entry(number) if isinstance(number, int) else None
         if entry is None or not isinstance(written, Mapping):
             return ["the ledger has no such entry"]
         found = []
@@ -218,9 +218,3 @@ def _fields(
         "software": f"tacit {version('tacit')}",
         "ledger": paid,
     }
-
-
-def _entry(ledger: Any, number: object) -> Any:
-    if hasattr(ledger, "entry"):
-        return ledger.entry(number) if isinstance(number, int) else None
-    return next((one for one in ledger.history() if one.seq == number), None)

@@ -1,15 +1,14 @@
-"""What a cost means, in odds, bits and pictures, and which epsilon an answer needs; from public facts alone.
+"""What a cost means, in odds, bits and pictures, and which epsilon an answer needs; from public facts only.
 
-The room is also its main function: ``tc.explain(cost)`` is ``tc.explain.explain(cost)``, while
-``tc.explain.tradeoff``
-and the others stay names of the room. (`import tacit.explain` binds the module to ``tacit.explain``, so a
-function of that name could not survive; a callable module can.)
+The package is also its main function: ``tc.explain(cost)`` is ``tc.explain.explain(cost)``, and
+``tc.explain.tradeoff`` and the other names stay available. (``import tacit.explain`` binds the module to the
+name ``tacit.explain``, so a function of that name would be overwritten; a module that can be called is not.)
 
 Examples
 --------
 >>> import tacit as tc
 >>> tc.explain(tc.Cost.pure(0.5)).sentence
-'An attacker who gave 50:50 that you are in the data can reach at most 62:38 (62.3 %).'
+'An attacker who gave 50:50 odds that you are in the data can reach at most 62:38 (62.3 %).'
 """
 
 from __future__ import annotations
@@ -18,14 +17,17 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tacit.explain.deployments import DEPLOYMENTS, Deployment
-from tacit.explain.economy import Purchase, Spending, what_a_budget_buys
-from tacit.explain.explanation import Explanation, Family, Limit
-from tacit.explain.figures import RateDistortion, RatePoint, SmallCrowd, rate_distortion, small_crowd
-from tacit.explain.meaning import Priced, explain
-from tacit.explain.odds import Belief, believe
-from tacit.explain.question import Question
-from tacit.explain.tradeoff import Tradeoff, tradeoff
+from tacit.explain._attack_pictures import audit_curves, repeated_questions, success_curve
+from tacit.explain._deployments import DEPLOYMENTS, Deployment
+from tacit.explain._explain import explain
+from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
+from tacit.explain._odds import Belief, believe
+from tacit.explain._question import Question
+from tacit.explain._rate_distortion import RateDistortion, RatePoint, rate_distortion
+from tacit.explain._small_crowd import SmallCrowd, small_crowd
+from tacit.explain._spending import Purchase, Spending, what_a_budget_buys
+from tacit.explain._subject import Priced
+from tacit.explain._tradeoff import Tradeoff, tradeoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +37,8 @@ __all__ = [
     "Belief",
     "Deployment",
     "Explanation",
-    "Family",
-    "Limit",
+    "FamilyReading",
+    "OddsLimit",
     "Priced",
     "Purchase",
     "Question",
@@ -45,19 +47,22 @@ __all__ = [
     "SmallCrowd",
     "Spending",
     "Tradeoff",
+    "audit_curves",
     "believe",
     "explain",
     "rate_distortion",
+    "repeated_questions",
     "small_crowd",
+    "success_curve",
     "tradeoff",
     "what_a_budget_buys",
 ]
 
 
-class _Room(ModuleType):
-    """A module that can be called: `explain`."""
+class _CallableModule(ModuleType):
+    """A module that can be called; the call is `explain`."""
 
     __call__: Callable[..., Explanation] = staticmethod(explain)
 
 
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,7 +1,7 @@
-"""The attack lab: see with your own eyes what anonymisation and exact answers give away, and what Tacit does.
+"""The attack lab: what anonymised tables and exact answers give away, and what Tacit gives away.
 
-Each attack returns a frozen result: print it, show it in a notebook, `.plot()` it. All of them attack
-people who do not exist (`synthetic_people`, `village`), made by a public recipe.
+Each attack returns an immutable result: print it, show it in a notebook, or `.plot()` it. All attacks are on
+people who do not exist (`synthetic_people`, `village`); a public recipe generates them.
 
 Examples
 --------
@@ -11,17 +11,18 @@ Examples
 True
 """
 
-from tacit.audit.lab.averaging import AveragingAttack, averaging_attack
-from tacit.audit.lab.differencing import DifferencingAttack, differencing_attack
-from tacit.audit.lab.game import Success
-from tacit.audit.lab.homogeneity import HomogeneityAttack, homogeneity_attack
-from tacit.audit.lab.linking import LinkingAttack, linking_attack
-from tacit.audit.lab.membership import MembershipAttack, membership_attack
-from tacit.audit.lab.mondrian import Anonymised, k_anonymise
-from tacit.audit.lab.people import DIAGNOSES, People, hashed_uniform, synthetic_people, village
-from tacit.audit.lab.reconstruction import ReconstructionAttack, reconstruction_attack
+from tacit.audit.lab._averaging import AveragingAttack, averaging_attack
+from tacit.audit.lab._differencing import DifferencingAttack, differencing_attack
+from tacit.audit.lab._homogeneity import HomogeneityAttack, homogeneity_attack
+from tacit.audit.lab._k_anonymity import Anonymised, k_anonymise
+from tacit.audit.lab._linking import LinkingAttack, linking_attack
+from tacit.audit.lab._membership import MembershipAttack, membership_attack
+from tacit.audit.lab._people import DIAGNOSES, People, hashed_uniform, synthetic_people, village
+from tacit.audit.lab._reconstruction import ReconstructionAttack, reconstruction_attack
+from tacit.audit.lab._success import CONFIDENCE, Success
 
 __all__ = [
+    "CONFIDENCE",
     "DIAGNOSES",
     "Anonymised",
     "AveragingAttack",

@@ -1,0 +1,170 @@
+"""The black-box audit: a lower bound on epsilon from outputs alone."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.audit._events import Event, Tally, choose_events
+from tacit.audit._result import AuditResult, claimed_epsilon, curve_points, probability
+from tacit.audit._sampling import AuditTarget, as_rows, batches
+from tacit.audit._scores import as_labels
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.fixes import Code, Set
+from tacit.progress import progress
+
+if TYPE_CHECKING:
+    from tacit.accounting import Cost
+    from tacit.audit._scores import OutputRows, ScoreArray
+
+__all__ = ["audit"]
+
+_UNSET = object()
+_FEWEST_SAMPLES = 200
+_TRAINING_CELLS = 20_000_000  # the largest number of training outputs in memory, counted in numbers
+
+
+@progress("Attacking the mechanism")
+def audit(
+    target: AuditTarget,
+    a: object = _UNSET,
+    b: object = _UNSET,
+    *,
+    samples: int = 1_000_000,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+    claimed: Cost | None = None,
+    repeat: int = 1,
+) -> AuditResult:
+    """Attack a mechanism on two inputs and return a proven lower bound on its epsilon.
+
+    The audit samples outputs on both inputs. On one half of them it chooses events (thresholds on every
+    number, histograms, the bits of floats, and a learned score); on the other half it counts these events.
+    Exact Clopper-Pearson intervals, with the error probability split over all events (Bonferroni), turn the
+    counts into a bound: an event with probability at least p on one input and at most q on the other proves
+    epsilon >= ln((p - delta) / q).
+
+    Guarantee: the bound is wrong with probability at most 1 - `confidence`, whatever the target does. It
+    says nothing about other pairs of inputs. An audit that finds no violation is not a proof of privacy.
+
+    Parameters
+    ----------
+    target
+        A mechanism, a function ``f(value, size)`` that returns `size` independent outputs (the fast way),
+        or a function ``f(value)`` that returns one. Outputs are numbers, arrays or hashable labels.
+    a, b
+        Two neighbouring inputs; by default the pair that the mechanism names as its worst.
+    samples
+        The number of outputs drawn for each input, both halves together.
+    delta
+        The delta at which epsilon is read.
+    confidence
+        The confidence of every reading of the result.
+    claimed
+        The cost to judge; by default the mechanism's own.
+    repeat
+        The number of runs per output: the audit attacks the mechanism composed with itself, and compares
+        with `repeat` times the claimed cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> def half_the_noise(value, size):  # claims epsilon 1 for a count, adds noise for epsilon 2
+    ...     p = 1 - np.exp(-2.0)
+    ...     return value + rng.geometric(p, size) - rng.geometric(p, size)
+    >>> found = audit(half_the_noise, 0, 1, samples=40_000)
+    >>> 1.5 < found.epsilon_lower <= 2
+    True
+    """
+    if a is _UNSET or b is _UNSET:
+        a, b = _worst_pair(target)
+    drawn, runs = _read_samples(samples), count("repeat", repeat, zero=False)
+    if delta != 0:
+        probability("delta", delta)
+    probability("confidence", confidence)
+    if claimed is None:
+        claimed = getattr(target, "cost", None)
+    if claimed is not None and runs > 1:
+        claimed = runs * claimed
+    train = drawn // 2
+    learn_a, learn_b = _gather(target, a, train, runs), _gather(target, b, train, runs)
+    events = choose_events(learn_a, learn_b, delta=delta, epsilons=_goals(claimed, delta))
+    hits = [_hits(target, value, drawn - train, runs, events) for value in (a, b)]
+    tallies = _tallies(events, hits[0], hits[1], trials=drawn - train)
+    return AuditResult(tallies, delta=float(delta), confidence=float(confidence), claimed=claimed)
+
+
+def _worst_pair(target: AuditTarget) -> tuple[object, object]:
+    pair = getattr(target, "worst_pair", None)
+    if pair is None:
+        raise bad_parameter(
+            "a and b",
+            "two neighbouring inputs, because the target does not name a worst pair",
+            None,
+            fix=Code("audit(target, a, b)"),
+        )
+    first, second = pair
+    return first, second
+
+
+def _read_samples(samples: int) -> int:
+    drawn = count("samples", samples, zero=False)
+    if drawn < _FEWEST_SAMPLES:
+        raise bad_parameter("samples", f"at least {_FEWEST_SAMPLES}", samples, fix=Set(samples=1_000_000))
+    return drawn
+
+
+def _goals(claimed: Cost | None, delta: float) -> tuple[float, ...]:
+    """Return the epsilons at which the audit looks for the largest delta."""
+    promised = 0.0 if claimed is None else claimed_epsilon(claimed, delta)
+    return curve_points(promised) if promised < 50 or promised == math.inf else (0.0,)
+
+
+def _gather(target: AuditTarget, value: object, size: int, repeat: int) -> OutputRows:
+    """Collect training outputs, up to `size` or until wide outputs fill the memory for training."""
+    parts: list[OutputRows] = []
+    cells = _TRAINING_CELLS
+    for raw in batches(target, value, size, repeat=repeat):
+        rows = as_rows(raw)
+        parts.append(rows)
+        cells -= rows.size if isinstance(rows, np.ndarray) else 10 * len(rows)
+        if cells < 0:
+            break
+    numbers = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(numbers) == len(parts):
+        return np.concatenate(numbers)
+    return [label for part in parts for label in as_labels(part)]
+
+
+def _hits(target: AuditTarget, value: object, size: int, repeat: int, events: list[Event]) -> list[int]:
+    """Count every event on new outputs, one batch at a time."""
+    hits = [0] * len(events)
+    for raw in batches(target, value, size, repeat=repeat):
+        rows = as_rows(raw)
+        known: dict[int, ScoreArray] = {}
+        for place, event in enumerate(events):
+            key = id(event.score)
+            if key not in known:
+                known[key] = event.score.of(rows)
+            inside = known[key] >= event.threshold if event.above else known[key] <= event.threshold
+            hits[place] += int(np.count_nonzero(inside))
+    return hits
+
+
+def _tallies(events: list[Event], hits_a: list[int], hits_b: list[int], *, trials: int) -> tuple[Tally, ...]:
+    """Pair the hits on both inputs; `hits` of a tally is for the input on which the event is more likely."""
+    return tuple(
+        Tally(
+            str(event),
+            event.swapped,
+            hits=in_b if event.swapped else in_a,
+            trials=trials,
+            other_hits=in_a if event.swapped else in_b,
+            other_trials=trials,
+        )
+        for event, in_a, in_b in zip(events, hits_a, hits_b, strict=True)
+    )

@@ -1,0 +1,215 @@
+"""The attack lab: what each attack must show, and that nobody can attack with nonsense."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from tacit import TacitError
+from tacit.audit import lab
+from tacit.fixes import Set
+
+QUICK = {"epsilons": [1], "trials": 500}
+
+
+def test_the_people_are_always_the_same():
+    first, second = lab.synthetic_people(300), lab.synthetic_people(300)
+    assert list(first.rows()) == list(second.rows())
+    assert list(lab.synthetic_people(1000).rows())[:300] == list(first.rows())
+
+
+def test_people_cannot_be_changed():
+    people = lab.synthetic_people(10)
+    with pytest.raises(ValueError, match="read-only"):
+        people.age[0] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        people.age = np.zeros(10)
+
+
+def test_the_hash_spreads_evenly():
+    shares = np.bincount((lab.hashed_uniform(np.arange(100_000), stream=3) * 10).astype(int), minlength=10)
+    assert abs(shares - 10_000).max() < 500
+
+
+def test_streams_of_the_hash_differ():
+    one, two = (lab.hashed_uniform(np.arange(10_000), stream) for stream in (1, 2))
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.05
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 10, 50])
+def test_mondrian_keeps_its_promise(k):
+    people = lab.synthetic_people(1000)
+    groups = lab.k_anonymise(people.known(), k)
+    assert groups.sizes.min() >= k
+    assert groups.sizes.sum() == 1000
+
+
+def test_published_ranges_hold_their_people():
+    people = lab.synthetic_people(500)
+    groups = lab.k_anonymise(people.known(), 5)
+    table = np.column_stack(list(people.known().values()))
+    assert (table >= groups.low[groups.label]).all()
+    assert (table <= groups.high[groups.label]).all()
+
+
+def test_mondrian_leaves_no_class_that_could_be_cut():
+    people = lab.synthetic_people(2000)
+    groups = lab.k_anonymise(people.known("age"), 5)
+    for cls in np.flatnonzero(groups.sizes >= 10):
+        ages = np.sort(people.age[groups.label == cls])
+        cuts = np.flatnonzero(np.diff(ages)) + 1
+        middle = (len(ages) - 1) // 2
+        assert not any(5 <= cut <= len(ages) - 5 and abs(cut - middle) <= 1 for cut in cuts)
+
+
+def test_three_people_of_one_postcode_are_exposed_with_certainty():  # WORKED_EXAMPLES 31
+    attack = lab.homogeneity_attack(
+        k=3, people=lab.village(), known=["postcode"], epsilons=[0.5], trials=1000
+    )
+    assert attack.example == ("postcode 1003", 3, True)
+    assert attack.right == 1.0
+    assert attack.sure == pytest.approx(1 / 3)
+
+
+def test_a_fifth_of_a_census_is_in_homogeneous_classes():
+    attack = lab.homogeneity_attack(k=5, **QUICK)
+    assert 0.15 < attack.sure < 0.30
+    assert attack.right == 1.0
+
+
+def test_larger_classes_expose_fewer_but_not_none():
+    shares = [lab.homogeneity_attack(k=k, **QUICK).sure for k in (3, 5, 10)]
+    assert shares[0] > shares[1] > shares[2] > 0
+
+
+def test_without_a_homogeneous_class_nobody_is_exposed():
+    people = lab.village()
+    attack = lab.homogeneity_attack(k=9, people=people, **QUICK)
+    assert attack.sure == 0
+    assert attack.example is None
+    assert "Example" not in str(attack)
+
+
+def test_two_anonymous_tables_reidentify():  # WORKED_EXAMPLES 32
+    attack = lab.linking_attack(k=5, **QUICK)
+    assert attack.alone > 0.5
+    assert attack.pinned_both > 10 * max(attack.pinned_first, attack.pinned_second)
+    assert attack.right == 1.0
+
+
+def test_two_exact_counts_expose_whoever_can_be_described():
+    attack = lab.differencing_attack(**QUICK)
+    assert attack.exposed > 0.9
+    assert attack.right == 1.0
+    _, everyone, without, has = attack.example
+    assert everyone - without == has == 1
+
+
+def test_reconstruction_brings_back_five_hundred_people():
+    attack = lab.reconstruction_attack(500, epsilons=[1], trials=100)
+    assert attack.recovered[1] > 0.9
+    assert attack.recovered[5] > 0.9
+    assert attack.recovered[10] > 0.9
+
+
+def test_too_few_questions_do_not_reconstruct():
+    exact = lab.reconstruction_attack(100, questions=100, roundings=[1, 50], epsilons=[1], trials=100)
+    assert exact.recovered[50] < 0.8
+
+
+def test_fresh_noise_is_averaged_away_and_a_stored_answer_is_not():
+    attack = lab.averaging_attack(0.5, repeats=[1, 10, 300], trials=1000)
+    assert attack.redrawn[-1].advantage > 0.9
+    assert attack.redrawn[-1].epsilon == 150
+    assert len({point.advantage for point in attack.stored}) == 1
+    assert attack.stored[-1].epsilon == 0.5
+
+
+def test_membership_is_certain_from_the_exact_count():
+    attack = lab.membership_attack(**QUICK)
+    assert attack.with_target - attack.without_target == 1
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda: lab.homogeneity_attack(k=5, **QUICK),
+        lambda: lab.linking_attack(k=5, **QUICK),
+        lambda: lab.differencing_attack(**QUICK),
+        lambda: lab.reconstruction_attack(50, epsilons=[1], trials=100),
+        lambda: lab.averaging_attack(0.5, repeats=[1, 5], trials=200),
+        lambda: lab.membership_attack(**QUICK),
+    ],
+    ids=["homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership"],
+)
+def test_every_result_shows_itself_everywhere(attack):
+    from rich.console import Console
+
+    result = attack()
+    text = str(result)
+    assert repr(result) == text
+    assert "bound" in text
+    assert "attack" in text.splitlines()[0].lower()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(result, dataclasses.fields(result)[0].name, 3)
+    html = result._repr_html_()
+    assert html.startswith("<div")
+    assert "<table" in html
+    console = Console(width=120)
+    with console.capture() as said:
+        console.print(result)
+    assert "bound" in said.get()
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert result.unprotected
+    picture = result.plot()
+    assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: lab.synthetic_people(0),
+        lambda: lab.synthetic_people(10**7),
+        lambda: lab.k_anonymise({}, 3),
+        lambda: lab.k_anonymise({"age": np.arange(5)}, 0),
+        lambda: lab.k_anonymise({"age": np.arange(5)}, 6),
+        lambda: lab.homogeneity_attack(k=0),
+        lambda: lab.homogeneity_attack(epsilons=[]),
+        lambda: lab.homogeneity_attack(epsilons=[-1]),
+        lambda: lab.homogeneity_attack(epsilons=[float("nan")]),
+        lambda: lab.membership_attack(trials=1),
+        lambda: lab.membership_attack(target=10**6),
+        lambda: lab.membership_attack(target=int(np.argmin(lab.synthetic_people().condition))),
+        lambda: lab.averaging_attack(0.1, repeats=[]),
+        lambda: lab.averaging_attack(0.1, repeats=[10**9]),
+        lambda: lab.averaging_attack(0),
+        lambda: lab.reconstruction_attack(0),
+        lambda: lab.reconstruction_attack(100, questions=50),
+        lambda: lab.reconstruction_attack(100_000),
+        lambda: lab.People(*[np.zeros(3)] * 5, np.zeros(4)),
+    ],
+)
+def test_nonsense_is_refused(wrong):
+    with pytest.raises(TacitError) as refusal:
+        wrong()
+    assert refusal.value.code == "bad-parameter"
+    assert str(refusal.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fix"),
+    [
+        (lambda: lab.synthetic_people(10**7), Set(n=5000)),
+        (lambda: lab.k_anonymise({"age": np.arange(5)}, 6), Set(k=5)),
+        (lambda: lab.homogeneity_attack(epsilons=[]), Set(epsilons=(0.1, 1))),
+        (lambda: lab.membership_attack(trials=1), Set(trials=20_000)),
+        (lambda: lab.membership_attack(target=10**6), Set(target=None)),
+        (lambda: lab.averaging_attack(0.1, repeats=[]), Set(repeats=(1, 10, 100))),
+        (lambda: lab.reconstruction_attack(100_000), Set(people=500, questions=1000)),
+    ],
+)
+def test_fixes_are_data(wrong, fix):
+    with pytest.raises(TacitError) as refusal:
+        wrong()
+    assert refusal.value.fix == fix

@@ -45,7 +45,7 @@ class Account:
     per_charge
         The largest single charge, or None.
     expires
-        The moment from which on nothing can be charged, or None.
+        The moment after which nothing can be charged, or None.
     declared
         The stored form of these facts, kept so that it is computed once.
 

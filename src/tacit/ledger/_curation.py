@@ -69,8 +69,8 @@ class LedgerCuration(LedgerQueries):
         per_charge
             The largest single charge.
         expires
-            The last day (in UTC) on which charges are accepted, or the moment (with its time zone) from which
-            on they are not.
+            The last day (in UTC) on which charges are accepted, or the moment (with its time zone) after
+            which they are not.
 
         Examples
         --------

@@ -142,7 +142,7 @@ class Plan(Generic[C]):
         return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
 
     @classmethod
-    def together(cls, plans: Sequence[Plan[C]], *, disjoint: bool, request: JSON = None) -> Plan[C]:
+    def together(cls, plans: Sequence[Plan[C]], *, disjoint: bool) -> Plan[C]:
         """Make one plan of several datasets' plans: each pays and draws, then noisy integers are added.
 
         Parameters
@@ -166,7 +166,8 @@ class Plan(Generic[C]):
             for name in first.promised
         }
         return cls(
-            promised, first.forecast, first.facts, first.confidence, first.asked, members, disjoint, request,
+            promised, first.forecast, first.facts, first.confidence, first.asked, members, disjoint,
+            [plan._request for plan in plans],  # noqa: SLF001
             first._present,  # noqa: SLF001
         )  # fmt: skip
 

@@ -112,24 +112,15 @@ class Consortium:
     def plan_from(self, document: Mapping[str, JSON]) -> Plan[AnswerTable]:
         """Rebuild a plan of this consortium from the document that `Plan.to_json` returned."""
         given: Any = document
-        request = given.get("request") if isinstance(given, Mapping) else None
         identities = [member.identity.document() for member in self.members]
-        plans = []
-        if isinstance(request, Mapping) and document.get("dataset") == identities:
-            try:
-                goals = [Goal.from_json(goal) for goal in request["goals"]]
-                plans = (
-                    [
-                        member._rebuild({**request, "goal": goal, "others": _others(request["goals"], i)})
-                        for i, (member, goal) in enumerate(zip(self.members, request["goals"], strict=True))
-                    ]
-                    if goals
-                    else []
-                )
-            except (KeyError, TypeError, ValueError, AttributeError):
-                plans = []
-        plan = Plan.together(plans, disjoint=self.disjoint, request=request) if plans else None
-        if plan is None or plan.hash != document.get("plan"):
+        try:
+            requests = given["request"] if given["dataset"] == identities else []
+            plans = [member._rebuild(request) for member, request in zip(self.members, requests, strict=True)]
+            plan = Plan.together(plans, disjoint=self.disjoint)
+            same = plan.hash == given["plan"]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            same = False
+        if not same:
             raise TacitError(
                 "plan-differs",
                 "the plan does not belong to these datasets with these public facts",
@@ -239,9 +230,7 @@ class ConsortiumQuery:
             return self.plan(
                 epsilon=[largest] * len(plans), delta=delta, confidence=confidence, size=size, weights=weights
             )
-        first: Any = plans[0].to_json()["request"]
-        request = {**first, "goals": [goal.to_json() for goal in goals]}
-        return Plan.together(plans, disjoint=self.consortium.disjoint, request=request)
+        return Plan.together(plans, disjoint=self.consortium.disjoint)
 
     def _each(self, name: str, given: PerMember, parts: int) -> list[Number | None]:
         """Return what each member pays."""

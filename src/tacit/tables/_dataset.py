@@ -124,5 +124,5 @@ class TableDataset(Dataset):
             read_document(request["question"], self.tables),
             Goal.from_json(request["goal"]),
             read_document(request["post"], self.tables),
-            tuple(Goal.from_json(goal) for goal in request.get("others", ())),
+            tuple(Goal.from_json(goal) for goal in request["others"]),
         )

@@ -118,7 +118,12 @@ def make_plan(
         facts=facts_of(question, who, paid, columns, dataset.unit),
         confidence=float(level),
         asked=in_words(question),
-        request={"question": document(question), "goal": goal.to_json(), "post": document(post)},
+        request={
+            "question": document(question),
+            "goal": goal.to_json(),
+            "others": [other.to_json() for other in others],
+            "post": document(post),
+        },
         present=None if post is None else post.apply,
     )
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest

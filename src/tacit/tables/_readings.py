@@ -77,8 +77,8 @@ class Reading(ABC):
     unknown: ClassVar[str] = ""
 
     @abstractmethod
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the value of one group, with its interval."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the value of every group, with its interval."""
 
     @abstractmethod
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -96,10 +96,10 @@ class CellReading(Reading):
 
     at: int = 0
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the count."""
-        h = noise.half_width(confidence)
-        return Cell(noisy[self.at], noisy[self.at] - h, noisy[self.at] + h)
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the counts."""
+        h, at = noise.half_width(confidence), self.at
+        return [Cell(line[at], line[at] - h, line[at] + h) for line in lines]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width of the noise."""
@@ -111,12 +111,12 @@ class CellReading(Reading):
 class NumberReading(Reading):
     """The one integer, in the units of the column."""
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the number."""
-        h, step, (n, *_) = noise.half_width(confidence), noise.statistic.step, noisy
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the numbers."""
+        h, step = noise.half_width(confidence), noise.statistic.step
         if step == 1:
-            return Cell(n, n - h, n + h)
-        return Cell(float(n * step), float((n - h) * step), float((n + h) * step))
+            return [Cell(n, n - h, n + h) for n, *_ in lines]
+        return [Cell(float(n * step), float((n - h) * step), float((n + h) * step)) for n, *_ in lines]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width of the noise, in the units of the column."""
@@ -140,11 +140,12 @@ class _FromParts(Reading):
 class PartsCount(_FromParts):
     """The number of values: the parts' total over the weight."""
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the number of values."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the numbers of values."""
         statistic, h = self.parts(noise, confidence)
-        total, slack = sum(noisy), h * len(noisy)
-        return Cell(*(t / statistic.weight for t in (total, total - slack, total + slack)))
+        weight, slack = statistic.weight, h * statistic.size
+        totals = [sum(line) for line in lines]
+        return [Cell(t / weight, (t - slack) / weight, (t + slack) / weight) for t in totals]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width of all parts together."""
@@ -157,10 +158,10 @@ class PartsCount(_FromParts):
 class PartsSum(_FromParts):
     """The sum of the values."""
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the sum."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the sums."""
         statistic, h = self.parts(noise, confidence)
-        return Cell(*sum_of(noisy, h, statistic.grid))
+        return [Cell(*sum_of(line, h, statistic.grid)) for line in lines]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width that the answer will have."""
@@ -176,10 +177,10 @@ class PartsMean(_FromParts):
 
     unknown: ClassVar[str] = "depends on the number of rows: give a size"
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the mean."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the means."""
         statistic, h = self.parts(noise, confidence)
-        return Cell(*mean_of(noisy, h, statistic.grid))
+        return [Cell(*mean_of(line, h, statistic.grid)) for line in lines]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width to expect with about ``size`` rows."""
@@ -196,11 +197,11 @@ class PartsSpread(_FromParts):
     root: bool = False
     unknown: ClassVar[str] = "depends on the number of rows: give a size"
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the variance or the standard deviation."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the variances or the standard deviations."""
         statistic, h = self.parts(noise, confidence)
-        ends = spread_of(noisy, h, statistic.grid)
-        return Cell(*(math.sqrt(end) for end in ends) if self.root else ends)
+        ends = [spread_of(line, h, statistic.grid) for line in lines]
+        return [Cell(*(math.sqrt(end) for end in one) if self.root else one) for one in ends]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width to expect with about ``size`` rows."""
@@ -223,11 +224,12 @@ class ChosenValue(Reading):
     at: int = 0
     unknown: ClassVar[str] = "one of the candidates; not a number"
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the picked value; a choice has no interval."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the picked values; a choice has no interval."""
         del confidence
         statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        return Cell(statistic.bins.values[noisy[self.at]])
+        values = statistic.bins.values
+        return [Cell(values[line[self.at]]) for line in lines]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return None: a picked value has no error in numbers."""
@@ -265,11 +267,12 @@ class ChosenQuantile(_Quantile):
 
     level: Fraction
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Read the chosen candidate; a choice has no interval."""
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the chosen candidates; a choice has no interval."""
         del confidence
         statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        return Cell(statistic.bins.values[noisy[0]])
+        values = statistic.bins.values
+        return [Cell(values[line[0]]) for line in lines]
 
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Read the rank error off the mechanism."""
@@ -283,22 +286,25 @@ class QuantileFromCounts(_Quantile):
 
     level: Fraction
 
-    def read(self, noise: StepNoise, noisy: list[int], confidence: Fraction) -> Cell:
-        """Find the first candidate at which the noisy number of rows reaches the level.
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Find the first candidates at which the noisy number of rows reaches the level.
 
         With every noisy running total within e of the truth, the true quantile lies between the first
         candidates that reach the goal minus and plus (1 + level) e.
         """
         statistic: BinCounts = noise.statistic  # type: ignore[assignment]
         values = [float(v) for v in statistic.bins.values]
-        below = list(accumulate(noisy))
         slack = self.rank_error(noise, confidence)
-        goal = float(self.level) * max(below[-1], 1)
 
-        def first(target: float) -> float:
+        def first(below: list[int], target: float) -> float:
             return next((v for v, b in zip(values, below, strict=True) if b >= target), values[-1])
 
-        return Cell(first(goal), first(goal - slack), first(goal + slack))
+        cells = []
+        for line in lines:
+            below = list(accumulate(line))
+            goal = float(self.level) * max(below[-1], 1)
+            cells.append(Cell(*(first(below, goal + shift) for shift in (0, -slack, slack))))
+        return cells
 
     def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
         """Two running totals decide: the one below the candidate and the total."""

@@ -113,7 +113,7 @@ class TableTask:
             lines = [
                 line if isinstance(line, list) else [line] for line in noisy[column.step]
             ]  # a choice is one index
-            cells = [column.reading.read(noise, line, confidence) for line in lines]
+            cells = column.reading.read(noise, lines, confidence)
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )

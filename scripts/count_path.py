@@ -1,0 +1,93 @@
+"""Count what one question crosses on its way: functions, modules and changes of room.
+
+Run: python scripts/count_path.py
+
+For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many different
+functions of Tacit run, in how many modules they stand, and how often a call leads from one room into another.
+Everything is imported and asked once before, so that imports do not count.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import count
+from pathlib import Path
+from types import FrameType
+
+import tacit as tc
+from tacit.tables import example_visits
+
+HOME = Path(tc.__file__).parent
+HOSPITALS = ["Ahorn", "Birke", "Buche", "Eiche", "Erle", "Fichte", "Linde", "Ulme"]
+SQL = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay FROM visits GROUP BY hospital"
+STAGES = ("protect", "sql", "plan", "release")
+
+
+def place_of(frame: FrameType | None) -> tuple[str, str] | None:
+    """Return room and module of a frame of Tacit's own, else None."""
+    if frame is None or not frame.f_code.co_filename.startswith(str(HOME)):
+        return None
+    inside = Path(frame.f_code.co_filename).relative_to(HOME)
+    return inside.parts[0].removesuffix(".py"), str(inside)
+
+
+class Counter:
+    """Functions and modules that run, and calls from one room into another."""
+
+    def __init__(self) -> None:
+        self.functions: set[tuple[str, str]] = set()
+        self.modules: set[str] = set()
+        self.changes = 0
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Look at one event of the interpreter."""
+        here = place_of(frame) if event == "call" else None
+        if here is None or frame.f_code.co_name.startswith("<"):
+            return
+        self.functions.add((here[1], frame.f_code.co_qualname))
+        self.modules.add(here[1])
+        caller = frame.f_back
+        while caller is not None and place_of(caller) is None:
+            caller = caller.f_back
+        above = place_of(caller)
+        self.changes += above is not None and above[0] != here[0]
+
+
+def journey(watch: dict[str, Counter], number: int) -> None:
+    """Ask one question, each stage under its own counter."""
+    state: object = None
+    steps = {
+        "protect": lambda _: tc.protect(
+            example_visits(),
+            name=f"visits{number}",
+            unit="patient_id",
+            bounds={"length_of_stay": (0, 30)},
+            keys={"hospital": HOSPITALS},
+            budget=tc.Budget(epsilon=3),
+            ledger=tc.Ledger.memory(),
+        ),
+        "sql": lambda data: data.sql(SQL.replace("visits", f"visits{number}")),
+        "plan": lambda asked: asked.plan(epsilon=1),
+        "release": lambda plan: plan.release(),
+    }
+    for stage in STAGES:
+        sys.setprofile(watch.get(stage))
+        try:
+            state = steps[stage](state)
+        finally:
+            sys.setprofile(None)
+
+
+def main() -> None:
+    """Ask once unwatched, once watched, and print the figures."""
+    numbers = count(1)
+    journey({}, next(numbers))
+    watch = {stage: Counter() for stage in STAGES}
+    journey(watch, next(numbers))
+    print(f"{'stage':<10}{'functions':>10}{'modules':>9}{'changes of room':>17}")
+    for stage, seen in watch.items():
+        print(f"{stage:<10}{len(seen.functions):>10}{len(seen.modules):>9}{seen.changes:>17}")
+
+
+if __name__ == "__main__":
+    main()

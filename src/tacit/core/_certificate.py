@@ -210,7 +210,7 @@ def _fields(
     return {
         "schema": CERTIFICATE_SCHEMA,
         "dataset": member.identity.document(),
-        "mechanisms": member.laws,
+        "mechanisms": [dict(law) for law in member.laws],
         "cost": cast("JSON", member.cost.to_json()),
         "promised": dict(promised),
         "filter": charged,

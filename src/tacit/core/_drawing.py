@@ -22,33 +22,37 @@ __all__ = ["Member", "add_up", "plain", "run"]
 class Member:
     """One dataset's part in a plan: who it is, what it is asked, and the ledger that pays.
 
-    Without a ledger the part is local: it runs at the respondent, and nobody is charged.
+    Parameters
+    ----------
+    identity, task, ledger
+        Without a ledger the part is local: it runs at the respondent, and nobody is charged.
+    cost
+        The cost of all mechanisms together, for one unit of this dataset.
+    laws
+        The mechanisms with their exact parameters, as the certificate states them.
+    hash
+        Equal for equal questions of the same declared data with the same noise.
     """
 
     identity: Identity
     task: Task
     ledger: Charger | None
+    cost: Cost
+    laws: tuple[Mapping[str, JSON], ...]
+    hash: str
 
-    @property
-    def cost(self) -> Cost:
-        """The cost of all mechanisms together, for one unit of this dataset."""
-        return reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
+    @classmethod
+    def of(cls, identity: Identity, task: Task, ledger: Charger | None) -> Member:
+        """Price a task: what follows from its question and its mechanisms is worked out once.
 
-    @property
-    def laws(self) -> list[dict[str, JSON]]:
-        """The mechanisms with their exact parameters, as the certificate states them.
-
-        A task may label each with what its integers are (``labels``).
+        A task may label each mechanism with what its integers are (``labels``).
         """
-        mechanisms = self.task.mechanisms
-        labels = getattr(self.task, "labels", ({},) * len(mechanisms))
-        return [{**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True)]
-
-    @property
-    def hash(self) -> str:
-        """Equal for equal questions of the same declared data with the same noise."""
-        body = {"dataset": self.identity.document(), "question": self.task.question, "mechanisms": self.laws}
-        return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+        mechanisms = task.mechanisms
+        labels: Sequence[Mapping[str, JSON]] = getattr(task, "labels", ({},) * len(mechanisms))
+        laws = tuple({**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True))
+        body = {"dataset": identity.document(), "question": task.question, "mechanisms": laws}
+        digest = hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+        return cls(identity, task, ledger, reduce(add, [one.cost for one in mechanisms]), laws, digest)
 
 
 def run(task: Task) -> bytes:
@@ -57,15 +61,15 @@ def run(task: Task) -> bytes:
     Each mechanism gets exactly one answer of the task. A task that yields too few or too many is wrong, and
     nothing of it is released.
     """
-    steps = task.integers()
+    mechanisms, steps = task.mechanisms, task.integers()
     noisy: list[Noisy] = []
     exact = next(steps)
-    for place, mechanism in enumerate(task.mechanisms):
+    for mechanism in mechanisms:
         noisy.append(plain(mechanism.release(exact)))
         try:
             exact = steps.send(noisy[-1])
         except StopIteration:
-            if place + 1 == len(task.mechanisms):
+            if len(noisy) == len(mechanisms):
                 return json.dumps({"noisy": noisy}).encode()
             break
     raise RuntimeError("a task must yield integers once for each of its mechanisms")

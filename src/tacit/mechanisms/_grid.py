@@ -23,7 +23,7 @@ __all__ = [
     "FINE",
     "LONGEST",
     "Array",
-    "Numbers",
+    "ExactNumbers",
     "Steps",
     "add",
     "default_grid",
@@ -37,17 +37,17 @@ LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
 FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible beside the noise
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
 
-#: Whole numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
+#: IntegerNoise numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
 Array: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
 Steps: TypeAlias = int | Array
-#: Numbers as read at the door.
-Numbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.object_]
+#: ExactNumbers as read at the door.
+ExactNumbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.object_]
 
 
 def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]:
     """Return a grid g and N = sensitivity / g, whole, with at least 2^20 steps in the noise scale.
 
-    Depends on public parameters only. Whole numbers lie on the grid unless the sensitivity is an odd
+    Depends on public parameters only. IntegerNoise numbers lie on the grid unless the sensitivity is an odd
     fraction.
 
     Examples
@@ -86,7 +86,7 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
     return Fraction(1, 1 << down) if down >= 0 else Fraction(1 << -down)
 
 
-def read_numbers(value: object) -> Numbers:
+def read_numbers(value: object) -> ExactNumbers:
     """Read one finite number or an array of them."""
     if isinstance(value, bool | np.bool_):
         raise _not_numbers()

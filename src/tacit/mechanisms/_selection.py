@@ -15,9 +15,9 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import default_grid, read_numbers, to_steps
-from tacit.mechanisms._integer import IntegerMechanism, figure, read_integers
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure, read_integers
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
+from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Selection(IntegerMechanism):
     """Pick one candidate by its score, or one in each of several groups.
 
     Scores are rounded to a public grid by floor(u/g + 1/2), which is part of the sensitivity: ceil(s/g)
-    steps. Whole scores take ``grid=1`` and a whole sensitivity.
+    steps. IntegerNoise scores take ``grid=1`` and a whole sensitivity.
 
     Several groups have whole scores. The sensitivity then bounds the sum, over groups, of the largest change
     of a score in each. The choices are independent, so their losses add up. Those of one group lie in an

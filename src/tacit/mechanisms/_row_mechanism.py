@@ -12,11 +12,11 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.mechanisms._clipping import clip, read_bounds, rows_of
+from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._grid import fine_grid, to_steps
+from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import Interval, Mechanism, show
-from tacit.mechanisms.clipping import clip, read_bounds, rows_of
-from tacit.mechanisms.gaussian import Gaussian
-from tacit.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._mechanism import Adjacency
 
-__all__ = ["Clipped", "IntegerRange", "Noised", "Rows", "check_size"]
+__all__ = ["Clipped", "IntegerRange", "Noised", "RowMechanism", "check_size"]
 
 
-class Rows(Mechanism):
+class RowMechanism(Mechanism):
     """A mechanism on a collection of rows, each of one person."""
 
     __slots__ = ()
@@ -119,7 +119,7 @@ def noise_for(
     return Gaussian(epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity, adjacency=adjacency)
 
 
-class Noised(Rows):
+class Noised(RowMechanism):
     """Rows, an exact statistic of them, and additive noise."""
 
     __slots__ = ()

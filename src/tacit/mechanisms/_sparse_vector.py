@@ -11,9 +11,9 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._grid import add, default_grid, read_numbers, to_steps
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, read_adjacency, show
-from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

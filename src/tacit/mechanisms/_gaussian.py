@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
-from tacit.mechanisms._lattice import GaussianLaw
+from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._noise_laws import GaussianLaw
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is p
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Gaussian(Additive):
+class Gaussian(GridNoise):
     """Add Gaussian noise to a number, or to an array.
 
     Guarantee: the whole privacy curve of the Gaussian mechanism with mu = sensitivity / sigma (so also rho

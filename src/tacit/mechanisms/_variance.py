@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.mechanisms._mechanism import Interval, confidence_level
-from tacit.mechanisms._rows import Clipped, IntegerRange, check_size
+from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, check_size
 
 if TYPE_CHECKING:
     from tacit.exact import Number

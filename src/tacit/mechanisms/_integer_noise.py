@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from tacit.mechanisms._additive import Additive
-from tacit.mechanisms._integer import IntegerMechanism, half_width_of_sum, read_integers
+from tacit.mechanisms._grid_noise import GridNoise
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum, read_integers
 from tacit.mechanisms._mechanism import confidence_level
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
 
-__all__ = ["Whole"]
+__all__ = ["IntegerNoise"]
 
 
-class Whole(Additive, IntegerMechanism):
+class IntegerNoise(GridNoise, IntegerMechanism):
     """Integer noise on integers."""
 
     __slots__ = ()

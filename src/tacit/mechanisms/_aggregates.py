@@ -11,14 +11,14 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
+from tacit.mechanisms._clipping import truncate
 from tacit.mechanisms._mechanism import Interval, confidence_level
-from tacit.mechanisms._rows import Clipped, IntegerRange, Noised, check_size
-from tacit.mechanisms.clipping import truncate
+from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, Noised, check_size
 
 if TYPE_CHECKING:
+    from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 
 __all__ = ["Count", "Mean", "MeanAndCount", "Sum"]
 
@@ -81,8 +81,8 @@ def counting_noise(
     size: int | None = None,
 ) -> DiscreteLaplace | DiscreteGaussian:
     """Return integer noise for counts: discrete Laplace for a pure epsilon, else discrete Gaussian."""
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+    from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 
     if delta is None and rho is None:
         return DiscreteLaplace(epsilon=epsilon, sensitivity=int(sensitivity), adjacency=adjacency)

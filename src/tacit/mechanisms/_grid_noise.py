@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
-    from tacit.mechanisms._lattice import Law
+    from tacit.mechanisms._noise_laws import NoiseLaw
 
-__all__ = ["Additive"]
+__all__ = ["GridNoise"]
 
 _SMALLEST, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
 
 
-class Additive(Mechanism):
+class GridNoise(Mechanism):
     """Round to a public grid, add integer noise, return floats; all figures are read off the lattice law."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Additive(Mechanism):
         return self._cost
 
     @abstractmethod
-    def lattice(self, size: int = 1) -> tuple[Fraction, Law]:
+    def lattice(self, size: int = 1) -> tuple[Fraction, NoiseLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
 
     def release(self, value: object) -> Any:

@@ -13,8 +13,8 @@ import numpy as np
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Code
-from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._mechanism import Mechanism
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

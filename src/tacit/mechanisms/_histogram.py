@@ -11,20 +11,20 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.mechanisms._aggregates import counting_noise
+from tacit.mechanisms._clipping import rows_of
 from tacit.mechanisms._mechanism import exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
-from tacit.mechanisms._rows import Noised
-from tacit.mechanisms.aggregates import counting_noise
-from tacit.mechanisms.clipping import rows_of
+from tacit.mechanisms._row_mechanism import Noised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 
 __all__ = ["Histogram"]
 

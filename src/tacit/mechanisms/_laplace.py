@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import default_grid, fine_grid
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
+from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -49,7 +49,7 @@ def coarsest(steps: int) -> int:
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Laplace(Additive):
+class Laplace(GridNoise):
     """Add Laplace noise to a number, or to an array.
 
     Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the number by at most

@@ -13,7 +13,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.mechanisms._clipping import truncate
 from tacit.mechanisms._mechanism import Interval, confidence_level
-from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, Noised, check_size
+from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, Noised, counted
 
 if TYPE_CHECKING:
     from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
@@ -56,7 +56,7 @@ class Count(Noised):
 
     def exact(self, value: Any) -> int:
         """Return the number of rows: private."""
-        return len(value)
+        return len(counted(value, None))
 
     def release(self, value: Any) -> int:
         """Return the number of rows plus noise."""
@@ -132,8 +132,7 @@ class Sum(Clipped):
 
     def exact(self, value: Any) -> Fraction:
         """Return the exact sum of the clipped, gridded values: private."""
-        check_size(value, self.n)
-        steps = self.range.above_bottom(value)
+        steps = self.range.above_bottom(counted(value, self.n))
         return (int(steps.sum()) + len(steps) * self.range.bottom) * self.range.grid
 
     def release(self, value: Any) -> float:
@@ -193,8 +192,7 @@ class Mean(Clipped):
 
     def exact(self, value: Any) -> Any:
         """Return what gets noise, exactly: the mean, or the two sums as fractions of the range (private)."""
-        check_size(value, self.n)
-        steps = self.range.above_bottom(value)
+        steps = self.range.above_bottom(counted(value, self.n))
         total = int(steps.sum())
         if self.n is not None:
             return (Fraction(total, self.n) + self.range.bottom) * self.range.grid

@@ -11,6 +11,7 @@ from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._numbers import exact
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -103,7 +104,7 @@ class Laplace(GridNoise):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        moved = rational("sensitivity", sensitivity)
+        moved = exact("sensitivity", sensitivity)
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:
@@ -112,7 +113,7 @@ class Laplace(GridNoise):
         if grid is None:
             step, steps = default_grid(moved, moved / spent)
         else:
-            step = rational("grid", grid)
+            step = exact("grid", grid)
             steps = math.ceil(moved / step + (0 if together in {None, 1} else together))
         for name, value in (
             ("sensitivity", moved),
@@ -134,7 +135,7 @@ class Laplace(GridNoise):
 
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid or size <= 1:
+        if self.on_own_grid(size):
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         charged = coarsest(self._steps)
         grid = fine_grid(self.sensitivity, max(size, charged), scale=self.sensitivity / self.epsilon)

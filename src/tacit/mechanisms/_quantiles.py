@@ -10,12 +10,12 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.mechanisms._clipping import rows_of
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import balance, read_share
 from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.mechanisms._row_values import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,6 +12,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.mechanisms._row_values import collected, taken
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -87,9 +88,9 @@ class Subsampled(RowMechanism):
 
     def release(self, value: Any) -> Any:
         """Draw the sample and release the mechanism's output on it (divide sums by q yourself)."""
-        kept = np.flatnonzero(np.asarray(noise.bernoulli(self.q, len(value))))
-        sample = value[kept] if isinstance(value, np.ndarray) else [value[place] for place in kept.tolist()]
-        return self.mechanism.release(sample)
+        rows = collected(value)
+        kept = np.flatnonzero(np.asarray(noise.bernoulli(self.q, len(rows))))
+        return self.mechanism.release(taken(rows, kept))
 
     @property
     def worst_pair(self) -> tuple[object, object]:

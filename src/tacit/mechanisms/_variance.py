@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.mechanisms._mechanism import Interval, confidence_level
-from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, check_size
+from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, counted
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -69,8 +69,7 @@ class Variance(Clipped):
 
     def exact(self, value: Any) -> Any:
         """Return what gets noise, exactly: the variance, or the three sums (private)."""
-        check_size(value, self.n)
-        steps = self.range.above_bottom(value)
+        steps = self.range.above_bottom(counted(value, self.n))
         total, squares = 0, 0
         for part in np.array_split(steps, max(1, len(steps) >> 18)):
             total += int(part.sum())

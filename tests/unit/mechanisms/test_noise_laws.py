@@ -74,10 +74,10 @@ def test_variances_are_those_of_the_lattice(scale):
     [
         tc.mechanisms.Laplace(epsilon=0.5, sensitivity=1),
         tc.mechanisms.Laplace(epsilon=3, sensitivity=0.016),
-        tc.mechanisms.Laplace(epsilon=1, sensitivity=10, grid=0.25),
-        tc.mechanisms.Laplace(scale=2, sensitivity=1, grid=1),
+        tc.mechanisms.Laplace(epsilon=1, sensitivity=10, grid=0.25, size=1),
+        tc.mechanisms.Laplace(scale=2, sensitivity=1, grid=1, size=1),
         tc.mechanisms.Gaussian(sigma=3, sensitivity=1),
-        tc.mechanisms.Gaussian(sigma=3, sensitivity=1, grid=0.5),
+        tc.mechanisms.Gaussian(sigma=3, sensitivity=1, grid=0.5, size=1),
         tc.mechanisms.DiscreteLaplace(epsilon=0.2, sensitivity=2),
         tc.mechanisms.DiscreteGaussian(sigma=4, sensitivity=1),
     ],

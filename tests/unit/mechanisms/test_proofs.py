@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 
-PAGE = (Path(__file__).parents[2] / "docs/proofs/mechanisms.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/proofs/mechanisms.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+)(?:\^(\d+))? \|$", PAGE, re.MULTILINE)
 
 

@@ -14,6 +14,7 @@ from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
 from tacit.mechanisms._permute_and_flip import PermuteAndFlip
@@ -45,6 +46,7 @@ __all__ = [
     "Mean",
     "MeanAndCount",
     "Mechanism",
+    "Moments",
     "NoisyMax",
     "PermuteAndFlip",
     "Quantile",

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from tacit.mechanisms._integer import IntegerMechanism
+from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
+from tacit.mechanisms._bounds import Bounds
+from tacit.mechanisms._clipping import clip, fold, truncate
+from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+from tacit.mechanisms._discrete_laplace import DiscreteLaplace
+from tacit.mechanisms._exponential import Exponential
+from tacit.mechanisms._gaussian import Gaussian
+from tacit.mechanisms._histogram import Histogram
+from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
-from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
+from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._moments import Moments
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
+from tacit.mechanisms._noisy_max import NoisyMax
+from tacit.mechanisms._permute_and_flip import PermuteAndFlip
 from tacit.mechanisms._quantile_choice import QuantileChoice
+from tacit.mechanisms._quantiles import Quantile, Quantiles
+from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._ranking import ranking_secret
-from tacit.mechanisms.aggregates import Count, Mean, MeanAndCount, Sum
-from tacit.mechanisms.bounds import Bounds
-from tacit.mechanisms.clipping import clip, fold, truncate
-from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.exponential import Exponential
-from tacit.mechanisms.gaussian import Gaussian
-from tacit.mechanisms.histogram import Histogram
-from tacit.mechanisms.laplace import Laplace, LaplaceTextbook
-from tacit.mechanisms.noisy_max import NoisyMax
-from tacit.mechanisms.permute_and_flip import PermuteAndFlip
-from tacit.mechanisms.quantile import Quantile, Quantiles
-from tacit.mechanisms.randomized_response import Estimate, RandomizedResponse
-from tacit.mechanisms.sparse_vector import SparseVector, SparseVectorRun
-from tacit.mechanisms.subsampled import Subsampled
-from tacit.mechanisms.top_k import TopK
-from tacit.mechanisms.variance import Variance, VarianceAndCount
+from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
+from tacit.mechanisms._subsampled import Subsampled
+from tacit.mechanisms._top_k import TopK
+from tacit.mechanisms._variance import Variance, VarianceAndCount
 
 __all__ = [
     "Bounds",
@@ -45,6 +46,7 @@ __all__ = [
     "Mean",
     "MeanAndCount",
     "Mechanism",
+    "Moments",
     "NoisyMax",
     "PermuteAndFlip",
     "Quantile",

@@ -1,15 +1,15 @@
 """The public grid: numbers to integer steps and back, in exact arithmetic.
 
-Rounding is floor(x/g + 1/2). Where x moves by at most s = N g with N whole, its step moves by at most N:
-x/g <= y/g + N gives floor(x/g + 1/2) <= floor(y/g + 1/2) + N. Where s/g is not whole, N = ceil(s/g).
-Of d numbers that move by s together, the steps move by at most s/g + d in L1 and s/g + sqrt(d) in L2, since
-each rounding adds less than one step.
+Numbers are what `_numbers` reads. Rounding is floor(x/g + 1/2). Where x moves by at most s = N g with N
+whole, its step moves by at most N: x/g <= y/g + N gives floor(x/g + 1/2) <= floor(y/g + 1/2) + N. Where s/g
+is not whole, N = ceil(s/g). Of d numbers that move by s together, the steps move by at most s/g + d in L1
+and s/g + sqrt(d) in L2, since each rounding adds less than one step.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+import sys
 from fractions import Fraction
 from typing import Any, TypeAlias, cast, overload
 
@@ -17,31 +17,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import noise
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
+from tacit.fixes import Code
+from tacit.mechanisms._numbers import exact_float
 
 __all__ = [
     "FINE",
     "LONGEST",
     "Array",
-    "Numbers",
     "Steps",
     "add",
     "default_grid",
     "fine_grid",
     "from_steps",
-    "read_numbers",
     "to_steps",
 ]
 
 LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
 FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible beside the noise
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
+_BLOCK = 1 << 15
+_LARGEST_FLOAT = Fraction(sys.float_info.max)
 
 #: Whole numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
 Array: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
 Steps: TypeAlias = int | Array
-#: Numbers as read at the door.
-Numbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.object_]
 
 
 def default_grid(sensitivity: Fraction, scale: Fraction) -> tuple[Fraction, int]:
@@ -80,64 +80,10 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
                 "fewer numbers for so small an epsilon",
                 f"{size} of them",
                 why="noise and rounding do not fit into 64 bits together",
-                fix="whole numbers on a grid of 1: tc.mechanisms.DiscreteLaplace",
+                fix=Code("tc.mechanisms.DiscreteLaplace(...) for whole numbers"),
             )
     down = wanted.denominator.bit_length() - wanted.numerator.bit_length() + 1  # 2^-down <= wanted
     return Fraction(1, 1 << down) if down >= 0 else Fraction(1 << -down)
-
-
-def read_numbers(value: object) -> Numbers:
-    """Read one finite number or an array of them."""
-    if isinstance(value, bool | np.bool_):
-        raise _not_numbers()
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        if not math.isfinite(value):
-            raise _not_numbers()
-        return Fraction(float(value))
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, Decimal):
-        if not value.is_finite() or abs(value.adjusted()) > 400:
-            raise _not_numbers()
-        return Fraction(value)
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise _not_numbers() from None
-    if array.ndim == 0:
-        if not isinstance(value, np.ndarray):  # no number, and no sequence of them
-            raise _not_numbers()
-        return read_numbers(array.item())
-    if array.dtype.kind in "iu":
-        return array.astype(np.int64) if array.dtype != np.uint64 else _exact(array)
-    if array.dtype.kind == "f":
-        numbers = array.astype(np.float64)
-        if not np.all(np.isfinite(numbers)):
-            raise _not_numbers()
-        return numbers
-    if array.dtype == object:
-        return _exact(array)
-    raise _not_numbers()
-
-
-def _exact(array: NDArray[np.generic]) -> NDArray[np.object_]:
-    flat = [read_numbers(one) for one in array.ravel().tolist()]
-    if not all(isinstance(one, int | Fraction) for one in flat):
-        raise _not_numbers()
-    numbers = np.empty(len(flat), dtype=object)
-    numbers[:] = flat
-    return numbers.reshape(array.shape)
-
-
-def _not_numbers() -> TacitError:
-    return TacitError(
-        "not-finite",
-        "the value to be released is not a finite number or an array of them",
-        why="noise cannot hide NaN or an infinity; give them a fixed meaning before the data is seen",
-        fix="tc.mechanisms.clip(values, low, high, missing=low)",
-    )
 
 
 @overload
@@ -147,15 +93,58 @@ def to_steps(numbers: NDArray[Any], grid: Fraction) -> Array: ...
 def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction) -> Steps:
     """Return floor(x/g + 1/2), exactly, whatever the size of x."""
     if isinstance(numbers, int | Fraction):
-        return math.floor(numbers / grid + Fraction(1, 2))
-    if numbers.dtype != object and _largest(numbers) < _SAFE * grid:
-        if numbers.dtype == np.int64 and grid.numerator == 1:  # whole numbers on the grid already
+        return _floor(numbers, grid)
+    if numbers.dtype == np.float64 and _largest(numbers) < _SAFE * grid:
+        return _floats_to_steps(cast("NDArray[np.float64]", numbers), grid)
+    short = max(grid.numerator, grid.denominator) < _SAFE // 2
+    if numbers.dtype == np.int64 and short and _largest(numbers) < _SAFE * grid:
+        if grid.numerator == 1:  # whole numbers lie on the grid
             return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
         return noise.quantise(numbers, grid)
-    half = Fraction(1, 2)
+    exact = exact_float if numbers.dtype == np.float64 else Fraction
     flat = np.empty(numbers.size, dtype=object)
-    flat[:] = [math.floor(Fraction(one) / grid + half) for one in numbers.ravel().tolist()]
+    flat[:] = [_floor(exact(one), grid) for one in numbers.ravel().tolist()]
     return flat.reshape(numbers.shape)
+
+
+def _floor(x: int | Fraction, grid: Fraction) -> int:
+    return math.floor(x / grid + Fraction(1, 2))
+
+
+def _floats_to_steps(numbers: NDArray[np.float64], grid: Fraction) -> NDArray[np.int64]:
+    flat = numbers.ravel()
+    out = np.empty(flat.size, np.int64)
+    for start in range(0, flat.size, _BLOCK):
+        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid)
+    return out.reshape(numbers.shape)
+
+
+def _block_to_steps(x: NDArray[np.float64], grid: Fraction) -> NDArray[np.int64]:
+    """Divide in doubles; where the quotient comes near a half, or is large, decide by the exact reading.
+
+    The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
+    power of two the quotient is exact and the halves are floats themselves, so that the reading can only
+    change sides where the quotient is a half. On others the quotient is off by 2^-51 of itself, the reading
+    by 2^-53.
+    """
+    near = float(grid)
+    with np.errstate(over="ignore", under="ignore"):
+        quotient = x / near
+        base = np.floor(quotient)
+        part = quotient - base
+        size = np.abs(quotient)
+        if grid == near and math.frexp(near)[0] == 0.5:
+            hard = np.flatnonzero(((part == 0.5) | (size >= 2.0**51)) & (x != np.rint(x)))
+        else:
+            hard = np.flatnonzero((size >= 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
+    up = part >= 0.5
+    base[hard] = 0.0
+    out = base.astype(np.int64) + up
+    if hard.size:
+        again, label = np.unique(x[hard], return_inverse=True)
+        settled = [_floor(exact_float(one), grid) for one in again.tolist()]
+        out[hard] = np.array(settled, np.int64)[label]
+    return out
 
 
 def _largest(numbers: NDArray[np.generic]) -> Fraction:
@@ -183,12 +172,16 @@ def _fits(*arrays: NDArray[Any]) -> bool:
 
 
 def from_steps(steps: Steps, grid: Fraction) -> float | NDArray[np.float64]:
-    """Return steps times the grid as floats, rounded once."""
+    """Return steps times the grid as floats, rounded once; beyond the largest float, the largest float."""
     if isinstance(steps, int):
-        return float(steps * grid)
+        return _to_float(steps * grid)
     if steps.dtype == np.int64:
         if grid.numerator == 1 and grid.denominator.bit_count() == 1 and grid.denominator < 2**900:
             return np.ldexp(steps.astype(np.float64), 1 - grid.denominator.bit_length())
         return noise.from_grid(steps, grid)
-    flat = np.array([float(one * grid) for one in steps.ravel().tolist()], dtype=np.float64)
+    flat = np.array([_to_float(one * grid) for one in steps.ravel().tolist()], dtype=np.float64)
     return flat.reshape(steps.shape)
+
+
+def _to_float(x: Fraction) -> float:
+    return float(min(max(x, -_LARGEST_FLOAT), _LARGEST_FLOAT))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
-from tacit.mechanisms._integer import IntegerMechanism, figure, half_width_of_sum, read_integers
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure, half_width_of_sum
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
+from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost

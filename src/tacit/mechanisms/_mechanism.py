@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacit.accounting import Adjacency
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ __all__ = [
     "confidence_level",
     "exactly_one",
     "read_adjacency",
+    "read_monotone",
     "show",
 ]
 
@@ -144,6 +146,21 @@ def read_adjacency(adjacency: str) -> Adjacency:
     if adjacency not in {"add/remove", "replace"}:
         raise bad_parameter("adjacency", '"add/remove" or "replace"', adjacency, fix='adjacency="add/remove"')
     return cast("Adjacency", adjacency)
+
+
+def read_monotone(monotone: object, adjacency: Adjacency) -> bool:
+    """Read whether adding a unit moves all scores in one direction; under replace no scores are like that."""
+    if not isinstance(monotone, bool):
+        raise bad_parameter("monotone", "True or False", monotone, fix=Set(monotone=False))
+    if monotone and adjacency == "replace":
+        raise bad_parameter(
+            "monotone",
+            "False under replace",
+            monotone,
+            why="replacing a record lowers some scores and raises others, so the factor 2 is needed",
+            fix=Either(Set(adjacency="add/remove"), Set(monotone=False)),
+        )
+    return monotone
 
 
 def confidence_level(confidence: Number) -> Fraction:

@@ -12,9 +12,10 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.mechanisms._integer import IntegerMechanism, read_integers
+from tacit.mechanisms._exponential import Exponential
+from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
-from tacit.mechanisms.exponential import Exponential
+from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

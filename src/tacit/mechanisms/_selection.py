@@ -14,10 +14,11 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
-from tacit.mechanisms._grid import default_grid, read_numbers, to_steps
-from tacit.mechanisms._integer import IntegerMechanism, figure, read_integers
-from tacit.mechanisms._lattice import LaplaceLaw
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
+from tacit.mechanisms._grid import default_grid, to_steps
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, read_monotone, show
+from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._numbers import exact, read_integers, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,28 +65,19 @@ class Selection(IntegerMechanism):
         adjacency: Adjacency = "add/remove",
         grid: Number | None = None,
     ) -> None:
-        spent, moved = rational("epsilon", epsilon), rational("sensitivity", sensitivity)
+        spent, moved = rational("epsilon", epsilon), exact("sensitivity", sensitivity)
         near = read_adjacency(adjacency)
-        if not isinstance(monotone, bool):
-            raise bad_parameter("monotone", "True or False", monotone, fix="monotone=False")
-        if monotone and near == "replace":
-            raise bad_parameter(
-                "monotone",
-                "False under replace",
-                monotone,
-                why="replacing a record lowers some scores and raises others, so the factor 2 is needed",
-                fix='adjacency="add/remove", or monotone=False',
-            )
-        factor = 1 if monotone else 2
+        one_way = read_monotone(monotone, near)
+        factor = 1 if one_way else 2
         if grid is None:
             step, steps = default_grid(moved, factor * moved / spent)
         else:
-            step = rational("grid", grid)
+            step = exact("grid", grid)
             steps = -(-moved // step)
         for name, value in (
             ("epsilon", spent),
             ("sensitivity", moved),
-            ("monotone", monotone),
+            ("monotone", one_way),
             ("adjacency", near),
             ("lattice", Scale(step, steps, LaplaceLaw(factor * steps / spent).scale)),
         ):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
+from tacit.mechanisms._row_values import as_floats
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
-__all__ = ["as_floats", "clip", "fold", "read_bounds", "rows_of", "truncate"]
+__all__ = ["clip", "fold", "read_bounds", "truncate"]
 
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
@@ -63,54 +63,6 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
         raise bad_parameter("missing", "within the bounds", missing, fix=f"missing={float(bottom):g}")
     numbers = as_floats(values)
     return np.clip(np.where(np.isnan(numbers), float(stand_in), numbers), float(bottom), float(top))
-
-
-def as_floats(values: Any) -> NDArray[np.float64]:
-    """Return floats, NaN for whatever is not a number; total, since a refusal would tell of the data.
-
-    One entry of a sequence is one entry of the result, whatever it holds: a nested list is not a number.
-    """
-    if not isinstance(values, np.ndarray):
-        values = _array(values)
-    if values.dtype.kind in "fiub":
-        with np.errstate(over="ignore"):
-            return np.asarray(values, dtype=np.float64)
-    flat = np.array([_as_float(one) for one in values.ravel().tolist()], dtype=np.float64)
-    return flat.reshape(values.shape)
-
-
-def rows_of(values: Any) -> NDArray[np.float64]:
-    """Return one float per row; a table of several columns is refused (its shape is public)."""
-    numbers = as_floats(values)
-    if numbers.ndim != 1:
-        raise bad_parameter("values", "one value per row", f"the shape {numbers.shape}", fix="values[:, 0]")
-    return numbers
-
-
-def _array(values: Any) -> NDArray[Any]:
-    """Lay a sequence out as one array entry per item."""
-    items = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
-    try:
-        quick = np.asarray(items)
-    except (ValueError, TypeError, OverflowError):
-        quick = np.empty((), dtype=object)
-    if quick.ndim == 1 and quick.dtype.kind in "fiub":
-        return quick
-    array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):
-        array[place] = item
-    return array
-
-
-def _as_float(one: Any) -> float:
-    if isinstance(one, str | bytes | complex) or one is None:
-        return math.nan
-    try:
-        return float(one)
-    except OverflowError:
-        return math.inf if one > 0 else -math.inf
-    except (TypeError, ValueError, ArithmeticError):
-        return math.nan
 
 
 def truncate(released: object, low: Number, high: Number) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MOST_STEPS", "GaussianLaw", "LaplaceLaw", "Law"]
+__all__ = ["MOST_STEPS", "GaussianLaw", "LaplaceLaw", "NoiseLaw"]
 
 MOST_STEPS = 2**56  # of a noise scale
 
@@ -174,4 +174,4 @@ def _check(steps: Fraction) -> None:
         )
 
 
-Law = LaplaceLaw | GaussianLaw
+NoiseLaw = LaplaceLaw | GaussianLaw

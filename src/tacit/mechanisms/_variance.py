@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.mechanisms._mechanism import Interval, confidence_level
-from tacit.mechanisms._rows import Clipped, IntegerRange, check_size
+from tacit.mechanisms._moments import Moments
+from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, counted
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -69,8 +70,7 @@ class Variance(Clipped):
 
     def exact(self, value: Any) -> Any:
         """Return what gets noise, exactly: the variance, or the three sums (private)."""
-        check_size(value, self.n)
-        steps = self.range.above_bottom(value)
+        steps = self.range.above_bottom(counted(value, self.n))
         total, squares = 0, 0
         for part in np.array_split(steps, max(1, len(steps) >> 18)):
             total += int(part.sum())
@@ -90,13 +90,11 @@ class Variance(Clipped):
         return self._moments(float(noisy[0]), float(noisy[1]), float(noisy[2]))
 
     def _moments(self, high: float, middle: float, low: float) -> VarianceAndCount:
-        width, bottom = float(self.range.high - self.range.low), float(self.range.low)
-        rows = high + middle + low
+        moments = Moments((low, middle, high), 0, self.range.low, self.range.high)
+        rows, mean, spread = (reading[0] for reading in (moments.count(), moments.mean(), moments.variance()))
         if rows <= 0:
-            return VarianceAndCount(width**2 / 12, bottom + width / 2, rows, (high, middle, low))
-        mean = min(1.0, max(0.0, (high + middle / 2) / rows))
-        spread = min(0.25, max(0.0, high / rows - mean**2))
-        return VarianceAndCount(width**2 * spread, bottom + width * mean, rows, (high, middle, low))
+            spread = float(self.range.high - self.range.low) ** 2 / 12
+        return VarianceAndCount(spread, mean, rows, (high, middle, low))
 
     def error(self, confidence: Number) -> float:
         """Return the half-width of the noise: on the variance, or on all three sums together."""
@@ -111,33 +109,13 @@ class Variance(Clipped):
         if self.n is not None:
             low, high = self.noise.interval(released, confidence)
             return Interval(max(0.0, low), min(width**2 / 4, high), level)
-        half = self.error(confidence)
-        least = [max(0.0, one - half) for one in released.sums]
-        most = [max(0.0, one + half) for one in released.sums]
-        fewest, rows = sum(least), sum(most)
-        if fewest <= 0:
-            return Interval(0.0, width**2 / 4, level)
-        # variance = E[t^2] - E[t]^2 = E[t] (1 - E[t]) - E[t (1 - t)], each bounded over the box of sums
-        first, last = _share(
-            (least[0] + least[1] / 2, most[0] + most[1] / 2), (least[2] + least[1] / 2, most[2] + most[1] / 2)
-        )
-        trough = min(first * (1 - first), last * (1 - last))
-        peak = 0.25 if first <= 0.5 <= last else max(first * (1 - first), last * (1 - last))
-        low = max(0.0, least[0] / rows - last**2, trough - most[1] / (2 * fewest))
-        high = min(0.25, most[0] / fewest - first**2, peak - least[1] / (2 * rows))
-        return Interval(
-            width**2 * low * (1 - 1e-12), min(0.25, max(low, high) * (1 + 1e-12)) * width**2, level
-        )
+        parts = tuple(reversed(released.sums))
+        moments = Moments(parts, self.error(confidence), self.range.low, self.range.high)
+        _, low, high = moments.variance()
+        return Interval(low * (1 - 1e-12), min(width**2 / 4, high * (1 + 1e-12)), level)
 
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
         """All alike, and one of them at the other end."""
         low, high = float(self.range.low), float(self.range.high)
         return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
-
-
-def _share(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
-    """Return the range of x / (x + y) over two ranges of non-negative numbers."""
-    low = x[0] / (x[0] + y[1]) if x[0] + y[1] > 0 else 0.0
-    high = x[1] / (x[1] + y[0]) if x[1] + y[0] > 0 else 1.0
-    return low, high

@@ -11,7 +11,8 @@ from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.mechanisms._mechanism import show
-from tacit.mechanisms._rows import Rows
+from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.mechanisms._row_values import collected, taken
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -22,7 +23,7 @@ __all__ = ["Subsampled"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Subsampled(Rows):
+class Subsampled(RowMechanism):
     """Keep each row with probability q, independently and in secret, then run a mechanism on what is left.
 
     Guarantee: the cost of the mechanism, sampled: for a pure epsilon ln(1 + q (exp(epsilon) - 1)).
@@ -49,11 +50,11 @@ class Subsampled(Rows):
     True
     """
 
-    mechanism: Rows
+    mechanism: RowMechanism
     q: Fraction
 
-    def __init__(self, mechanism: Rows, *, q: Number) -> None:
-        if not isinstance(mechanism, Rows):
+    def __init__(self, mechanism: RowMechanism, *, q: Number) -> None:
+        if not isinstance(mechanism, RowMechanism):
             raise bad_parameter(
                 "mechanism",
                 "one that takes rows, such as Count, Sum, Mean or Histogram",
@@ -87,9 +88,9 @@ class Subsampled(Rows):
 
     def release(self, value: Any) -> Any:
         """Draw the sample and release the mechanism's output on it (divide sums by q yourself)."""
-        kept = np.flatnonzero(np.asarray(noise.bernoulli(self.q, len(value))))
-        sample = value[kept] if isinstance(value, np.ndarray) else [value[place] for place in kept.tolist()]
-        return self.mechanism.release(sample)
+        rows = collected(value)
+        kept = np.flatnonzero(np.asarray(noise.bernoulli(self.q, len(rows))))
+        return self.mechanism.release(taken(rows, kept))
 
     @property
     def worst_pair(self) -> tuple[object, object]:

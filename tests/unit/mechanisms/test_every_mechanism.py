@@ -222,15 +222,27 @@ def test_a_coarse_grid_is_charged_as_the_lattice_law():
     assert m.Laplace(epsilon=1, sensitivity=1, grid=0.4).lattice()[1].scale == 3  # ceil(1 / 0.4)
 
 
-def test_rounding_many_numbers_to_a_coarse_grid_must_be_declared():
-    coarse = m.Laplace(epsilon=1, sensitivity=1, grid=1)
-    assert coarse.release(np.array([3.0, 4.0])).shape == (2,)  # on the grid: nothing is rounded
-    with pytest.raises(TacitError, match="numbers on the grid"):
-        coarse.release(np.array([3.5, 4.0]))
+def test_arrays_on_a_grid_of_ones_own_are_released_whether_they_lie_on_it_or_not():
+    """Which way they go depends on their number alone: an error for some values would tell of them."""
+    coarse = m.Laplace(epsilon=1, sensitivity=1, grid=0.5)
+    for value in ([3.5, 4.0], [3.25, 4], [Fraction(1, 3), 1], np.array([3.2, 4.7]), np.array([3, 4])):
+        released = coarse.release(value)
+        assert released.shape == (2,)
+        assert np.all(released * 2 == np.rint(released * 2))  # still on the grid
+    assert coarse.lattice(2)[0] < Fraction(1, 2**20)  # rounded finely first, to the grid afterwards
+    assert coarse.error(0.95, size=2) == pytest.approx(coarse.error(0.95), rel=0.2)
     declared = m.Laplace(epsilon=1, sensitivity=1, grid=1, size=2)
     assert declared.lattice(2)[1].scale == 3  # s/g + d
     assert declared.release(np.array([3.5, 4.0])).shape == (2,)
+    assert declared.release(np.array([3.5, 4.0, 5.0])).shape == (3,)
     assert m.Gaussian(sigma=4, sensitivity=1, grid=1, size=4).lattice(4)[1].sigma >= 12  # s/g + sqrt(d)
+    for alone in (
+        m.Laplace(epsilon=1, sensitivity=1, grid=1, size=1),
+        m.Gaussian(sigma=4, sensitivity=1, grid=1, size=1),
+    ):
+        for value in ([1, 2], [1.5, 2]):
+            with pytest.raises(TacitError, match="number of entries"):
+                alone.release(value)
 
 
 def test_a_single_count_gets_the_tight_curve_and_refuses_arrays():

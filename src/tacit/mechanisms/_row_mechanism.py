@@ -12,11 +12,13 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Code
+from tacit.mechanisms._clipping import clip, read_bounds
+from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._grid import fine_grid, to_steps
+from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import Interval, Mechanism, show
-from tacit.mechanisms.clipping import clip, read_bounds, rows_of
-from tacit.mechanisms.gaussian import Gaussian
-from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms._row_values import collected, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._mechanism import Adjacency
 
-__all__ = ["Clipped", "IntegerRange", "Noised", "Rows", "check_size"]
+__all__ = ["Clipped", "IntegerRange", "Noised", "RowMechanism", "counted"]
 
 
-class Rows(Mechanism):
+class RowMechanism(Mechanism):
     """A mechanism on a collection of rows, each of one person."""
 
     __slots__ = ()
@@ -70,8 +72,10 @@ class IntegerRange:
     def above_bottom(self, values: object) -> NDArray[np.int64]:
         """Return each value's steps above the bottom, from 0 to `width`."""
         numbers = clip(rows_of(values), self.low, self.high, missing=self.missing)
-        steps = np.asarray(to_steps(numbers, self.grid)) - self.bottom
-        inside: NDArray[np.int64] = np.clip(steps, 0, self.width).astype(np.int64)
+        steps = np.asarray(to_steps(numbers, self.grid))
+        if max(abs(self.bottom), abs(self.top)) >= 2**61:  # public: the bounds lie far from zero
+            steps = steps.astype(object)
+        inside: NDArray[np.int64] = np.clip(steps - self.bottom, 0, self.width).astype(np.int64)
         return inside
 
 
@@ -97,12 +101,14 @@ def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjac
     return count("n", n, zero=False), "replace"
 
 
-def check_size(values: Any, n: int | None) -> None:
-    """Refuse a collection whose size is not the declared one: both are public."""
-    if n is not None and len(values) != n:
+def counted(values: Any, n: int | None) -> Any:
+    """Return the collection of rows; refuse one whose size is not the declared one: both are public."""
+    rows = collected(values)
+    if n is not None and len(rows) != n:
         raise bad_parameter(
-            "values", f"the declared number of rows, n={n}", "another number", fix="n=len(values)"
+            "values", f"the declared number of rows, n={n}", "another number", fix=Code("n=len(values)")
         )
+    return rows
 
 
 def noise_for(
@@ -119,7 +125,7 @@ def noise_for(
     return Gaussian(epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity, adjacency=adjacency)
 
 
-class Noised(Rows):
+class Noised(RowMechanism):
     """Rows, an exact statistic of them, and additive noise."""
 
     __slots__ = ()

@@ -11,24 +11,22 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.mechanisms._aggregates import counting_noise
 from tacit.mechanisms._mechanism import exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
-from tacit.mechanisms._rows import Noised
-from tacit.mechanisms.aggregates import counting_noise
-from tacit.mechanisms.clipping import rows_of
+from tacit.mechanisms._row_mechanism import Noised
+from tacit.mechanisms._row_values import collected, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 
 __all__ = ["Histogram"]
-
-_NOWHERE = object()  # equals no category
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -103,8 +101,8 @@ class Histogram(Noised):
         """Return the exact counts: private."""
         if self.categories is not None:
             place = {label: cell for cell, label in enumerate(self.categories)}
-            rows = value.tolist() if isinstance(value, np.ndarray) else value
-            found = np.array([place.get(_hashable(one), -1) for one in rows], dtype=np.int64)
+            rows = value.tolist() if isinstance(value, np.ndarray) else collected(value)
+            found = np.array([_cell(place, one) for one in rows], dtype=np.int64)
         else:
             numbers = rows_of(value)
             cuts = np.array([float(edge) for edge in self.edges or ()])
@@ -134,10 +132,9 @@ class Histogram(Noised):
         return f"Histogram({self.cells} cells, {self.adjacency}; {self.noise!r})"
 
 
-def _hashable(one: Any) -> Any:
-    """Return the row, or what no category equals where it cannot be looked up: nothing raises on a row."""
+def _cell(place: dict[Any, int], one: Any) -> int:
+    """Return the cell of a row, or -1: whatever a row raises when it is looked up, it is in no cell."""
     try:
-        hash(one)
-    except TypeError:
-        return _NOWHERE
-    return one
+        return place.get(one, -1)
+    except Exception:  # noqa: BLE001 - nothing may raise on a row
+        return -1

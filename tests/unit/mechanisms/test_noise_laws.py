@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 from tacit.mechanisms._grid import default_grid, fine_grid, to_steps
-from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 
 CONFIDENCES = [0.9, 0.95, 0.99]
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(10), Fraction(1000), Fraction(12345)]
@@ -51,7 +51,7 @@ def test_the_gaussian_half_width_is_the_smallest_that_covers(sigma, confidence):
 
 
 def test_both_ways_of_summing_a_gaussian_tail_agree(monkeypatch):
-    import tacit.mechanisms._lattice as lattice
+    import tacit.mechanisms._noise_laws as lattice
 
     law = GaussianLaw(Fraction(500))
     direct = [law.exceeds(m) for m in (0, 10, 500, 1500, 3000)]
@@ -74,10 +74,10 @@ def test_variances_are_those_of_the_lattice(scale):
     [
         tc.mechanisms.Laplace(epsilon=0.5, sensitivity=1),
         tc.mechanisms.Laplace(epsilon=3, sensitivity=0.016),
-        tc.mechanisms.Laplace(epsilon=1, sensitivity=10, grid=0.25),
-        tc.mechanisms.Laplace(scale=2, sensitivity=1, grid=1),
+        tc.mechanisms.Laplace(epsilon=1, sensitivity=10, grid=0.25, size=1),
+        tc.mechanisms.Laplace(scale=2, sensitivity=1, grid=1, size=1),
         tc.mechanisms.Gaussian(sigma=3, sensitivity=1),
-        tc.mechanisms.Gaussian(sigma=3, sensitivity=1, grid=0.5),
+        tc.mechanisms.Gaussian(sigma=3, sensitivity=1, grid=0.5, size=1),
         tc.mechanisms.DiscreteLaplace(epsilon=0.2, sensitivity=2),
         tc.mechanisms.DiscreteGaussian(sigma=4, sensitivity=1),
     ],

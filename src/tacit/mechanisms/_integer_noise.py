@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from tacit.mechanisms._additive import Additive
-from tacit.mechanisms._integer import IntegerMechanism, half_width_of_sum, read_integers
+from tacit.mechanisms._grid_noise import GridNoise
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._mechanism import confidence_level
+from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
 
-__all__ = ["Whole"]
+__all__ = ["IntegerNoise"]
 
 
-class Whole(Additive, IntegerMechanism):
+class IntegerNoise(GridNoise, IntegerMechanism):
     """Integer noise on integers."""
 
     __slots__ = ()
 
     additive: ClassVar[bool] = True
+    grid = Fraction(1)
+    _size = None
 
     def release(self, value: object) -> Any:
         """Return the integers plus noise, in the same shape: an int for an int, an array for an array.

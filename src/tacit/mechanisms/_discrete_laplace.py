@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._integer import figure
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._integer_mechanism import figure
+from tacit.mechanisms._integer_noise import IntegerNoise
+from tacit.mechanisms._laplace import laplace_cost
 from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
-from tacit.mechanisms._whole import Whole
-from tacit.mechanisms.laplace import laplace_cost
+from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -20,7 +20,7 @@ __all__ = ["DiscreteLaplace"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class DiscreteLaplace(Whole):
+class DiscreteLaplace(IntegerNoise):
     """Add discrete Laplace noise (two-sided geometric) to a count, or to an array of counts.
 
     Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the counts by at most

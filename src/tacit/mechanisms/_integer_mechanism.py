@@ -8,20 +8,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.fixes import Code
-from tacit.mechanisms._lattice import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._mechanism import Mechanism
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from tacit.exact import Number
 
-__all__ = ["IntegerMechanism", "figure", "half_width_of_sum", "read_integers"]
+__all__ = ["IntegerMechanism", "figure", "half_width_of_sum"]
 
 
 class IntegerMechanism(Mechanism):
@@ -87,55 +81,3 @@ def half_width_of_sum(law: LaplaceLaw | GaussianLaw, confidence: Fraction, copie
     else:
         together = float(law.scale) * math.sqrt(8 * log) * max(math.sqrt(k), math.sqrt(log))
     return min(each, math.ceil(together))
-
-
-def read_integers(value: object) -> int | NDArray[Any]:
-    """Read a whole number, or an array of them whose type follows from the container alone.
-
-    Arrays of 64-bit (or shorter) integers stay such arrays. Lists and arrays of objects become arrays of
-    Python ints, read one by one, however small or large the integers are: the type of the result must not
-    depend on private values. The refusal never shows the value either.
-    """
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, list | tuple):
-        return _nested(value)
-    array = np.asarray(value)
-    if array.dtype.kind in "iu" and array.dtype != np.uint64:
-        return int(array.item()) if array.ndim == 0 else array.astype(np.int64, copy=False)
-    if array.dtype == np.uint64 or array.dtype == object:
-        flat = np.empty(array.size, dtype=object)
-        flat[:] = [_whole(one) for one in array.ravel().tolist()]
-        return int(flat[0]) if array.ndim == 0 else flat.reshape(array.shape)
-    raise _not_whole()
-
-
-def _nested(value: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
-    """Read nested lists of whole numbers into an array of Python ints of the same shape."""
-    rows = [one for one in value if isinstance(one, list | tuple | np.ndarray)]
-    if not rows:
-        flat = np.empty(len(value), dtype=object)
-        flat[:] = [_whole(one) for one in value]
-        return flat
-    parts = [np.asarray(read_integers(one), dtype=object) for one in value]
-    if len({part.shape for part in parts}) > 1:
-        raise _not_whole()
-    out = np.empty((len(parts), *parts[0].shape), dtype=object)
-    for place, part in enumerate(parts):
-        out[place] = part
-    return out
-
-
-def _whole(one: object) -> int:
-    if isinstance(one, int | np.integer) and not isinstance(one, bool):
-        return int(one)
-    raise _not_whole()
-
-
-def _not_whole() -> TacitError:
-    return TacitError(
-        "not-finite",
-        "the value to be released is not a whole number or an array of whole numbers",
-        why="this mechanism adds whole noise to whole numbers and protects moves by whole numbers only",
-        fix=Code("tc.mechanisms.Laplace(...) puts real numbers on a public grid"),
-    )

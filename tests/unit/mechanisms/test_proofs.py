@@ -9,7 +9,7 @@ import pytest
 
 import tacit as tc
 
-PAGE = (Path(__file__).parents[2] / "docs/proofs/mechanisms.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/proofs/mechanisms.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+)(?:\^(\d+))? \|$", PAGE, re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ def test_the_constants_of_the_proof_are_those_of_the_code(module, name, base, po
 
 
 def test_the_pad_of_the_corollary_is_that_of_the_code():
-    from tacit.mechanisms.gaussian import _PAD
+    from tacit.mechanisms._gaussian import _PAD
 
     assert Fraction(1, 2**20) == _PAD - 1
     assert "$S (1 + 2^{-20})$ steps" in PAGE
@@ -39,7 +39,7 @@ def test_the_code_that_the_proof_names_exists(name):
     homes = [
         tc,
         tc.mechanisms,
-        *(importlib.import_module(f"tacit.mechanisms.{m}") for m in ("laplace", "_grid")),
+        *(importlib.import_module(f"tacit.mechanisms.{m}") for m in ("_laplace", "_grid")),
     ]
     first, *rest = name.split(".")
     found = next(getattr(home, first) for home in homes if hasattr(home, first))

@@ -10,27 +10,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.exact import Number, count, rational
-from tacit.mechanisms._grid import Array, add, from_steps, read_numbers, to_steps
+from tacit.exact import Number, count
+from tacit.fixes import Code, Set
+from tacit.mechanisms._grid import Array, add, from_steps, to_steps
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
+from tacit.mechanisms._numbers import exact, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
-    from tacit.mechanisms._lattice import Law
+    from tacit.mechanisms._noise_laws import NoiseLaw
 
-__all__ = ["Additive"]
+__all__ = ["GridNoise"]
 
 _SMALLEST, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
 
 
-class Additive(Mechanism):
+class GridNoise(Mechanism):
     """Round to a public grid, add integer noise, return floats; all figures are read off the lattice law."""
 
     __slots__ = ()
 
     sensitivity: Fraction
+    grid: Fraction
     _cost: Cost
     _own_grid: bool
     _size: int | None
@@ -41,49 +44,53 @@ class Additive(Mechanism):
         return self._cost
 
     @abstractmethod
-    def lattice(self, size: int = 1) -> tuple[Fraction, Law]:
+    def lattice(self, size: int = 1) -> tuple[Fraction, NoiseLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
+
+    def on_own_grid(self, size: int) -> bool:
+        """Tell whether so many numbers are rounded to `grid` itself: one number, or as many as were stated.
+
+        Rounding more numbers to a coarse grid would add to the sensitivity. They are put on a fine grid, as
+        without a grid of one's own, and the noisy numbers are rounded to `grid`: which of the two happens
+        depends on the number of entries, never on whether they lie on the grid.
+        """
+        if self._own_grid and self._size == 1 and size > 1:
+            raise bad_parameter(
+                "size",
+                "at least the number of entries that are released together",
+                1,
+                why="rounding many numbers to a coarse grid adds to the sensitivity",
+                fix=Set(size=size),
+            )
+        return size <= max(1, (self._size or 1) if self._own_grid else 1)
 
     def release(self, value: object) -> Any:
         """Return the value plus noise: a float for a number, an array of floats for an array.
 
         Rounds to the grid by floor(x/g + 1/2) first. The number of entries of an array is public. NaN and
-        infinities are refused: give them a meaning with `clip` before.
+        infinities are refused: give them a meaning with `clip` before. What lies beyond the largest float is
+        released as the largest float.
         """
         numbers = read_numbers(value)
         if not isinstance(numbers, np.ndarray):
             grid, law = self.lattice()
             return from_steps(to_steps(numbers, grid) + law.draw(), grid)
         grid, law = self.lattice(numbers.size)
-        return from_steps(add(self._steps_of(numbers, grid), law.draws(numbers.shape)), grid)
+        return self._shown(add(to_steps(numbers, grid), law.draws(numbers.shape)), grid)
 
-    def _steps_of(self, numbers: NDArray[Any], grid: Fraction) -> Array:
-        """Round to the grid; on a grid of the user's own, undeclared arrays must lie on it already."""
-        steps = to_steps(numbers, grid)
-        if not self._own_grid or numbers.size <= (self._size or 1):
-            return steps
-        pairs = zip(numbers.ravel().tolist(), steps.ravel().tolist(), strict=True)
-        if self._size == 1 or any(Fraction(x) != k * grid for x, k in pairs):
-            raise bad_parameter(
-                "value",
-                f"at most {self._size or 1} numbers, or numbers on the grid",
-                "an array",
-                why="rounding many numbers to a coarse grid adds to the sensitivity",
-                fix=f"{type(self).__name__}(..., grid=..., size={numbers.size})",
-            )
-        return steps
+    def _shown(self, noisy: Array, grid: Fraction) -> NDArray[np.float64]:
+        """Return noisy steps as floats; on a grid of the user's own they are rounded to it, for free."""
+        if grid != self.grid and self._own_grid:
+            noisy, grid = to_steps(noisy, self.grid / grid), self.grid
+        return np.asarray(from_steps(noisy, grid))
 
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         numbers = read_numbers(value)
-        if isinstance(numbers, np.ndarray):
-            grid, law = self.lattice(numbers.size)
-            steps = np.asarray(self._steps_of(numbers, grid))
-        else:
-            grid, law = self.lattice()
-            steps = np.asarray(to_steps(numbers, grid))
+        grid, law = self.lattice(numbers.size if isinstance(numbers, np.ndarray) else 1)
+        steps = np.asarray(to_steps(numbers, grid))
         shape = (count, *steps.shape)
-        return np.asarray(from_steps(add(np.broadcast_to(steps, shape), law.draws(shape)), grid))
+        return self._shown(add(np.broadcast_to(steps, shape), law.draws(shape)), grid)
 
     def _check_size(self, scale: Fraction) -> None:
         """Refuse noise that does not fit into 64 bits, or that floats cannot show."""
@@ -101,7 +108,7 @@ class Additive(Mechanism):
         """Return the half-width that the released number stays within, with at least this confidence.
 
         Exact from the lattice law: the smallest number of grid steps with enough coverage, and half a step
-        for the rounding to the grid.
+        for each rounding to a grid.
 
         Parameters
         ----------
@@ -118,6 +125,9 @@ class Additive(Mechanism):
         if together:
             level = 1 - (1 - level) / wanted
         half = (law.half_width(level) + self._rounding) * grid
+        if grid != self.grid and self._own_grid:  # rounded to it afterwards, or many single numbers
+            alone = self.lattice()[1].half_width(level) + self._rounding
+            half = max(half + self.grid / 2, alone * self.grid)
         return float(half) if self._rounding == 0 else math.nextafter(float(half), math.inf)
 
     @property
@@ -127,7 +137,7 @@ class Additive(Mechanism):
     def exceeds(self, distance: Number) -> float:
         """Return the probability that the noise is larger than `distance` in size."""
         grid, law = self.lattice()
-        return law.exceeds(math.floor(rational("distance", distance, zero=True) / grid))
+        return law.exceeds(math.floor(exact("distance", distance, zero=True) / grid))
 
     @property
     def variance(self) -> float:
@@ -138,7 +148,8 @@ class Additive(Mechanism):
     def interval(self, released: object, confidence: Number) -> Interval[Any]:
         """Return the range that holds the true value with at least this confidence over the noise."""
         values = np.asarray(released, dtype=np.float64)
-        half = self.error(confidence, size=max(1, values.size))
+        together = 1 if self._size == 1 else max(1, values.size)  # with size=1 they are many single releases
+        half = self.error(confidence, size=together)
         # floats round: the released number once, the end once; whole numbers below 2^53 never
         rounded = 2 * np.spacing(np.abs(values) + half) * ((self._rounding != 0) | (np.abs(values) >= 2**52))
         low, high = values - half - rounded, values + half + rounded
@@ -165,5 +176,7 @@ class Additive(Mechanism):
 def _one(value: object) -> Fraction:
     number = read_numbers(value)
     if isinstance(number, np.ndarray):
-        raise bad_parameter("output, a and b", "single numbers", "an array", fix="privacy_loss(38.2, 38, 39)")
+        raise bad_parameter(
+            "output, a and b", "single numbers", "an array", fix=Code("privacy_loss(38.2, 38, 39)")
+        )
     return Fraction(number)

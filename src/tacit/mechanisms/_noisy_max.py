@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit import noise
 from tacit.mechanisms._grid import add
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._noise_laws import LaplaceLaw
 from tacit.mechanisms._selection import Selection, gaps
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.mechanisms._integer import figure
-from tacit.mechanisms._lattice import GaussianLaw
+from tacit.mechanisms._integer_mechanism import figure
+from tacit.mechanisms._integer_noise import IntegerNoise
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._noise_laws import GaussianLaw
 from tacit.mechanisms._roots import square_root_up
-from tacit.mechanisms._whole import Whole
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -23,7 +23,7 @@ __all__ = ["DiscreteGaussian"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class DiscreteGaussian(Whole):
+class DiscreteGaussian(IntegerNoise):
     """Add discrete Gaussian noise to a count, or to an array of counts.
 
     Guarantee: rho = sensitivity^2 / (2 sigma^2), zero-concentrated, where neighbours move the counts by at

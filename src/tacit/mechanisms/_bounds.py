@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
+from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import read_share
-from tacit.mechanisms._rows import Rows
-from tacit.mechanisms.clipping import rows_of
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.quantile import read_candidates
+from tacit.mechanisms._quantiles import read_candidates
+from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.mechanisms._row_values import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ _STRAY = Fraction(1, 100)  # the chance that noise makes any empty cell look inh
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Bounds(Rows):
+class Bounds(RowMechanism):
     """Find a clip range where none is known beforehand.
 
     Guarantee: epsilon, pure. The rows are counted in the cells between public candidates, every count gets

@@ -10,12 +10,12 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.mechanisms._discrete_laplace import DiscreteLaplace
+from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import balance, read_share
-from tacit.mechanisms._rows import Rows
-from tacit.mechanisms.clipping import rows_of
-from tacit.mechanisms.discrete_laplace import DiscreteLaplace
-from tacit.mechanisms.exponential import Exponential
+from tacit.mechanisms._row_mechanism import RowMechanism
+from tacit.mechanisms._row_values import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,14 +41,14 @@ def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float,
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Quantile(Rows):
+class Quantile(RowMechanism):
     """Pick the public candidate that splits the rows most nearly q : 1 - q.
 
     Guarantee: epsilon, pure and bounded range, by the exponential mechanism.
 
     Argument: a candidate scores -|(1-q) L - q G|, L the rows below it and G the rows above. A row added or
     removed changes L or G by 1, the score by at most max(q, 1-q); a row replaced may change both, the score
-    by at most 1. With q = a/m scores are whole multiples of 1/m. Rows that are no numbers count neither
+    by at most 1. With q = a/m scores are whole multiples of 1/m. Rows that are not numbers count neither
     below nor above.
 
     Parameters
@@ -132,7 +132,7 @@ class Quantile(Rows):
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Quantiles(Rows):
+class Quantiles(RowMechanism):
     """Several quantiles at once, from one noisy distribution over the public candidates.
 
     Guarantee: epsilon, pure, for all quantiles together, however many: they are read off one noisy histogram.
@@ -140,7 +140,7 @@ class Quantiles(Rows):
     Argument: a row falls into one of the cells between candidates (2 in L1 under replace, 1 under
     add/remove). With more than 256 candidates blocks of cells are counted too, so that a row is in one cell
     and one block, which doubles the sensitivity and still lowers the error of sums over many cells.
-    Summing, making the sums increase and reading off quantiles touches no data. Rows that are no numbers
+    Summing, making the sums increase and reading off quantiles touches no data. Rows that are not numbers
     are in no cell.
 
     Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -10,10 +12,19 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._grid import add, default_grid, read_numbers, to_steps
-from tacit.mechanisms._lattice import LaplaceLaw
-from tacit.mechanisms._mechanism import Adjacency, Mechanism, confidence_level, read_adjacency, show
-from tacit.mechanisms.laplace import Laplace
+from tacit.fixes import Code
+from tacit.mechanisms._grid import add, default_grid, to_steps
+from tacit.mechanisms._laplace import Laplace
+from tacit.mechanisms._mechanism import (
+    Adjacency,
+    Mechanism,
+    confidence_level,
+    read_adjacency,
+    read_monotone,
+    show,
+)
+from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._numbers import exact, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,25 +99,18 @@ class SparseVector(Mechanism):
     ) -> None:
         spent, moved, most = (
             rational("epsilon", epsilon),
-            rational("sensitivity", sensitivity),
+            exact("sensitivity", sensitivity),
             count("c", c, zero=False),
         )
         near = read_adjacency(adjacency)
-        if monotone and near == "replace":
-            raise bad_parameter(
-                "monotone",
-                "False under replace",
-                monotone,
-                why="replacing a record may raise some answers and lower others",
-                fix='adjacency="add/remove", or monotone=False',
-            )
-        factor = (1 if monotone else 2) * most
+        one_way = read_monotone(monotone, near)
+        factor = (1 if one_way else 2) * most
         # e1 : e2 = 1 : factor^(2/3) has the least error; any positive split is valid
         first = spent / (1 + Fraction(round(factor ** (2 / 3) * 1000), 1000))
         if grid is None:
             step, steps = default_grid(moved, moved / first)
         else:
-            step = rational("grid", grid)
+            step = exact("grid", grid)
             steps = -(-moved // step)
         laws = LaplaceLaw(steps / first), LaplaceLaw(factor * steps / (spent - first))
         values = None
@@ -115,10 +119,10 @@ class SparseVector(Mechanism):
             values = Laplace(epsilon=each, sensitivity=moved, grid=grid, adjacency=near)
         for name, value in (
             ("epsilon", spent),
-            ("threshold", rational("threshold", threshold, zero=True, negative=True)),
+            ("threshold", exact("threshold", threshold, zero=True, negative=True)),
             ("c", most),
             ("sensitivity", moved),
-            ("monotone", bool(monotone)),
+            ("monotone", one_way),
             ("adjacency", near),
             ("grid", step),
             ("_laws", laws),
@@ -143,10 +147,12 @@ class SparseVector(Mechanism):
 
         Returns True and False, or where values are released, the noisy value instead of True.
         """
-        numbers = read_numbers(list(value))  # read all before any noise is drawn
-        run = self.start()
+        numbers = read_numbers(value if isinstance(value, np.ndarray) else list(value))
+        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:
+            raise bad_parameter("value", "a sequence of numbers", "something else", fix=Code("[0, 1, 2]"))
+        run = self.start()  # only now: every value is read before any noise is drawn
         answers: list[Any] = []
-        for one in np.atleast_1d(np.asarray(numbers)).tolist():
+        for one in numbers.tolist():
             if run.stopped:
                 break
             answers.append(run.ask(one))
@@ -155,8 +161,8 @@ class SparseVector(Mechanism):
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent runs as rows: 1 above, 0 below, -1 not answered (for auditors only)."""
         numbers = read_numbers(value)
-        if not isinstance(numbers, np.ndarray):
-            raise bad_parameter("value", "a sequence of numbers", "one number", fix="[0, 1, 2]")
+        if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:
+            raise bad_parameter("value", "a sequence of numbers", "something else", fix=Code("[0, 1, 2]"))
         steps = np.asarray(to_steps(numbers, self.grid))
         bar = np.asarray(
             add(np.full(count, self.steps(self.threshold), dtype=np.int64), self._laws[0].draws(count))
@@ -200,14 +206,21 @@ class SparseVector(Mechanism):
 
 
 class SparseVectorRun:
-    """One run of a `SparseVector`: questions one at a time, until it has stopped."""
+    """One run of a `SparseVector`: questions one at a time, until it has stopped.
 
-    __slots__ = ("_bar", "_left", "_mechanism")
+    Guarantee: at most `c` answers above the threshold, whoever asks. Threads that share a run take turns. A
+    run belongs to the process that started it: a forked process would have a copy of it with the same noisy
+    threshold and answers of its own to give.
+    """
+
+    __slots__ = ("_bar", "_left", "_mechanism", "_process", "_turn")
 
     def __init__(self, mechanism: SparseVector) -> None:
         self._mechanism = mechanism
         self._left = mechanism.c
         self._bar = int(mechanism.steps(mechanism.threshold) + mechanism._laws[0].draw())  # noqa: SLF001 - one class in two parts
+        self._process = (os.getpid(), _process)
+        self._turn = threading.Lock()
 
     @property
     def stopped(self) -> bool:
@@ -215,18 +228,29 @@ class SparseVectorRun:
         return self._left == 0
 
     def ask(self, value: object) -> Any:
-        """Answer one question; refuses after the last yes."""
+        """Answer one question; refuses after the last yes, and in another process than the run's own."""
+        if self._process != (os.getpid(), _process):  # before the lock, which may be held in the copy
+            raise TacitError(
+                "run-spent",
+                "this run was started in another process",
+                why="both processes would give its answers, and their promise holds for one of them",
+                fix="start a new run in this process, at its full cost",
+            )
+        number = read_numbers(value)
+        if isinstance(number, np.ndarray):
+            raise bad_parameter("value", "one number", "an array", fix=Code("ask(12)"))
+        with self._turn:
+            return self._answer(number)
+
+    def _answer(self, number: int | Fraction) -> Any:
         m = self._mechanism
         if self.stopped:
             raise TacitError(
                 "run-spent",
                 f"this run has given its {m.c} answers above the threshold",
-                why="what is promised holds only up to there",
+                why="the promise holds only up to there",
                 fix="start a new run, at its full cost",
             )
-        number = read_numbers(value)
-        if isinstance(number, np.ndarray):
-            raise bad_parameter("value", "one number", "an array", fix="ask(12)")
         noisy = m.steps(number) + m._laws[1].draw()  # noqa: SLF001
         if noisy < self._bar:
             return False
@@ -235,3 +259,15 @@ class SparseVectorRun:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a run cannot be copied or pickled: two copies would spend one budget twice")
+
+
+_process = object()  # another one in every forked process, also where process numbers come round again
+
+
+def _forked() -> None:
+    global _process  # noqa: PLW0603 - the one mark of this process
+    _process = object()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

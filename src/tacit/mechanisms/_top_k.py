@@ -11,10 +11,10 @@ import numpy as np
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._integer import IntegerMechanism, figure
+from tacit.mechanisms._exponential import Exponential
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure
 from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._selection import shortened
-from tacit.mechanisms.exponential import Exponential
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

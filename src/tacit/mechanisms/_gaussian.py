@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
-from tacit.mechanisms._lattice import GaussianLaw
+from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
+from tacit.mechanisms._noise_laws import GaussianLaw
+from tacit.mechanisms._numbers import exact
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is p
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Gaussian(Additive):
+class Gaussian(GridNoise):
     """Add Gaussian noise to a number, or to an array.
 
     Guarantee: the whole privacy curve of the Gaussian mechanism with mu = sensitivity / sigma (so also rho
@@ -95,7 +96,7 @@ class Gaussian(Additive):
     ) -> None:
         from tacit.accounting import Budget, Cost, calibrate, textbook
 
-        moved = rational("sensitivity", sensitivity)
+        moved = exact("sensitivity", sensitivity)
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
         check_delta(given, delta)
         if calibration not in {"analytic", "classic"}:
@@ -106,7 +107,7 @@ class Gaussian(Additive):
         together = None if size is None else count("size", size, zero=False)
         step, steps = None, 0
         if grid is not None:
-            step = rational("grid", grid)
+            step = exact("grid", grid)
             slack = 0 if together in {None, 1} else math.isqrt(together - 1) + 1
             steps = math.ceil(moved / step) + slack
 
@@ -158,7 +159,7 @@ class Gaussian(Additive):
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid or size <= 1:
+        if self.on_own_grid(size):
             grid, steps = self.grid, self._steps
         else:
             grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1, scale=self.sigma)

@@ -12,13 +12,13 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.mechanisms._mechanism import Interval, confidence_level
-from tacit.mechanisms._rows import Clipped, IntegerRange, Noised, check_size
-from tacit.mechanisms.clipping import truncate
+from tacit.mechanisms._moments import Moments
+from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, Noised, counted
 
 if TYPE_CHECKING:
+    from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
 
 __all__ = ["Count", "Mean", "MeanAndCount", "Sum"]
 
@@ -56,7 +56,7 @@ class Count(Noised):
 
     def exact(self, value: Any) -> int:
         """Return the number of rows: private."""
-        return len(value)
+        return len(counted(value, None))
 
     def release(self, value: Any) -> int:
         """Return the number of rows plus noise."""
@@ -81,8 +81,8 @@ def counting_noise(
     size: int | None = None,
 ) -> DiscreteLaplace | DiscreteGaussian:
     """Return integer noise for counts: discrete Laplace for a pure epsilon, else discrete Gaussian."""
-    from tacit.mechanisms.discrete_gaussian import DiscreteGaussian
-    from tacit.mechanisms.discrete_laplace import DiscreteLaplace
+    from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
+    from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 
     if delta is None and rho is None:
         return DiscreteLaplace(epsilon=epsilon, sensitivity=int(sensitivity), adjacency=adjacency)
@@ -132,8 +132,7 @@ class Sum(Clipped):
 
     def exact(self, value: Any) -> Fraction:
         """Return the exact sum of the clipped, gridded values: private."""
-        check_size(value, self.n)
-        steps = self.range.above_bottom(value)
+        steps = self.range.above_bottom(counted(value, self.n))
         return (int(steps.sum()) + len(steps) * self.range.bottom) * self.range.grid
 
     def release(self, value: Any) -> float:
@@ -193,8 +192,7 @@ class Mean(Clipped):
 
     def exact(self, value: Any) -> Any:
         """Return what gets noise, exactly: the mean, or the two sums as fractions of the range (private)."""
-        check_size(value, self.n)
-        steps = self.range.above_bottom(value)
+        steps = self.range.above_bottom(counted(value, self.n))
         total = int(steps.sum())
         if self.n is not None:
             return (Fraction(total, self.n) + self.range.bottom) * self.range.grid
@@ -207,10 +205,8 @@ class Mean(Clipped):
         return float(noisy) if self.n is not None else self._mean(float(noisy[0]), float(noisy[1]))
 
     def _mean(self, above: float, below: float) -> MeanAndCount:
-        low, high = float(self.range.low), float(self.range.high)
-        rows = above + below
-        part = truncate(above / rows, 0, 1) if rows > 0 else 0.5
-        return MeanAndCount(low + (high - low) * part, rows, above, below)
+        moments = Moments((below, above), 0, self.range.low, self.range.high)
+        return MeanAndCount(moments.mean()[0], moments.count()[0], above, below)
 
     def error(self, confidence: Number, *, rows: int | None = None) -> float:
         """Return the half-width that the mean stays within; with `n` private, for so many `rows`."""
@@ -233,11 +229,9 @@ class Mean(Clipped):
         if self.n is not None:
             start, end = self.noise.interval(released, confidence)
         else:
-            half = self._half(confidence)
-            above = [max(0.0, released.above_low + sign * half) for sign in (-1, 1)]
-            below = [max(0.0, released.below_high + sign * half) for sign in (-1, 1)]
-            start = low + (high - low) * _part(above[0], below[1], 0.0)
-            end = low + (high - low) * _part(above[1], below[0], 1.0)
+            parts = (released.below_high, released.above_low)
+            moments = Moments(parts, self._half(confidence), self.range.low, self.range.high)
+            _, start, end = moments.mean()
         level = float(confidence_level(confidence))
         return Interval(max(low, math.nextafter(start, low)), min(high, math.nextafter(end, high)), level)
 
@@ -246,7 +240,3 @@ class Mean(Clipped):
         """One more row at the top, or the lowest value turned into the highest."""
         low, high = float(self.range.low), float(self.range.high)
         return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])
-
-
-def _part(above: float, below: float, otherwise: float) -> float:
-    return above / (above + below) if above + below > 0 else otherwise

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._additive import Additive
 from tacit.mechanisms._grid import default_grid, fine_grid
-from tacit.mechanisms._lattice import LaplaceLaw
+from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
+from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._numbers import exact
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -49,7 +50,7 @@ def coarsest(steps: int) -> int:
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
-class Laplace(Additive):
+class Laplace(GridNoise):
     """Add Laplace noise to a number, or to an array.
 
     Guarantee: epsilon = sensitivity / scale, pure, where neighbours move the number by at most
@@ -103,7 +104,7 @@ class Laplace(Additive):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        moved = rational("sensitivity", sensitivity)
+        moved = exact("sensitivity", sensitivity)
         if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:
@@ -112,7 +113,7 @@ class Laplace(Additive):
         if grid is None:
             step, steps = default_grid(moved, moved / spent)
         else:
-            step = rational("grid", grid)
+            step = exact("grid", grid)
             steps = math.ceil(moved / step + (0 if together in {None, 1} else together))
         for name, value in (
             ("sensitivity", moved),
@@ -134,7 +135,7 @@ class Laplace(Additive):
 
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self._own_grid or size <= 1:
+        if self.on_own_grid(size):
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         charged = coarsest(self._steps)
         grid = fine_grid(self.sensitivity, max(size, charged), scale=self.sensitivity / self.epsilon)

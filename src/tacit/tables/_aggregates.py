@@ -35,7 +35,7 @@ from tacit.tables._statistics import (
     EdgeBins,
     EvenBins,
     ListedBins,
-    Moments,
+    MomentSums,
     RowCounts,
     SquareSums,
     Sums,
@@ -76,7 +76,7 @@ class LoweringContext:
         Whether noisy integers of several datasets are added, so that nothing can be chosen.
     """
 
-    hosts: dict[tuple[Node, Range], Moments | Sums]
+    hosts: dict[tuple[Node, Range], MomentSums | Sums]
     never_null: frozenset[Node]
     own: frozenset[Node]
     by_row: bool
@@ -130,7 +130,7 @@ class CountRows(Aggregate):
         """Read the count off a mean or variance of the same values where there is one, else count rows."""
         for (argument, _), host in context.hosts.items():
             same = argument == self.argument or (self.argument is None and argument in context.never_null)
-            if same and isinstance(host, Moments):
+            if same and isinstance(host, MomentSums):
                 return [(name, Step(host, AddNoise()), PartsCount())]
         return [(name, Step(RowCounts(self.argument), AddNoise()), NumberReading())]
 
@@ -202,15 +202,15 @@ class SumOf(OnBounds):
 
     word: ClassVar[str] = "sum"
     within_unit: ClassVar[str] = "sum"
-    host: ClassVar[type[Sums | Moments]] = Sums
+    host: ClassVar[type[Sums | MomentSums]] = Sums
     bits: ClassVar[int] = 30
 
-    def statistic(self) -> Sums | Moments:
+    def statistic(self) -> Sums | MomentSums:
         """Return the smallest statistic that holds the answer."""
         return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
 
     def reading(self) -> Reading:
-        """Return how the answer is read off `Moments` or `SquareSums`."""
+        """Return how the answer is read off `MomentSums` or `SquareSums`."""
         return PartsSum()
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
@@ -226,7 +226,7 @@ class MeanOf(SumOf):
 
     word: ClassVar[str] = "mean"
     within_unit: ClassVar[str] = "mean"
-    host: ClassVar[type[Sums | Moments]] = Moments
+    host: ClassVar[type[Sums | MomentSums]] = MomentSums
 
     def reading(self) -> Reading:
         """Read the mean."""
@@ -239,7 +239,7 @@ class VarianceOf(SumOf):
 
     word: ClassVar[str] = "variance"
     within_unit: ClassVar[str] = ""
-    host: ClassVar[type[Sums | Moments]] = SquareSums
+    host: ClassVar[type[Sums | MomentSums]] = SquareSums
     bits: ClassVar[int] = 16
 
     def reading(self) -> Reading:

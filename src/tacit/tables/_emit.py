@@ -22,7 +22,7 @@ from tacit.tables._statistics import (
     EdgeBins,
     EvenBins,
     ListedBins,
-    Moments,
+    MomentSums,
     RowCounts,
     SquareSums,
     Statistic,
@@ -266,7 +266,7 @@ def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
         case SquareSums(_, grid):
             y = f"({q} - ({grid.lo}))"
             return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
-        case Moments(_, grid):
+        case MomentSums(_, grid):
             return (f"({q} - ({grid.lo}))",)
         case _:
             return ()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf
 from tacit.tables._algebra import Scan, document, scope
 from tacit.tables._expressions import Call, Column, Literal, Node
-from tacit.tables._statistics import Moments, RowCounts, SquareSums, Sums, UnitCounts
+from tacit.tables._statistics import MomentSums, RowCounts, SquareSums, Sums, UnitCounts
 from tacit.tables._steps import AddNoise, SelectKeys, Step
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ def _shared(step: Step, keys: list[Step]) -> Step:
 
 
 def _context(question: TableQuestion, *, by_row: bool, added: bool) -> LoweringContext:
-    order = (Sums, Moments, SquareSums)
-    hosts: dict[tuple[Node, Range], Moments | Sums] = {}
+    order = (Sums, MomentSums, SquareSums)
+    hosts: dict[tuple[Node, Range], MomentSums | Sums] = {}
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
             key, own = (aggregate.argument, aggregate.needed_bounds), aggregate.statistic()

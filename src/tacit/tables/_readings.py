@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.mechanisms import DiscreteGaussian, QuantileChoice
-from tacit.tables._moments import mean_of, spread_of, sum_of
+from tacit.mechanisms import DiscreteGaussian, Moments, QuantileChoice
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.mechanisms import IntegerMechanism
-    from tacit.tables._statistics import BinCounts, Moments, Statistic
+    from tacit.tables._statistics import BinCounts, MomentSums, Statistic
 
 __all__ = [
     "Cell", "CellReading", "ChosenQuantile", "ChosenValue", "NumberReading", "PartsCount", "PartsMean",
@@ -125,15 +124,23 @@ class NumberReading(Reading):
 
 
 class _FromParts(Reading):
-    """A reading of the non-negative parts of `Moments` or `SquareSums`."""
+    """A reading of the non-negative parts of `MomentSums` or `SquareSums`."""
 
     __slots__ = ()
 
     @staticmethod
-    def parts(noise: StepNoise, confidence: Fraction) -> tuple[Moments, int]:
+    def parts(noise: StepNoise, confidence: Fraction) -> tuple[MomentSums, int]:
         """Return the statistic, and the h that every part stays within, all together."""
-        statistic: Moments = noise.statistic  # type: ignore[assignment]
+        statistic: MomentSums = noise.statistic  # type: ignore[assignment]
         return statistic, noise.half_width(1 - (1 - confidence) / statistic.size)
+
+    @classmethod
+    def moments(cls, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Moments]:
+        """Return what can be read off the parts of each group."""
+        statistic, h = cls.parts(noise, confidence)
+        grid, weight = statistic.grid, statistic.weight
+        low, high = grid.lo * grid.step, grid.hi * grid.step
+        return [Moments(line, h, low, high, weight) for line in lines]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +149,7 @@ class PartsCount(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the numbers of values."""
-        statistic, h = self.parts(noise, confidence)
-        weight, slack = statistic.weight, h * statistic.size
-        totals = [sum(line) for line in lines]
-        return [Cell(t / weight, (t - slack) / weight, (t + slack) / weight) for t in totals]
+        return [Cell(*one.count()) for one in self.moments(noise, lines, confidence)]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width of all parts together."""
@@ -160,14 +164,13 @@ class PartsSum(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the sums."""
-        statistic, h = self.parts(noise, confidence)
-        return [Cell(*sum_of(line, h, statistic.grid)) for line in lines]
+        return [Cell(*one.sum()) for one in self.moments(noise, lines, confidence)]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width that the answer will have."""
         del size
-        statistic, h = self.parts(noise, confidence)
-        _, low, high = sum_of([0] * statistic.size, h, statistic.grid)
+        (nothing,) = self.moments(noise, [[0] * noise.statistic.size], confidence)
+        _, low, high = nothing.sum()
         return (high - low) / 2
 
 
@@ -179,8 +182,7 @@ class PartsMean(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the means."""
-        statistic, h = self.parts(noise, confidence)
-        return [Cell(*mean_of(line, h, statistic.grid)) for line in lines]
+        return [Cell(*one.mean()) for one in self.moments(noise, lines, confidence)]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width to expect with about ``size`` rows."""
@@ -199,8 +201,7 @@ class PartsSpread(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the variances or the standard deviations."""
-        statistic, h = self.parts(noise, confidence)
-        ends = [spread_of(line, h, statistic.grid) for line in lines]
+        ends = [one.variance(sample=True) for one in self.moments(noise, lines, confidence)]
         return [Cell(*(math.sqrt(end) for end in one) if self.root else one) for one in ends]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -213,7 +214,7 @@ class PartsSpread(_FromParts):
         return math.sqrt(variance) if self.root else variance
 
 
-def _share_error(statistic: Moments, h: int, size: int) -> float:
+def _share_error(statistic: MomentSums, h: int, size: int) -> float:
     return min(h / (statistic.weight * size), 1.0) * (1.0 if statistic.size == 2 else 1.5)
 
 

@@ -4,7 +4,7 @@ Every aggregate of a question is read off one of these statistics. A statistic i
 group, a sum over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can
 add.
 
-Where a unit has n > c rows in a group, its vector of `Moments` and `SquareSums` is scaled by c/n as a whole:
+Where a unit has n > c rows in a group, its vector of `MomentSums` and `SquareSums` is scaled by c/n as a whole:
 all entries but the last are floored, the last is what remains of c W (or c W^2), so the entries stay
 non-negative with the exact sum.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.tables._expressions import Node
 
 __all__ = [
-    "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "Moments", "RowCounts",
+    "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "MomentSums", "RowCounts",
     "SquareSums", "Statistic", "Sums", "UnitCounts", "ValueBins", "ValueGrid", "grid_for", "nice_step",
 ]  # fmt: skip
 
@@ -220,7 +220,7 @@ class Sums(_OnGrid):
 
 
 @dataclass(frozen=True, slots=True)
-class Moments(_OnGrid):
+class MomentSums(_OnGrid):
     """(hi - q, q - lo) for each value: non-negative with the sum W = hi - lo. Mean and count in one."""
 
     word: ClassVar[str] = "moments"
@@ -246,7 +246,7 @@ class Moments(_OnGrid):
 
 
 @dataclass(frozen=True, slots=True)
-class SquareSums(Moments):
+class SquareSums(MomentSums):
     """(W-y)^2, 2 y (W-y), y^2 with y = q - lo: non-negative with the sum W^2. Variance, mean and count."""
 
     word: ClassVar[str] = "squares"

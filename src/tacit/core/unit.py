@@ -1,4 +1,4 @@
-"""Who is protected, and which two datasets count as neighbours."""
+"""The unit of privacy (who is protected), and what identifies a dataset."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tacit.accounting import ADJACENCIES, Adjacency
 from tacit.errors import bad_parameter
+from tacit.fixes import Declare
 
 __all__ = ["ADJACENCIES", "Adjacency", "Identity", "Unit"]
 
@@ -14,18 +15,18 @@ _ROW = "row"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Who is protected: everything that one unit owns counts as one.
+    """Who is protected. All rows of one unit are protected together.
 
     Parameters
     ----------
     column
-        The column that says whom a row belongs to.
+        The column that names the unit each row belongs to.
 
     Examples
     --------
     >>> Unit("patient_id")
     Unit('patient_id')
-    >>> Unit.row()          # event level: each row stands for itself
+    >>> Unit.row()          # event level: each row is its own unit
     Unit.row()
     """
 
@@ -34,24 +35,26 @@ class Unit:
     def __post_init__(self) -> None:
         column: object = self.column
         if not isinstance(column, str) or "\x00" in column:
-            raise bad_parameter("unit", "the name of a column", self.column, fix='unit="patient_id"')
+            raise bad_parameter(
+                "unit", "the name of a column", self.column, fix=Declare("unit", "patient_id")
+            )
         if self.column == _ROW:
             raise bad_parameter(
                 "unit",
-                'a column of another name than "row"',
+                'a column with a name other than "row"',
                 self.column,
-                why="ledgers and certificates write event level as row, and the two must not be mixed up",
-                fix="rename the column, or tc.Unit.row() to protect single rows",
+                why="ledgers and certificates write event level as row, so the name would be ambiguous",
+                fix="rename the column, or leave the unit empty to protect single rows",
             )
 
     @classmethod
     def row(cls) -> Unit:
-        """Protect single rows (event level). A person with many rows is protected once per row, no more."""
+        """Protect single rows (event level): each row of a person is protected, not the person."""
         return cls("")
 
     @property
     def is_row(self) -> bool:
-        """Whether each row stands for itself."""
+        """Whether each row is its own unit."""
         return not self.column
 
     def __repr__(self) -> str:
@@ -63,7 +66,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a budget is bound to: declared facts only, nothing that depends on the data."""
+    """What a budget belongs to: declared facts only, nothing that depends on the data."""
 
     name: str
     version: int
@@ -72,7 +75,7 @@ class Identity:
 
     @property
     def account(self) -> str:
-        """The name of the ledger account that pays for this dataset; a new session does not reset it."""
+        """The name of the ledger account that pays for this dataset. A new session does not reset it."""
         return self.name
 
     def document(self) -> dict[str, str | int]:

@@ -11,7 +11,7 @@ import pytest
 
 from command import tacit
 from tacit.cli import main
-from tacit.cli.refusals import speaks_python
+from tacit.cli._fixes import speaks_python
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,11 @@ from tacit.tables.aggregates import (
 from tacit.tables.config import Config, load_config, open_config, read_config
 from tacit.tables.consortia import Consortium, consortium
 from tacit.tables.dataset import Dataset, protect
-from tacit.tables.examples import example_visits
+from tacit.tables.examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables.fluent import Expr, col, when
 
 __all__ = [
+    "EXAMPLE_HOSPITALS",
     "Config",
     "Consortium",
     "Dataset",

@@ -29,7 +29,7 @@ def test_what_an_epsilon_means():
     assert "at most 62:38" in done.stdout
     assert "\x1b[" not in done.stdout  # no terminal, no colours
     assert done.stdout.count("62:38") == 1  # nothing is printed twice
-    assert "more than exp(1e+09) times likelier" in tacit("explain", "--epsilon", "1e9").stdout
+    assert "more than exp(1e+09) times as likely" in tacit("explain", "--epsilon", "1e9").stdout
 
 
 def test_which_epsilon_do_i_need():

@@ -203,7 +203,11 @@ def test_without_a_budget_the_line_to_fill_in_is_named(folder):
     ("harm", "code", "fix"),
     [
         (lambda f: (f / "tacit.ledger.key").unlink(), "ledger-key", "export TACIT_LEDGER_KEY_FILE="),
-        (lambda f: (f / "tacit.ledger").unlink(), "ledger-rolled-back", "put the store back"),
+        (
+            lambda f: (f / "tacit.ledger").unlink(),
+            "ledger-rolled-back",
+            "put the latest copy of the ledger back",
+        ),
         (lambda f: os.truncate(f / "tacit.ledger", 3000), "ledger-damaged", "verify"),
         (lambda f: (f / "tacit.ledger.key").write_text("zz"), "ledger-key", "restore"),
     ],
@@ -227,7 +231,7 @@ def test_a_spent_budget_says_what_would_fit_and_that_fits(folder):
     done = tacit("query", "SELECT COUNT(*) AS m FROM stays WHERE ward = 'A'", "-e", "0.5", cwd=folder)
     assert "left: nothing of epsilon 1" in done.stdout
     done = tacit("query", "SELECT COUNT(*) FROM stays WHERE ward = 'B'", "-e", "0.1", cwd=folder)
-    assert "fix: ask again what was released (it is free)" in done.stderr
+    assert "fix: repeat a question that was already answered, which is free" in done.stderr
     assert tacit("query", "SELECT COUNT(*) FROM stays", "-e", "0.5", cwd=folder).returncode == 0
 
 

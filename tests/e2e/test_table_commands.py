@@ -431,10 +431,10 @@ def test_explain_takes_a_certificate_as_it_stands(released):
     assert done.returncode == 0, done.stderr
     assert done.stdout == tacit("explain", "--certificate", "a.json", cwd=released).stdout
     assert "What epsilon 1 means" in done.stdout
-    assert "A release of the dataset visits, which protects everything of one pid together." in done.stdout
+    assert "A release from the dataset visits. It protects all data about one pid together." in done.stdout
     page = tacit("explain", "a.json", "--html", "a.html", cwd=released)
     assert page.returncode == 0, page.stderr
-    assert "which protects everything of one pid together" in (released / "a.html").read_text()
+    assert "It protects all data about one pid together" in (released / "a.html").read_text()
     refused(tacit("explain", "none.json", cwd=released), "bad-certificate", "does not exist")
     refused(tacit("explain", "a.json", "--epsilon", "1", cwd=released), "one question")
 

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["WORDS_OF_ACTIONS"]
 
 
-def _ask_a_count(arguments: Mapping[str, object], context: CommandContext) -> str:
-    table = context.table if context.dataset else str(arguments["table"])
-    return f"SELECT COUNT(*) FROM {sql_name(table)}"  # noqa: S608 - shown, never run
+def _ask_a_count(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"SELECT COUNT(*) FROM {sql_name(str(arguments['table']))}"  # noqa: S608 - shown, never run
 
 
 def _choose_account(arguments: Mapping[str, object], context: CommandContext) -> str:
@@ -27,6 +26,10 @@ def _choose_account(arguments: Mapping[str, object], context: CommandContext) ->
 
 def _clip_in_question(arguments: Mapping[str, object], context: CommandContext) -> str:
     return range_in_question(context.sql, expression=str(arguments["expression"]))
+
+
+def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"CAST({arguments['expression']} AS {arguments['type']})"
 
 
 def _create_account(arguments: Mapping[str, object], context: CommandContext) -> str:
@@ -78,6 +81,7 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "ask-a-count": _ask_a_count,
     "choose-account": _choose_account,
     "clip-in-question": _clip_in_question,
+    "convert-in-question": _convert_in_question,
     "create-account": _create_account,
     "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
     "give-key-file": _give_key_file,
@@ -85,8 +89,11 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "grow-budget": _grow_budget,
     "install": _install,
     "open-ledger": _open_ledger,
+    "restore-ledger": lambda _, context: (
+        f"put the latest copy of the ledger back and check it: tacit budget verify {_ledger(context)}"
+    ),
     "save-certificate": lambda *_: 'give the file that tacit query "..." --certificate FILE.json wrote',
     "unseal-ledger": _unseal_ledger,
     "verify-ledger": lambda _, context: f"tacit budget verify {_ledger(context)}",
-    "wait-for-lock": lambda *_: "try again when the other command has ended",
+    "wait-for-lock": lambda *_: "wait until the other command has ended",
 }

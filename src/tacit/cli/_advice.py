@@ -30,7 +30,7 @@ ADVICE: Final[dict[str, str]] = {
     "release-failed": "ask the curator, who can look for the cause where the data is",
     "ledger-closed": "run the command again",
     "ledger-sealed": 'check the disk, then run tacit budget unseal --statement "disk checked" --who NAME',
-    "ledger-locked": "try again when the other command has ended",
+    "ledger-locked": "run the command again when the other command has ended",
     "ledger-unavailable": "check the path or the server, then run the command again",
     "ledger-read-only": "make the ledger's file and its folder writable",
     "ledger-damaged": "restore a good copy, then run tacit budget verify",

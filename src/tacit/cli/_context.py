@@ -20,8 +20,8 @@ class CommandContext:
 
     Parameters
     ----------
-    dataset, table
-        The name of the dataset, and of its main table in SQL.
+    dataset
+        The name of the dataset.
     config
         The file with the declarations. None for ``tacit init``, which takes them as options.
     ledger
@@ -35,7 +35,6 @@ class CommandContext:
     """
 
     dataset: str = ""
-    table: str = "visits"
     config: Path | None = None
     ledger: str = "LEDGER"
     sql: str = ""
@@ -54,11 +53,9 @@ def current_context() -> CommandContext:
 def note_dataset(config: Path | None, declared: Config | None, name: str, sql: str = "") -> None:
     """Note which dataset and question the command is about."""
     facts = declared.datasets[name] if declared is not None else {}
-    source = facts.get("source", name)
-    table = next(iter(source)) if isinstance(source, dict) and source else name
     ledger = declared.ledger if declared is not None and declared.ledger else "LEDGER"
     keyed, delta = frozenset(facts.get("keys", ())), bool(facts.get("budget", {}).get("delta"))
-    _context.set(CommandContext(name, table, config, ledger, sql, keyed, delta))
+    _context.set(CommandContext(name, config, ledger, sql, keyed, delta))
 
 
 def note_ledger(where: str) -> None:

@@ -78,6 +78,9 @@ def _words(fix: Fix, context: CommandContext, code: str) -> str:
             return _declare(fix, context)
         case Choose(names, _, close):
             return _choose(names, close, context)
+        case Do("grow-budget", {"old": old, **rest}):
+            back = Declare("budget", old, example=False)
+            return _either((back, Do("grow-budget", **rest)), context, code)
         case Do(action, arguments):
             return WORDS_OF_ACTIONS[action](arguments, context)
         case Either(fixes):

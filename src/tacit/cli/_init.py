@@ -140,14 +140,14 @@ def _possible_units(data: Path) -> str:
 
 def _schema(data: Path, name: str) -> list[tuple[str, str]]:
     """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
-    from tacit.engines import DuckDB, Place, read_source
+    from tacit.engines import DuckDB, SourceTable, read_source
 
     source = read_source(data)
     if not data.is_file():
         raise TacitError(
             "bad-parameter", f"{data} does not exist", fix="tacit init visits.csv --unit patient_id"
         )
-    engine = DuckDB({name: Place(source, None)}, key=0)
+    engine = DuckDB({name: SourceTable(source, None)}, key=0)
     described = engine.schema(name)
     if described is not None:
         return [(column, _kind(kind)) for column, kind in described]

@@ -121,6 +121,6 @@ def _summary(results: dict[Attack, Result]) -> Sheet:
     lead = ("Six attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
     note = (
         f"Measured advantages scatter, so each is shown as a {confidence:.1%} interval; "
-        "it is within the bound unless the whole interval lies above."
+        "it is within the bound unless all of it lies above the bound."
     )
     return Sheet("The attack lab", lead, (Grid("", header, tuple(rows)),), (note,))

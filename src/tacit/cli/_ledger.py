@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli._context import note_ledger
+from tacit.cli._context import note_dataset, note_ledger
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def find_ledger(given: str | None, config: Path | None = None, *, named_by: str 
         )
     from tacit.tables import open_config
 
+    note_dataset(file, None, "")  # a refusal of the config names its line
     where = open_config(file).ledger
+    note_dataset(None, None, "")
     if where is None:
         raise TacitError(
             "not-a-ledger",

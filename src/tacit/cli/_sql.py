@@ -55,12 +55,14 @@ def clipped_aggregate(sql: str, low: object, high: object, *, column: str = "", 
 
 def names_made_inside(sql: str) -> frozenset[str]:
     """Return the names that a subquery defines; no line of the config can declare anything about them."""
+    if not sql:
+        return frozenset()
     import sqlglot
     from sqlglot import expressions as exp
     from sqlglot.errors import SqlglotError
 
     try:
-        inner = list(sqlglot.parse_one(sql, dialect="duckdb").find_all(exp.Select))[1:] if sql else []
+        inner = list(sqlglot.parse_one(sql, dialect="duckdb").find_all(exp.Select))[1:]
     except SqlglotError:
         return frozenset()
     aliases = (name for select in inner for name in select.expressions if isinstance(name, exp.Alias))

@@ -37,7 +37,7 @@ def test_every_name_can_be_audited():
     from typer.testing import CliRunner
 
     from tacit.cli import app
-    from tacit.cli.audit import _mechanisms
+    from tacit.cli._audit import _mechanisms
 
     for name in _mechanisms():
         done = CliRunner().invoke(app, ["audit", name, "--epsilon", "1", "--samples", "1000"])

@@ -87,7 +87,7 @@ def test_verify_says_yes_or_no_by_its_exit_status(run, path, tmp_path):
     done = run("verify", path)
     assert done.returncode == 0
     assert "completeness not proven" in done.stdout
-    assert "no latest entries were cut off" in " ".join(done.stdout.split())
+    assert "the latest entries were not cut off" in " ".join(done.stdout.split())
     witness = tmp_path / "elsewhere"
     shutil.copy(f"{path}.witness", witness)
     assert "consistent and complete up to entry 6" in run("verify", path, "--witness", witness).stdout
@@ -128,7 +128,7 @@ def test_without_a_ledger_the_one_of_the_config_is_shown(run, path, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     nothing = run()
     assert nothing.returncode == 2
-    assert "fix: tacit budget where/tacit.ledger" in nothing.stderr
+    assert "fix: tacit budget path/of/tacit.ledger" in nothing.stderr
     facts = 'source = "v.csv"\nunit = "patient_id"\nbudget = {epsilon = 1}\n'
     (tmp_path / "tacit.toml").write_text(f'ledger = "{path}"\n[datasets.visits]\n{facts}')
     for words in ((), ("status",), ("history",), ("verify",)):

@@ -86,7 +86,7 @@ def test_the_doctor_says_what_is_there():
     done = tacit("doctor")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "numpy" in done.stdout
-    assert "All is well." in done.stdout
+    assert "Everything works." in done.stdout
 
 
 def test_the_doctor_verifies_a_ledger(tmp_path):

@@ -98,7 +98,7 @@ def test_a_csv_with_semicolons_is_asked_like_any_other(tmp_path):
     words = ("--unit", "pid", "--epsilon", "9", "--limit", "rows=1", "--keys", "station=A,B")
     done = tacit("init", "besuche.csv", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "separated by semicolons" in done.stdout
+    assert "semicolons separate the columns" in done.stdout
     assert '# tage = "KIND"' in (tmp_path / "tacit.toml").read_text()
     question = "SELECT station, COUNT(*) AS n FROM besuche GROUP BY station"
     done = tacit("query", question, "-e", "9", "--json", cwd=tmp_path)
@@ -153,7 +153,7 @@ def test_init_writes_any_column_name_as_valid_toml(tmp_path):
 
 def test_init_never_overwrites_unless_forced(declared):
     before = (declared / "tacit.toml").read_bytes()
-    refused(tacit("init", "visits.csv", "--unit", "pid", cwd=declared), "there already", "--force")
+    refused(tacit("init", "visits.csv", "--unit", "pid", cwd=declared), "exists already", "--force")
     assert (declared / "tacit.toml").read_bytes() == before
     assert tacit("init", "visits.csv", "--unit", "pid", "--force", cwd=declared).returncode == 0
     assert (declared / "tacit.toml").read_bytes() != before
@@ -162,7 +162,7 @@ def test_init_never_overwrites_unless_forced(declared):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nosuch.csv", "--unit", "pid"), "nosuch.csv is not there"),
+        (("nosuch.csv", "--unit", "pid"), "nosuch.csv does not exist"),
         (("visits.csv",), "say who is protected"),
         (("visits.csv", "--unit", "nosuch"), "nosuch"),
         (("visits.csv", "--unit", "pid", "--bounds", "nosuch=0:1"), "no column 'nosuch'"),
@@ -282,7 +282,7 @@ def test_a_wrong_question_is_refused_before_anything_is_charged(declared, words,
 def test_a_missing_file_costs_nothing(declared):
     (declared / "visits.csv").unlink()
     refused(
-        tacit("query", BY_WARD, "-e", "1", cwd=declared), "visits.csv is not there", "nothing was charged"
+        tacit("query", BY_WARD, "-e", "1", cwd=declared), "visits.csv does not exist", "nothing was charged"
     )
     assert not (declared / "tacit.ledger").exists()
 
@@ -405,7 +405,7 @@ def test_a_certificate_of_another_ledger_is_not_verified(released, tmp_path_fact
 def test_what_verify_cannot_read_is_refused(released):
     (released / "no.json").write_text("{}")
     refused(tacit("verify", "no.json", cwd=released), "bad-certificate")
-    refused(tacit("verify", "missing.json", cwd=released), "missing.json is not there")
+    refused(tacit("verify", "missing.json", cwd=released), "missing.json does not exist")
     refused(tacit("verify", "a.json", "--ledger", "missing.ledger", cwd=released), "missing.ledger")
     assert not (released / "missing.ledger").exists()
 
@@ -415,15 +415,15 @@ def test_verify_from_another_folder_says_what_to_name(released, tmp_path_factory
     certificate = str(released / "a.json")
     refused(
         tacit("verify", certificate, cwd=elsewhere),
-        "--ledger where/tacit.ledger",
-        "--config where/tacit.toml",
+        "--ledger path/of/tacit.ledger",
+        "--config path/of/tacit.toml",
     )
     for option, file in (("--ledger", "tacit.ledger"), ("--config", "tacit.toml")):
         done = tacit("verify", certificate, option, str(released / file), cwd=elsewhere)
         assert done.returncode == 0, done.stderr
         told = " ".join(done.stdout.split())
         assert "verified: entry 2" in told
-        assert "Not proven: that no latest entries were cut off" in told
+        assert "Not proven: that the latest entries were not cut off" in told
 
 
 def test_explain_takes_a_certificate_as_it_stands(released):
@@ -435,7 +435,7 @@ def test_explain_takes_a_certificate_as_it_stands(released):
     page = tacit("explain", "a.json", "--html", "a.html", cwd=released)
     assert page.returncode == 0, page.stderr
     assert "It protects all data about one pid together" in (released / "a.html").read_text()
-    refused(tacit("explain", "none.json", cwd=released), "bad-certificate", "is not there")
+    refused(tacit("explain", "none.json", cwd=released), "bad-certificate", "does not exist")
     refused(tacit("explain", "a.json", "--epsilon", "1", cwd=released), "one question")
 
 

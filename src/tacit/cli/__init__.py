@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from tacit.cli import acts, audit, budget, demo, doctor, explain, init, lab, plan, query, verify
-from tacit.cli.app import app, main
+from tacit.cli import (  # noqa: F401 - each registers its command
+    _audit,
+    _budget,
+    _budget_changes,
+    _burn_down,
+    _demo,
+    _doctor,
+    _explain,
+    _init,
+    _lab,
+    _plan,
+    _query,
+    _verify,
+)
+from tacit.cli._app import app, main
 
-__all__ = [
-    "acts",
-    "app",
-    "audit",
-    "budget",
-    "demo",
-    "doctor",
-    "explain",
-    "init",
-    "lab",
-    "main",
-    "plan",
-    "query",
-    "verify",
-]
+__all__ = ["app", "main"]

@@ -1,6 +1,6 @@
-"""Public facts about data.
+"""Public facts about data: what the curator declares and every plan may rely on.
 
-What the curator declares and every plan may rely on. Frozen, never read from the data.
+Facts are frozen, and no fact is read from the data.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Declare, Fix
 
 __all__ = [
     "DEFAULT_ROWS",
@@ -29,8 +30,8 @@ __all__ = [
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "text", "boolean", "date")
 
-#: The public rule where the curator sets no limit: a unit's first ten rows, in an order that only its own
-#: rows decide.
+#: The public default where the curator sets no limit: ten rows of each unit count. Which ten depends only on
+#: that unit's own rows.
 DEFAULT_ROWS = 10
 _MOST = 10**9
 
@@ -46,10 +47,10 @@ _WRITTEN: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is publicly known of a column.
+    """What is publicly known about a column.
 
-    Its kind, its bounds, its keys, whether it is never NULL or names the unit; and the type of a column that
-    cannot be read safely.
+    Its kind, its bounds, its keys, whether it is never NULL and whether it names the unit. ``unreadable``
+    holds the type of a column that cannot be read safely.
     """
 
     kind: Kind | None = None
@@ -62,7 +63,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table: protected (owned by units) or public (``key`` is unique in it)."""
+    """One declared table: protected (its rows belong to units) or public (``key`` is unique in it)."""
 
     name: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class Table:
 class Limits:
     """How much one unit may contribute.
 
-    What exceeds a limit is left out, by an order that only its own rows decide.
+    Rows beyond a limit are dropped. Which rows are dropped depends only on the unit's own rows.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ class Limits:
     per_group
         Rows within one group.
     joined
-        Rows after a join of two protected tables; without it the limits of the two multiply.
+        Rows after a join of two protected tables. Without it, the limits of the two tables multiply.
 
     Examples
     --------
@@ -105,32 +106,27 @@ class Limits:
 
     @classmethod
     def read(cls, given: Mapping[str, int | None] | Limits | None) -> Limits:
-        """Read limits as the curator writes them; where nothing bounds a unit, ten rows is the rule."""
+        """Read limits as the curator writes them. Where nothing bounds a unit, ten rows count."""
         if given is None:
             return cls()
         if isinstance(given, Limits):
             return given
         if not isinstance(given, Mapping):
-            raise bad_parameter("limits", "a mapping", given, fix='limits={"rows": 10}')
+            raise bad_parameter("limits", "a mapping", given, fix=_LIMIT)
         read: dict[str, int | None] = {}
         for name, value in given.items():
             short = _LIMITS.get(name)
             if short is None:
-                raise bad_parameter(
-                    "a limit",
-                    f"one of {', '.join(sorted(set(_LIMITS.values())))}",
-                    name,
-                    fix='limits={"rows": 10}',
-                )
-            read[short] = None if value is None else count(f"limits[{name!r}]", value, zero=False)
-            if (read[short] or 0) > _MOST:
-                raise bad_parameter(f"limits[{name!r}]", f"at most {_MOST}", value, fix='limits={"rows": 10}')
+                known = tuple(sorted(set(_LIMITS.values())))
+                fix = Choose(known, given=str(name))
+                raise bad_parameter("the name of a limit", f"one of {', '.join(known)}", name, fix=fix)
+            read[short] = None if value is None else _limit(name, value)
         if "rows" not in read and not (read.get("groups") and read.get("per_group")):
             read["rows"] = DEFAULT_ROWS
         return cls(read.get("rows"), read.get("groups"), read.get("per_group"), read.get("joined"))
 
     def but(self, **changes: int | None) -> Limits:
-        """Return these limits with some of them changed."""
+        """Return these limits with some of them replaced."""
         now: dict[str, int | None] = {
             "rows": self.rows, "groups": self.groups, "per_group": self.per_group, "joined": self.joined,
         }  # fmt: skip
@@ -142,6 +138,24 @@ _LIMITS = {
     "per_group": "per_group",
     "rows_per_group": "per_group", "joined": "joined",
 }  # fmt: skip
+_LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
+
+
+def _limit(name: str, value: int) -> int:
+    fix = Declare("limits", DEFAULT_ROWS, column=name)
+    called = f"the limit {name!r}"
+    try:
+        most = count(called, value, zero=False)
+    except TacitError as error:
+        raise _with_fix(error, fix) from None
+    if most > _MOST:
+        raise bad_parameter(called, f"at most {_MOST:,}", value, fix=fix)
+    return most
+
+
+def _with_fix(error: TacitError, fix: Fix) -> TacitError:
+    """Return a refusal of a number with the declaration that holds the number as its fix."""
+    return TacitError(error.code, error.what, why=error.why, fix=fix)
 
 
 def read_kind(column: str, written: object) -> Kind:
@@ -150,52 +164,55 @@ def read_kind(column: str, written: object) -> Kind:
     kind = _WRITTEN.get(word.lower()) if isinstance(word, str) else None
     if kind is None:
         raise bad_parameter(
-            f"types[{column!r}]",
+            f"the type of {column!r}",
             "number, text, boolean or date",
             written,
-            fix=f'types={{"{column}": "number"}}',
+            fix=Declare("types", "number", column=column),
         )
     return kind
 
 
 def read_bounds(column: str, given: object) -> tuple[Fraction, Fraction]:
     """Read a pair of bounds, low below high."""
-    fix = f'bounds={{"{column}": (0, 30)}}'
+    called, fix = f"the bounds of {column!r}", Declare("bounds", (0, 30), column=column)
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
-        raise bad_parameter(f"bounds[{column!r}]", "a pair (low, high)", given, fix=fix)
-    low, high = (_number(f"bounds[{column!r}]", b) for b in given)
+        raise bad_parameter(called, "a pair (low, high)", given, fix=fix)
+    low, high = (_number(called, bound, fix) for bound in given)
     if not low < high:
-        raise bad_parameter(f"bounds[{column!r}]", "a pair with low below high", given, fix=fix)
+        raise bad_parameter(called, "a pair with low below high", given, fix=fix)
     if max(abs(low), abs(high)) > Fraction(10) ** 100 or high - low < Fraction(1, 10**100):
-        raise bad_parameter(f"bounds[{column!r}]", "between 1e-100 and 1e100 in size", given, fix=fix)
+        raise bad_parameter(called, "between 1e-100 and 1e100 in size", given, fix=fix)
     return low, high
 
 
-def _number(name: str, value: Number) -> Fraction:
-    return rational(name, value, zero=True, negative=True)
+def _number(name: str, value: Number, fix: Fix) -> Fraction:
+    try:
+        return rational(name, value, zero=True, negative=True)
+    except TacitError as error:
+        raise _with_fix(error, fix) from None
 
 
 def read_keys(column: str, given: object) -> tuple[object, ...]:
-    """Read a list of public keys: distinct plain values of one kind, in the order of the answer."""
-    fix = f'keys={{"{column}": ["A", "B"]}}'
+    """Read a list of public keys: different plain values of one kind, in the order of the answer."""
+    called, fix = f"the keys of {column!r}", Declare("keys", ["A", "B"], column=column)
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        raise bad_parameter(f"keys[{column!r}]", "a list of values", given, fix=fix)
-    keys = [_plain(column, v, fix) for v in given]
+        raise bad_parameter(called, "a list of values", given, fix=fix)
+    keys = [_plain(called, value, fix) for value in given]
     if not keys:
-        raise bad_parameter(f"keys[{column!r}]", "a list of at least one value", given, fix=fix)
+        raise bad_parameter(called, "a list of at least one value", given, fix=fix)
     if len({type(k) for k in keys}) > 1:
-        raise bad_parameter(f"keys[{column!r}]", "values of one kind", keys, fix=fix)
+        raise bad_parameter(called, "values of one kind", keys, fix=fix)
     if len(set(keys)) != len(keys):
         raise TacitError(
             "bad-parameter",
-            f"keys[{column!r}] names a value twice",
+            f"{called} list a value twice",
             why="each key is one line of the answer",
             fix=fix,
         )
     return tuple(sorted(keys))  # type: ignore[type-var]
 
 
-def _plain(column: str, value: object, fix: str) -> object:
+def _plain(called: str, value: object, fix: Fix) -> object:
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool | str):
@@ -204,11 +221,11 @@ def _plain(column: str, value: object, fix: str) -> object:
         return _moment(value)
     if isinstance(value, int | float) and value == value and abs(value) < 2**53:
         return float(value)
-    raise bad_parameter(f"keys[{column!r}]", "a list of texts, numbers, booleans or dates", value, fix=fix)
+    raise bad_parameter(called, "a list of texts, numbers, booleans or dates", value, fix=fix)
 
 
 def _moment(value: date) -> str:
-    """Write a date as the engine writes it: keys of dates are told as text."""
+    """Write a date as the engine writes it. Keys that are dates are text."""
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
     text = moment.replace(tzinfo=None).isoformat(sep=" ")
     return text.rstrip("0") if "." in text else text

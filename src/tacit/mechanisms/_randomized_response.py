@@ -135,6 +135,16 @@ class RandomizedResponse(Mechanism):
 
         return Cost.randomized_response(self.epsilon, adjacency="replace")
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the law and its parameters, exactly: equal documents mean equal chances."""
+        return {
+            "mechanism": "randomized-response",
+            "epsilon": str(self.epsilon),
+            "p": None if self.p is None else str(self.p),
+            "categories": [str(category) for category in self.categories],
+            "cost": self.cost.to_json(),
+        }
+
     @property
     def _truth(self) -> float:
         """The probability of a true answer, as a float."""

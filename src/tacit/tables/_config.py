@@ -1,4 +1,4 @@
-"""Declared facts in a small TOML file, shared by Python, the command and the service."""
+"""The file ``tacit.toml``: the declared facts of datasets, shared by Python, the command and the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
 from tacit.core import Unit
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import TacitError
+from tacit.fixes import Declare
 from tacit.tables._protect import protect
 
 if TYPE_CHECKING:
@@ -25,20 +26,21 @@ _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
     "adjacency", "budget",
 }  # fmt: skip
+_BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a ``tacit.toml`` says, read but not opened: no ledger and no data is touched.
+    """The contents of a ``tacit.toml``. Reading it opens neither a ledger nor data.
 
     Parameters
     ----------
     folder
-        What its paths are relative to.
+        The folder that relative paths start from.
     ledger
-        Where the ledger is: a path or an address; None keeps it in memory.
+        Where the ledger is: a path or an address. None keeps the ledger in memory.
     datasets
-        The declared facts by name.
+        The declared facts of each dataset, by its name.
     """
 
     folder: Path
@@ -46,7 +48,7 @@ class Config:
     datasets: Mapping[str, Any]
 
     def files(self, name: str) -> list[Path]:
-        """Return the files that hold a dataset, there or not."""
+        """Return the files that a dataset is declared to be in, whether or not they exist."""
         facts = self.datasets[name]
         source = facts["source"]
         own = list(source.values()) if isinstance(source, dict) else [source]
@@ -54,7 +56,7 @@ class Config:
         return [self.folder / str(place) for place in (*own, *shared)]
 
     def dataset(self, name: str, *, ledger: Ledger | None = None) -> TableDataset:
-        """Open one dataset; with the given ledger instead of the declared one, if any."""
+        """Open one dataset, with the given ledger in place of the declared one."""
         return _dataset(name, self.datasets[name], self.folder, self.ledger if ledger is None else ledger)
 
 
@@ -73,12 +75,15 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
         raise TacitError(
             "bad-parameter",
             f"{name} cannot be read as TOML: {error}",
-            fix='[datasets.visits]  source = "visits.parquet"',
+            fix="correct that line; tacit init writes a valid file to compare with",
         ) from None
     unknown = set(declared) - {"ledger", "datasets"}
     if unknown or not isinstance(declared.get("datasets"), dict):
-        raise bad_parameter(
-            name, "made of ledger and [datasets.NAME]", sorted(declared), fix="[datasets.visits]"
+        raise TacitError(
+            "bad-parameter",
+            f"{name} must contain [datasets.NAME] and at most a ledger besides, "
+            f"but contains: {', '.join(sorted(declared)) or 'nothing'}",
+            fix="declare each dataset in its own section, such as [datasets.visits]",
         )
     place = declared.get("ledger")
     base = Path(folder)
@@ -97,7 +102,7 @@ def open_config(path: str | os.PathLike[str] = "tacit.toml") -> Config:
         raise TacitError(
             "bad-parameter",
             f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}",
-            why="it declares who is protected, what is public and the budget",
+            why="this file declares who is protected, what is public and the budget",
             fix="tacit init visits.csv --unit patient_id",
         ) from None
     return read_config(text, file.parent, name=file.name)
@@ -107,7 +112,7 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     r"""Open the datasets that a ``tacit.toml`` declares; paths in it are relative to the file.
 
     The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
-    arguments of `protect`: ``source``, ``unit`` (a column, or an empty text for single rows), ``budget =
+    arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``.
 
     Examples
@@ -125,27 +130,46 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
 
 def _check(name: str, facts: Any) -> None:
     if not isinstance(facts, dict) or set(facts) - _KNOWN or not {"source", "unit"} <= set(facts):
-        found = sorted(facts) if isinstance(facts, dict) else facts
-        raise bad_parameter(
-            f"datasets.{name}", f"a table of {', '.join(sorted(_KNOWN))}", found, fix="source, unit, budget"
-        )
+        raise _wrong_facts(name, facts)
     budget = facts.get("budget", {})
     if not budget:
         raise TacitError(
             "bad-parameter",
-            f"datasets.{name} has no budget",
-            why="nothing has a default epsilon: the curator decides what may be learned in total",
-            fix="budget = {epsilon = 3, delta = 1e-6}",
+            f"the dataset {name!r} has no budget",
+            why="there is no default epsilon: the curator decides how much may be learned in total",
+            fix=Declare("budget", _BUDGET, column=name),
         )
     if not isinstance(budget, dict) or set(budget) - {"epsilon", "delta", "rho"}:
-        raise bad_parameter(f"datasets.{name}.budget", "a table", budget, fix="budget = {epsilon = 1}")
+        raise TacitError(
+            "bad-parameter",
+            f"the budget of {name!r} must be a table of epsilon, delta and rho, got {budget!r}",
+            fix=Declare("budget", _BUDGET, column=name),
+        )
     public = facts.get("public", {})
     if not isinstance(public, dict) or any(
         not isinstance(p, dict) or set(p) != {"source", "key"} for p in public.values()
     ):
-        raise bad_parameter(
-            f"datasets.{name}.public", "tables of source and key", public, fix='{source = "x.csv", key = "k"}'
+        raise TacitError(
+            "bad-parameter",
+            f"each public table of {name!r} must have a source and a key, got {public!r}",
+            fix=f'under [datasets.{name}.public]: codes = {{source = "codes.csv", key = "code"}}',
         )
+
+
+def _wrong_facts(name: str, facts: Any) -> TacitError:
+    """Say which facts of a dataset are unknown or missing."""
+    if not isinstance(facts, dict):
+        what = f"[datasets.{name}] must be a table, got {facts!r}"
+    elif unknown := sorted(set(facts) - _KNOWN):
+        what = f"[datasets.{name}] has facts that are not known: {', '.join(unknown)}"
+    else:
+        what = f"[datasets.{name}] lacks {' and '.join(sorted({'source', 'unit'} - set(facts)))}"
+    return TacitError(
+        "bad-parameter",
+        what,
+        why="every dataset declares source, unit and budget",
+        fix=f"declare only these facts: {', '.join(sorted(_KNOWN))}",
+    )
 
 
 def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> TableDataset:

@@ -708,7 +708,7 @@ def test_a_question_is_paid_from_the_dataset_s_own_budget_whoever_else_pays():
 
 
 def test_a_unit_s_column_cannot_pass_for_event_level():
-    with pytest.raises(TacitError, match="another name"):
+    with pytest.raises(TacitError, match="a name other than"):
         tc.protect("absent.csv", unit="row", budget=HUGE)
 
 

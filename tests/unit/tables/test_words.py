@@ -20,7 +20,7 @@ from tacit.core._display import shown_interval
     ("call", "package", "fix"),
     [
         ("to_pandas", "pandas", "pip install 'tacit[pandas]'"),
-        ("to_polars", "polars", "pip install polars"),
+        ("to_polars", "polars", "pip install 'polars'"),
         ("to_arrow", "pyarrow", "pip install 'tacit[pandas]'"),
         ("to_parquet", "pyarrow", "pip install 'tacit[pandas]'"),
         ("plot", "matplotlib", "pip install 'tacit[plot]'"),

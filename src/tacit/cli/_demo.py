@@ -1,19 +1,20 @@
-"""``tacit demo``: the main job, end to end, on people who do not exist; each step can be repeated."""
+"""``tacit demo``: the main job, end to end, on people who do not exist; each step can be repeated by hand."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from tacit.cli.app import app
+from tacit.cli._app import app
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _EPSILON = 0.5
 _SQL = """SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay
     FROM visits GROUP BY hospital ORDER BY stay DESC LIMIT 3"""
 
-#: Shown, left in the folder, and run as it stands.
+#: Shown, left in the folder, and run as it is.
 _QUESTION = """\
 import tacit as tc
 from tacit.tables import load_config
@@ -38,7 +39,7 @@ question = visits.group_by("hospital").agg(
 plan = question.plan(epsilon=0.5, size=1000)  # touches no data
 print(plan)
 
-release = plan.release(purpose="demo")  # charges first, then looks
+release = plan.release(purpose="demo")  # charges first, then reads
 print(release)
 release.to_csv("stay.csv")
 release.certificate.save("stay.json")
@@ -49,40 +50,41 @@ _PICTURE = 'release.plot("stay").figure.savefig("stay.png", dpi=150)\n'
 @app.command()
 def demo(
     folder: Annotated[
-        Path, typer.Option("--folder", help="Where to leave the results; a number is added if it exists.")
+        Path, typer.Option("--folder", help="Where to leave the results; if it exists, a number is added.")
     ] = Path("tacit-demo"),
 ) -> None:
     """Declare, plan, release, verify, attack: the main job on synthetic visits, in under a minute."""
-    from tacit.cli.demo_attacks import compare
+    from tacit.cli._demo_attacks import compare
 
-    place = _fresh(folder)
-    _apart()
+    place = _new_folder(folder)
+    _set_apart()
     show = Console(highlight=False, width=min(_WIDTH, Console().width))
     _copy(place / "visits.csv")
     _say(
         show,
         "Tacit, end to end",
-        "12,700 hospital visits of 6,000 patients. They do not exist, so nobody is at risk while you look. "
-        "At most 5 visits of one patient count (the limit below), so counts add up to about 10,100. "
-        "Every line after $ can be typed by hand (tacit init then needs --force: its file is there already):",
+        "12,700 hospital visits of 6,000 patients who do not exist, so nobody is at risk. "
+        "At most 5 visits of each patient count (the limit below), so the counts add up to about 10,100. "
+        "You can type every line after $ yourself (tacit init then needs --force, because its file exists):",
     )
     show.print(Text("$ source .venv/bin/activate  # after make demo, once in each terminal", style="cyan"))
     show.print(Text(f"$ cd {place}", style="cyan"))
     with contextlib.chdir(place):
-        _say(show, "1  Declare", "The curator says who is protected and what is public. Nothing is read.")
+        _say(show, "1  Declare", "The curator declares who is protected and what is public. No data is read.")
         _run(show, *_init())
-        script = _QUESTION + (_PICTURE if find_spec("matplotlib") else "")
-        Path("question.py").write_text(script, encoding="utf-8")
-        _say(show, "2  Plan and release", "In Python; a plan first, so that nobody pays for a surprise.")
-        _show_script(show, script)
-        names: dict[str, Any] = {"__name__": "__main__"}
-        exec(compile(script, "question.py", "exec"), names)  # noqa: S102 - our own text, shown above
-        names["visits"].ledger.close()
-        _say(show, "3  The budget", "It is kept in a ledger; a new session does not reset it.")
+        _say(show, "2  Plan and release", "In Python. The plan comes first and shows what you will get.")
+        _run_script(show, _QUESTION + (_PICTURE if find_spec("matplotlib") else ""))
+        _say(show, "3  The budget", "A ledger keeps it; a new session does not reset it.")
         _run(show, ["budget", "tacit.ledger"])
-        _say(show, "4  The certificate", "It names the unit, the noise, the cost and the entry that paid.")
+        _say(
+            show,
+            "4  The certificate",
+            "It names the unit, the noise, the cost and the ledger entry that paid.",
+        )
         _run(show, ["verify", "stay.json"])
-        _say(show, "5  The same question in SQL", "The same plan, so the stored answer; sorting is free too.")
+        _say(
+            show, "5  The same question in SQL", "The same plan gives the stored answer; sorting is free too."
+        )
         _run(show, ["query", _SQL, "--epsilon", "0.5"])
         _say(
             show,
@@ -98,12 +100,12 @@ def demo(
         "Yours to keep",
         f"{place}: {files}, tacit.toml and the ledger. "
         "Next: your own CSV in ten minutes, docs/tutorial/ten_minutes.md. "
-        "If tacit is not found: source .venv/bin/activate, in the project's folder.",
+        "If your terminal does not find tacit: source .venv/bin/activate, in the project's folder.",
     )
 
 
-def _fresh(folder: Path) -> Path:
-    """Make the folder; where it exists, one with a number, so that nobody's results are overwritten."""
+def _new_folder(folder: Path) -> Path:
+    """Make the folder, with a number if it exists, so that nobody's results are overwritten."""
     for number in range(1, 1000):
         place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         try:
@@ -113,15 +115,15 @@ def _fresh(folder: Path) -> Path:
         except OSError as problem:
             raise TacitError(
                 "cannot-write",
-                f"{place} could not be made: {problem.strerror}",
+                f"the folder {place} could not be made: {problem.strerror}",
                 fix="--folder /tmp/tacit-demo",
             ) from None
         return place
-    raise TacitError("cannot-write", f"{folder} and 998 more exist already", fix="--folder another")
+    raise TacitError("cannot-write", f"{folder} and 998 more folders exist already", fix="--folder another")
 
 
-def _apart() -> None:
-    """Keep the user's own config, ledger and key out of it, and fit what is printed into 80 columns."""
+def _set_apart() -> None:
+    """Ignore the user's own config, ledger and key, and fit the output into 80 columns."""
     for name in ("TACIT_CONFIG", "TACIT_LEDGER", "TACIT_LEDGER_KEY_FILE"):
         os.environ.pop(name, None)
     if not sys.stdout.isatty() or Console().width > _WIDTH:
@@ -129,7 +131,7 @@ def _apart() -> None:
 
 
 def _copy(file: Path) -> None:
-    """Write the bundled visits as CSV, as most people have their data."""
+    """Write the bundled visits as CSV, the form in which most people have their data."""
     import duckdb
 
     from tacit.tables import example_visits
@@ -154,21 +156,27 @@ def _say(show: Console, title: str, text: str) -> None:
     show.print(Text(text))
 
 
-def _show_script(show: Console, script: str) -> None:
+def _run_script(show: Console, script: str) -> None:
+    """Leave a script in the folder, show it and run it with this Python."""
+    Path("question.py").write_text(script, encoding="utf-8")
     show.print(Text("$ python question.py", style="cyan"))
     for line in script.splitlines():
         show.print(Text(f"  | {line}", style="dim"))
+    sys.stdout.flush()
+    done = subprocess.run([sys.executable, "question.py"], check=False)
+    if done.returncode:
+        raise typer.Exit(done.returncode)
 
 
 def _run(show: Console, *lines: Sequence[str]) -> None:
     """Show a command as it would be typed, then run it in this process."""
-    typed = " \\\n    ".join(" ".join(_typed(word) for word in line) for line in lines)
-    show.print(Text(f"$ tacit {typed}", style="cyan"), soft_wrap=True)
-    words = [word for line in lines for word in line]
-    status = typer.main.get_command(app).main(args=words, prog_name="tacit", standalone_mode=False)
+    words = " \\\n    ".join(" ".join(_quoted(word) for word in line) for line in lines)
+    show.print(Text(f"$ tacit {words}", style="cyan"), soft_wrap=True)
+    arguments = [word for line in lines for word in line]
+    status = typer.main.get_command(app).main(args=arguments, prog_name="tacit", standalone_mode=False)
     if status:
         raise typer.Exit(int(status))
 
 
-def _typed(word: str) -> str:
+def _quoted(word: str) -> str:
     return f'"{word}"' if " " in word else word

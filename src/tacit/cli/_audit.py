@@ -1,4 +1,4 @@
-"""``tacit audit``: attack a mechanism on its worst pair of neighbours, and say what was proven."""
+"""``tacit audit``: attack a mechanism on its worst pair of neighbours, and report what was proven."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.app import app
-from tacit.cli.output import JsonFlag, show_json
-from tacit.errors import bad_parameter
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, show_json
+from tacit.errors import TacitError
+from tacit.fixes import Choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,25 +45,25 @@ def _mechanisms() -> dict[str, Callable[[float, float], Mechanism]]:
 
 @app.command()
 def audit(
-    mechanism: Annotated[str, typer.Argument(help="The mechanism's name, for example: laplace.")],
+    mechanism: Annotated[str, typer.Argument(help="The name of the mechanism, such as laplace.")],
     epsilon: Annotated[float, typer.Option(help="The promise to attack.")],
     *,
     delta: Annotated[
         float, typer.Option(help="For the Gaussian mechanisms: the delta of the promise.")
     ] = 1e-5,
     samples: Annotated[
-        int, typer.Option(help="Outputs drawn on each of two neighbouring inputs.")
+        int, typer.Option(help="How many outputs to draw on each of the two neighbours.")
     ] = 1_000_000,
-    confidence: Annotated[float, typer.Option(help="Confidence of the reported lower bound.")] = 0.999,
-    as_json: JsonFlag = False,
+    confidence: Annotated[float, typer.Option(help="The confidence of the reported lower bound.")] = 0.999,
+    as_json: JsonOption = False,
 ) -> None:
-    """Attack a mechanism on the neighbours it names as its worst; exit with 1 if its promise is broken."""
+    """Attack a mechanism on the neighbours it names as its worst; exit status 1 means a broken promise."""
     from tacit.audit import audit as attack
 
     known = _mechanisms()
     if mechanism not in known:
-        names = ", ".join(known)
-        raise bad_parameter("mechanism", f"one of {names}", mechanism, fix="tacit audit laplace --epsilon 1")
+        fix = Choose(tuple(known), given=mechanism)
+        raise TacitError("bad-parameter", f"there is no mechanism {mechanism!r} to audit", fix=fix)
     target = known[mechanism](epsilon, delta)
     at = delta if "gaussian" in mechanism else 0.0
     found = attack(target, samples=samples, delta=at, confidence=confidence)

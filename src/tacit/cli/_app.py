@@ -1,4 +1,4 @@
-"""The command's root: global options and how errors reach a terminal or a program."""
+"""The root of the command: global options, and how errors reach a terminal or a program."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Annotated, NoReturn
 import typer
 
 import tacit
-from tacit.cli.refusals import in_words_of_the_command
+from tacit.cli._fixes import in_words_of_the_command
 from tacit.errors import TacitError
+from tacit.fixes import Fix, Say, to_json
 
 __all__ = ["app", "main"]
 
-#: Words that are no command: typer's, whichever click it carries.
+#: Words that are not a command: the exception of whichever click typer carries.
 _Misuse: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 #: The options that take a number with decimals.
@@ -32,7 +33,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001 - typer hands the flag over by position
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the flag by position
     if wanted:
         typer.echo(f"tacit {tacit.__version__}")
         raise typer.Exit
@@ -45,7 +46,7 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, errors too; also after COMMAND.")
+        bool, typer.Option("--json", help="Print JSON, also for errors; may also follow COMMAND.")
     ] = False,
 ) -> None:
     """Learn from sensitive data without exposing anyone in it."""
@@ -54,46 +55,48 @@ def root(
 def main() -> None:
     """Run the command.
 
-    A refusal exits with status 2 and no traceback: as text on standard error, or with ``--json`` as one JSON
-    value on standard output, ``{"error": {"code", "what", "why", "fix"}}``.
+    A refusal exits with status 2 and without a traceback. It is text on standard error, or with ``--json``
+    one JSON value on standard output: ``{"error": {"code", "what", "why", "fix", "fix_data"}}``, where
+    ``fix`` is in the words of the command and ``fix_data`` is the same fix for programs.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show becomes "?"; stderr escapes it
         sys.stdout.reconfigure(errors="replace")
     for_programs = "--json" in sys.argv[1:]
     try:
-        _decimal_points(sys.argv[1:])
+        _check_decimal_points(sys.argv[1:])
         status = app(standalone_mode=not for_programs)
     except TacitError as error:
         refusal = in_words_of_the_command(error)
         if for_programs:
-            _end(2, refusal.code, refusal.what, refusal.why, str(refusal.fix))
+            _end(2, error.code, error.what, error.why, str(refusal.fix), error.fix)
         typer.echo(f"error: {refusal}", err=True)
         sys.exit(2)
-    except _Misuse as error:  # reaches us only with --json; without, typer has shown it
+    except _Misuse as error:  # arrives here only with --json; without it, typer has printed the error
         context = getattr(error, "ctx", None)
         words = getattr(error, "format_message", error.__str__)()
         where = "tacit" if context is None else context.command_path
-        _end(2, "usage", words, "the words typed are no command of tacit", f"{where} --help")
+        _end(2, "usage", words, "these words are not a command of tacit", f"{where} --help")
     if for_programs and status == 130:
         _end(130, "interrupted", "stopped by Ctrl-C", "a charge that was made stays", "run the command again")
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _decimal_points(words: list[str]) -> None:
-    """Refuse ``--epsilon 0,5`` by name: a decimal comma is no number here, and could be two."""
+def _check_decimal_points(words: list[str]) -> None:
+    """Refuse ``--epsilon 0,5`` by name: a decimal comma could also separate two numbers."""
     for option, value in zip(["", *words], words, strict=False):
         name, _, inside = value.partition("=") if value.startswith("--") else (option, "", value)
         found = re.fullmatch(r"(-?\d+),(\d+)", inside)
         if found and name in _NUMBERS:
             raise TacitError(
                 "bad-parameter",
-                f"{name} {inside}: a number is written with a point",
+                f"{name} {inside}: write the number with a point",
                 why="a comma separates numbers here",
                 fix=f"{name} {found[1]}.{found[2]}",
             )
 
 
-def _end(status: int, code: str, what: str, why: str, fix: str) -> NoReturn:
-    """Print an error as one JSON value and end."""
-    typer.echo(json.dumps({"error": {"code": code, "what": what, "why": why, "fix": fix}}))
+def _end(status: int, code: str, what: str, why: str, words: str, fix: Fix | None = None) -> NoReturn:
+    """Print an error as one JSON value and exit."""
+    error = {"code": code, "what": what, "why": why, "fix": words, "fix_data": to_json(fix or Say(words))}
+    typer.echo(json.dumps({"error": error}))
     sys.exit(status)

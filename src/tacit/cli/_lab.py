@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.app import app
-from tacit.cli.output import JsonFlag, PlotFile, say, show_json, write_file
-from tacit.errors import bad_parameter
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_file
+from tacit.errors import TacitError
 from tacit.report import Report, ReportTable
 
 if TYPE_CHECKING:
@@ -44,23 +44,25 @@ _TABLES = {Attack.homogeneity, Attack.linking}
 @app.command()
 def lab(
     attack: Annotated[
-        Attack | None, typer.Argument(help="One attack in full; all in short if left out.")
+        Attack | None, typer.Argument(help="One attack in full; without it, all in short.")
     ] = None,
     epsilon: Annotated[
         list[float] | None,
         typer.Option("--epsilon", "-e", help="Attack Tacit at this cost; may be repeated."),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Class size of the k-anonymous tables.")] = None,
-    trials: Annotated[int | None, typer.Option("--trials", help="How often each world is played.")] = None,
-    plot: PlotFile = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="How often to play each of the two worlds.")
+    ] = None,
+    plot: PlotOption = None,
     *,
-    as_json: JsonFlag = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Attack exact answers and k-anonymous tables, then Tacit, and see who learns what."""
+    """Attack exact answers and k-anonymous tables, then Tacit, and show what an attacker learns."""
     if attack is None:
         if plot is not None:
-            raise bad_parameter(
-                "--plot", "used with one attack", str(plot), fix="tacit lab membership --plot lab.png"
+            raise TacitError(
+                "bad-parameter", "--plot needs one attack by name", fix="tacit lab membership --plot lab.png"
             )
         results = {one: _run(one, epsilon or [1.0], k, trials) for one in Attack}
         if as_json:
@@ -69,7 +71,11 @@ def lab(
             say(_summary(results), "\nOne of them in full: tacit lab reconstruction")
         return
     if k is not None and attack not in _TABLES:
-        raise bad_parameter("--k", "used with homogeneity or linking", k, fix=f"tacit lab {attack.value}")
+        raise TacitError(
+            "bad-parameter",
+            f"--k is an option of homogeneity and linking, not of {attack.value}",
+            fix=f"tacit lab homogeneity --k {k}",
+        )
     result = _run(attack, epsilon, k, trials)
     if plot is not None:
         write_file(plot, result.plot().savefig, "the picture")
@@ -97,8 +103,6 @@ def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: in
 
 def _summary(results: dict[Attack, Result]) -> Report:
     """Give each attack one line: without Tacit, and against it."""
-    from tacit.audit.lab import CONFIDENCE
-
     rows = []
     for attack, result in results.items():
         point = result.points[-1]
@@ -112,10 +116,11 @@ def _summary(results: dict[Attack, Result]) -> Report:
                 "yes" if point.within_bound else "NO",
             )
         )
+    confidence = max(result.points[-1].confidence for result in results.values())
     header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound", "within")
-    lead = ("Six attacks on people who do not exist. Advantage: 0 is blind guessing, 1 is certainty.",)
+    lead = ("Six attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
     note = (
-        f"Measured advantages scatter, so each is a {CONFIDENCE:.1%} interval; "
-        "it is within the bound unless all of it lies above."
+        f"Measured advantages scatter, so each is shown as a {confidence:.1%} interval; "
+        "it is within the bound unless all of it lies above the bound."
     )
     return Report("The attack lab", lead, (ReportTable("", header, tuple(rows)),), (note,))

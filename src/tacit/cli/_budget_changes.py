@@ -1,4 +1,4 @@
-"""``tacit budget open``, ``grow`` and ``unseal``: the curator's acts, each recorded with its reason."""
+"""``tacit budget open``, ``grow`` and ``unseal``: what a curator changes, with a recorded reason."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.budget import Where, budget, safe, told
-from tacit.cli.ledgers import KeyFile, find_ledger, open_ledger
-from tacit.cli.output import JsonFlag, say, show_json
+from tacit.cli._budget import LedgerArgument, budget
+from tacit.cli._fact_options import budget_text
+from tacit.cli._ledger import KeyFileOption, find_ledger, open_ledger
+from tacit.cli._output import JsonOption, printable, say, show_json
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -21,31 +22,31 @@ _Name = Annotated[str, typer.Option("--account", "-a", help="The account's name.
 _Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="Its whole budget.")]
 _Delta = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
 _Rho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the budget in zCDP.")]
-_Statement = Annotated[str, typer.Option("--statement", help="The reason; recorded for ever.")]
-_Who = Annotated[str, typer.Option("--who", help="Who decides; recorded for ever.")]
+_Statement = Annotated[str, typer.Option("--statement", help="The reason; recorded permanently.")]
+_Who = Annotated[str, typer.Option("--who", help="Who decides; recorded permanently.")]
 
 
 @budget.command("open")
 def open_account(
-    where: Where = None,
+    where: LedgerArgument = None,
     *,
     account: _Name,
-    parent: Annotated[str, typer.Option("--parent", help="The account above it, which pays too.")],
+    parent: Annotated[str, typer.Option("--parent", help="The account above it, which also pays.")],
     epsilon: _Epsilon = None,
     delta: _Delta = None,
     rho: _Rho = None,
-    key: KeyFile = None,
-    as_json: JsonFlag = False,
+    key: KeyFileOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Open an account below a dataset's: a share for a project or an analyst (tacit query --account)."""
     with open_ledger(find_ledger(where), key) as ledger:
         made = ledger.create_account(account, parent=parent, budget=_budget(epsilon, delta, rho))
-    _told(made, f"opened {safe(account)} below {safe(parent)}", as_json=as_json)
+    _report(made, f"opened {printable(account)} below {printable(parent)}", as_json=as_json)
 
 
 @budget.command()
 def grow(
-    where: Where = None,
+    where: LedgerArgument = None,
     *,
     account: _Name,
     statement: _Statement,
@@ -53,29 +54,29 @@ def grow(
     epsilon: _Epsilon = None,
     delta: _Delta = None,
     rho: _Rho = None,
-    key: KeyFile = None,
-    as_json: JsonFlag = False,
+    key: KeyFileOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Record a larger budget; what is not given stays. Then write the same budget into tacit.toml."""
+    """Record a larger budget; parts that are not given stay. Then write the same budget into tacit.toml."""
     with open_ledger(find_ledger(where), key) as ledger:
         old = ledger.account(account).budget
         kept = {"epsilon": old.epsilon, "delta": old.delta, "rho": old.rho}
         given = {"epsilon": epsilon, "delta": delta, "rho": rho}
         larger = _budget(**{name: kept[name] if value is None else value for name, value in given.items()})  # type: ignore[arg-type]
         made = ledger.grow(account, larger, statement=statement, who=who)
-    _told(made, f"grown: {safe(account)}", as_json=as_json)
+    _report(made, f"raised the budget of {printable(account)}", as_json=as_json)
 
 
 @budget.command()
 def unseal(
-    where: Where = None,
+    where: LedgerArgument = None,
     *,
     statement: _Statement,
     who: _Who,
-    key: KeyFile = None,
-    as_json: JsonFlag = False,
+    key: KeyFileOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Take the seal away after the disk was checked; only where the ledger verifies."""
+    """Remove the seal after the disk was checked, if the ledger verifies."""
     with open_ledger(find_ledger(where), key) as ledger:
         report = ledger.unseal(statement=statement, who=who)
     if as_json:
@@ -88,15 +89,15 @@ def _budget(epsilon: float | None, delta: float | None, rho: float | None) -> Bu
     from tacit.accounting import Budget
 
     if (epsilon is None) == (rho is None):
-        given = "neither" if epsilon is None else "both"
+        given = "neither is given" if epsilon is None else "both are given"
         raise TacitError(
-            "bad-parameter", f"a budget is given by --epsilon or by --rho, got {given}", fix="--epsilon 0.5"
+            "bad-parameter", f"a budget needs either --epsilon or --rho, but {given}", fix="--epsilon 0.5"
         )
     return Budget(epsilon, 0 if delta is None else delta, rho=rho)
 
 
-def _told(account: Account, what: str, *, as_json: bool) -> None:
+def _report(account: Account, what: str, *, as_json: bool) -> None:
     if as_json:
         show_json({"account": account.name, "budget": account.budget, "left": str(account.filter.remaining)})
     else:
-        say(f"{what}, budget {told(account.budget)}; left: {account.filter.remaining}")
+        say(f"{what}: {budget_text(account.budget)}; left: {account.filter.remaining}")

@@ -1,4 +1,4 @@
-"""``tacit doctor``: what is installed, and whether the foundations hold on this machine."""
+"""``tacit doctor``: what is installed, and whether the foundations work on this machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import tacit
-from tacit.cli.app import app
-from tacit.cli.output import JsonFlag, say, show_json
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, say, show_json
 from tacit.errors import TacitError
 from tacit.report import Report, Reportable, ReportTable
 
@@ -27,7 +27,7 @@ _EXTRAS = {"plot": ("matplotlib",), "pandas": ("pandas", "pyarrow"), "postgres":
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was tried, and how it went."""
+    """One check and its result."""
 
     name: str
     ok: bool
@@ -47,7 +47,7 @@ class Health(Reportable):
 
     @property
     def ok(self) -> bool:
-        """Whether everything that Tacit needs is there and works."""
+        """Whether everything that Tacit needs is installed and works."""
         return all(check.ok for check in self.checks) and None not in self.packages.values()
 
     def report(self) -> Report:
@@ -59,7 +59,7 @@ class Health(Reportable):
             for name, there in self.extras.items()
         )
         checks = tuple((check.name, "ok" if check.ok else "FAILED", check.detail) for check in self.checks)
-        verdict = "All is well." if self.ok else "Something is wrong: see above."
+        verdict = "Everything works." if self.ok else "Something is wrong: see above."
         grids = (
             ReportTable("needed", ("package", "version"), packages),
             ReportTable("optional", ("extra", "state"), extras),
@@ -69,7 +69,7 @@ class Health(Reportable):
 
 
 def examine(ledger: str | None = None) -> Health:
-    """Look at the installation, try its foundations and verify the named ledger; touches no data."""
+    """Look at the installation, test its foundations and verify the named ledger. Touches no data."""
     checks = dict(_CHECKS)
     if ledger is not None:
         checks["ledger"] = lambda: _ledger(ledger)
@@ -87,12 +87,14 @@ def examine(ledger: str | None = None) -> Health:
 def doctor(
     ledger: Annotated[
         str | None,
-        typer.Option("--ledger", envvar="TACIT_LEDGER", help="Verify this ledger too: a path or address."),
+        typer.Option(
+            "--ledger", envvar="TACIT_LEDGER", help="Also verify this ledger: a path or an address."
+        ),
     ] = None,
     *,
-    as_json: JsonFlag = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show versions and what is installed, and try the foundations; exit status 1 if something is wrong."""
+    """Show versions and what is installed, and test the foundations; exit status 1 means a problem."""
     health = examine(ledger)
     if as_json:
         show_json({**health.to_dict(), "ok": health.ok})
@@ -121,12 +123,13 @@ def _try(name: str, check: Callable[[], str]) -> Check:
 def _randomness() -> str:
     import numpy as np
 
-    from tacit import noise
+    from tacit.mechanisms import RandomizedResponse
 
-    heads = int(np.sum(noise.bernoulli(0.5, size=100_000)))
-    if abs(heads - 50_000) > 1100:  # seven standard deviations: one false alarm in 10^11 runs
-        raise ArithmeticError(f"{heads} heads in 100,000 tosses")
-    return "100,000 fair coins from the operating system's generator"
+    survey = RandomizedResponse.coins()  # two fair coins: one answer in four is yes when nobody means it
+    answers = int(np.sum(survey.release(np.zeros(100_000, dtype=bool))))
+    if abs(answers - 25_000) > 960:  # seven standard deviations: one false alarm in 10^11 runs
+        raise ArithmeticError(f"{answers:,} of 100,000 answers by two coins were yes, expected about 25,000")
+    return "100,000 pairs of fair coins from the operating system's generator"
 
 
 def _accounting() -> str:

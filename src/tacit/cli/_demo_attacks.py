@@ -1,4 +1,4 @@
-"""The last part of ``tacit demo``: one attacker, three releases."""
+"""The last part of ``tacit demo``: one attacker against three kinds of release."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["compare"]
 
 
 def compare(show: Console, epsilon: float) -> None:
-    """Attack exact counts, a k-anonymous table and Tacit, and put the three side by side."""
+    """Attack exact counts, a k-anonymous table and Tacit, and show the three side by side."""
     from tacit.audit import lab
 
     exact = lab.differencing_attack(epsilons=[epsilon])
     table = lab.homogeneity_attack(epsilons=[epsilon])
     who, everyone, without, has = exact.example
-    verdict = "has it" if has else "does not have it"
+    verdict = "has the condition" if has else "does not have it"
     show.print(
         Text(
-            f"\nExact answers: {everyone:,} people have the condition; {without:,} do if we leave out "
-            f"whoever is of {who}. That is one person, who {verdict}."
+            f"\nExact answers: {everyone:,} people have the condition. Without everyone with {who}, "
+            f"it is {without:,}. Only one person fits that description, and {verdict}."
         )
     )
     if table.example is not None:
@@ -34,14 +34,14 @@ def compare(show: Console, epsilon: float) -> None:
         shared = "have it" if all_have else "do not have it"
         show.print(
             Text(
-                f"A {table.k}-anonymous table: nobody is alone in it, but all {size} people of {where} "
-                f"{shared}. Whoever knows that you are one of them knows."
+                f"A {table.k}-anonymous table: nobody is alone in it, but all {size} people with {where} "
+                f"{shared}. Anyone who knows that you are one of them knows it about you."
             )
         )
     show.print(
         Text(
-            "Tacit: the same counts with noise. Advantage 0 is blind guessing, 1 is certainty; the "
-            "bound holds for every attacker, whatever else is known. Measured, with 99.9 % intervals:\n"
+            "Tacit: the same counts with noise. Advantage 0 is blind guessing, 1 is certainty. The bound "
+            "holds for every attacker, whatever else they know. Measured, with 99.9 % intervals:\n"
         )
     )
     show.print(_side_by_side(exact, table, epsilon))

@@ -1,0 +1,99 @@
+"""What a fix asks to be done (`tacit.fixes.ACTIONS`), as a command that can be typed or in plain words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tacit.cli._fact_options import budget_parts, fact_option
+from tacit.cli._output import typed
+from tacit.cli._sql import range_in_question, sql_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tacit.cli._context import CommandContext
+
+__all__ = ["WORDS_OF_ACTIONS"]
+
+
+def _ask_a_count(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"SELECT COUNT(*) FROM {sql_name(str(arguments['table']))}"  # noqa: S608 - shown, never run
+
+
+def _choose_account(arguments: Mapping[str, object], context: CommandContext) -> str:
+    return _open_account(arguments["account"], arguments["dataset"], context)
+
+
+def _clip_in_question(arguments: Mapping[str, object], context: CommandContext) -> str:
+    return range_in_question(context.sql, expression=str(arguments["expression"]))
+
+
+def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"CAST({arguments['expression']} AS {arguments['type']})"
+
+
+def _create_account(arguments: Mapping[str, object], context: CommandContext) -> str:
+    opening = _open_account(arguments["account"], "DATASET", context)
+    return f"choose one that tacit budget {_ledger(context)} lists, or open it: {opening}"
+
+
+def _give_key_file(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"export TACIT_LEDGER_KEY_FILE={typed(str(arguments['path']))}"
+
+
+def _grow_budget(arguments: Mapping[str, object], context: CommandContext) -> str:
+    options = fact_option("budget", "", budget_parts(arguments["new"]))
+    account = typed(str(arguments["account"]))
+    command = f"tacit budget grow {_ledger(context)} --account {account} {options}"
+    return f'record a larger budget: {command} --statement "why" --who NAME'
+
+
+def _install(arguments: Mapping[str, object], _: CommandContext) -> str:
+    package = str(arguments["package"])
+    return f"pip install '{package}'" if "[" in package else f"pip install {package}"
+
+
+def _open_ledger(arguments: Mapping[str, object], _: CommandContext) -> str:
+    if arguments.get("create"):
+        return (
+            "name the ledger's file, as `ledger = ...` in tacit.toml does; the first tacit query creates it"
+        )
+    return "name another file, here and as `ledger = ...` in tacit.toml"
+
+
+def _unseal_ledger(arguments: Mapping[str, object], context: CommandContext) -> str:
+    said = arguments["statement"]
+    statement = said if isinstance(said, str) and said.strip(".") else "disk checked"
+    return f'tacit budget unseal {_ledger(context)} --statement "{statement}" --who NAME'
+
+
+def _open_account(account: object, dataset: object, context: CommandContext) -> str:
+    names = f"--account {typed(str(account))} --parent {typed(str(dataset))}"
+    return f"tacit budget open {_ledger(context)} {names} --epsilon 0.5"
+
+
+def _ledger(context: CommandContext) -> str:
+    return typed(context.ledger.replace("\\", "/"))
+
+
+#: The words for each action, from its arguments and the running command.
+WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext], str]]] = {
+    "ask-a-count": _ask_a_count,
+    "choose-account": _choose_account,
+    "clip-in-question": _clip_in_question,
+    "convert-in-question": _convert_in_question,
+    "create-account": _create_account,
+    "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",
+    "give-key-file": _give_key_file,
+    "give-witness-file": lambda *_: "keep the ledger in a folder that you may write to",
+    "grow-budget": _grow_budget,
+    "install": _install,
+    "open-ledger": _open_ledger,
+    "restore-ledger": lambda _, context: (
+        f"put the latest copy of the ledger back and check it: tacit budget verify {_ledger(context)}"
+    ),
+    "save-certificate": lambda *_: 'give the file that tacit query "..." --certificate FILE.json wrote',
+    "unseal-ledger": _unseal_ledger,
+    "verify-ledger": lambda _, context: f"tacit budget verify {_ledger(context)}",
+    "wait-for-lock": lambda *_: "wait until the other command has ended",
+}

@@ -1,0 +1,218 @@
+"""``tacit budget``: what is left of each budget, who asked what, and whether the record is intact."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from tacit.cli._app import app
+from tacit.cli._ledger import KeyFileOption, find_ledger, note_on_completeness, open_ledger
+from tacit.cli._output import JsonOption, exact_text, printable, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tacit.accounting import Filter
+    from tacit.ledger import Account, Entry
+
+__all__ = ["AccountOption", "LedgerArgument", "bar", "budget", "print_json", "share_left"]
+
+#: The kinds of entries of the log, in words.
+_KINDS = {
+    "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
+    "release": "answer stored", "view": "answer seen", "grow": "budget raised",
+    "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
+}  # fmt: skip
+#: Entries that only follow from an earlier one: --json and export show them.
+_SILENT = frozenset({"claim", "release"})
+
+
+class _LedgerFirst(TyperGroup):
+    """Read ``tacit budget [LEDGER]`` as its status; the ledger may come before or after a command's name."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        if not args or (args[0] not in self.commands and args[0] not in {"--help", "--show-completion"}):
+            args = (
+                [args[1], args[0], *args[2:]] if args[1:2] and args[1] in self.commands else ["status", *args]
+            )
+        return super().parse_args(ctx, args)
+
+
+budget = typer.Typer(
+    name="budget",
+    cls=_LedgerFirst,
+    help="Show what is left, who asked what, and whether the record is intact: tacit budget hospital.ledger. "
+    "Without LEDGER, the one that tacit.toml names.",
+)
+app.add_typer(budget)
+
+LedgerArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[LEDGER]", envvar="TACIT_LEDGER", show_default=False,
+        help="The ledger's path or postgresql:// address; by default the one that tacit.toml names.",
+    ),
+]  # fmt: skip
+AccountOption = Annotated[str | None, typer.Option("--account", "-a", help="Only this account.")]
+
+
+@budget.command()
+def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: JsonOption = False) -> None:
+    """Show what is left of every account."""
+    with open_ledger(find_ledger(where), key) as ledger:
+        accounts, sealed = ledger.accounts(), ledger.sealed
+    if as_json:
+        print_json({"ledger": ledger.name, "sealed": sealed, "accounts": [_facts(one) for one in accounts]})
+        return
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    expiring = any(account.expires is not None for account in accounts)
+    for title in ("account", "protects", "left of the budget", "", *(["expires"] if expiring else [])):
+        table.add_column(title)
+    for account in sorted(accounts, key=lambda one: one.path[::-1]):
+        share = share_left(account.filter)
+        table.add_row(
+            Text("  " * (len(account.path) - 1) + printable(account.name)),
+            Text(printable(account.unit)),
+            Text(str(account.filter.remaining)),
+            bar(share, 16),
+            *([Text(_until(account))] if expiring else []),
+        )
+    console = Console()
+    console.print(table if accounts else "no accounts yet")
+    if sealed is not None:
+        console.print(Text(f"sealed: {printable(sealed)}", style="red"))
+
+
+@budget.command()
+def history(
+    where: LedgerArgument = None,
+    *,
+    account: AccountOption = None,
+    key: KeyFileOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show this many of the latest entries.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who asked what at which cost, and what the curator changed; --json and export show every entry."""
+    with open_ledger(find_ledger(where), key) as ledger:
+        entries = ledger.history(account)
+    if as_json:
+        print_json([entry.to_json() for entry in entries[-limit:]])
+        return
+    entries = [entry for entry in entries if entry.kind not in _SILENT][-limit:]
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    texts = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
+    words = [name for name in ("who", "purpose") if any(one[name] for one in texts)]
+    for title in ("entry", "when (UTC)", "what", "account", "cost", *words):
+        fixed = title in {"entry", "when (UTC)"}
+        table.add_column(
+            title, justify="right" if title == "entry" else "left", no_wrap=fixed, overflow="fold"
+        )
+    for entry, one in zip(entries, texts, strict=True):
+        cells = (
+            entry.at[:19].replace("T", " "),
+            _KINDS.get(entry.kind, entry.kind) + (f": {printable(entry.asked)}" if entry.asked else ""),
+            entry.account or "",
+            _cost(entry),
+        )
+        added = (printable(one[name]) for name in words)
+        table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *added)))
+    Console().print(table)
+
+
+@budget.command()
+def verify(
+    where: LedgerArgument = None,
+    *,
+    witness: Annotated[
+        Path | None, typer.Option(help="A witness file that was kept elsewhere; it can prove completeness.")
+    ] = None,
+    key: KeyFileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the keyed chain, every total and the witness; exit status 3 means a problem."""
+    with open_ledger(find_ledger(where), key) as ledger:
+        report = ledger.verify(witness=witness)
+    if as_json:
+        head = {"count": report.head.count, "hash": report.head.hash}
+        found = {"ok": report.ok, "complete": report.complete, "entries": report.entries, "head": head}
+        print_json({**found, "problems": list(report.problems)})
+    else:
+        Console().print(Text(str(report), style="green" if report.ok else "red"))
+        if report.ok and not report.complete:
+            Console().print(Text(note_on_completeness("--witness FILE")))
+    if not report.ok:
+        raise typer.Exit(3)
+
+
+@budget.command()
+def export(
+    where: LedgerArgument = None,
+    *,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write to this file instead of the terminal.")
+    ] = None,
+    key: KeyFileOption = None,
+) -> None:
+    """Write the whole log as JSON lines."""
+    with open_ledger(find_ledger(where), key) as ledger:
+        lines = (line + "\n" for line in ledger.export())
+        if to is None:
+            sys.stdout.writelines(lines)
+        else:
+            write_file(to, lambda path: _write_lines(path, lines), "the log", "--to")
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(lines)
+
+
+def _until(account: Account) -> str:
+    return "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"
+
+
+def _facts(account: Account) -> dict[str, object]:
+    left, spent = account.filter.remaining, account.filter
+    return {
+        "name": account.name,
+        **account.facts(),
+        "budget": account.budget.to_json(),
+        "spent": {part: exact_text(getattr(spent, part)) for part in ("epsilon", "delta", "rho")},
+        "left": {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")},
+    }
+
+
+def share_left(filter_: Filter) -> float:
+    """Return the largest charge that still fits, as a share of the largest that fitted at first."""
+    start, left = type(filter_).start(filter_.budget).remaining, filter_.remaining
+    if filter_.budget.rho is not None and start.rho and left.rho is not None:
+        return float(left.rho / start.rho)
+    return float(left.epsilon / start.epsilon) if start.epsilon and left.epsilon is not None else 0.0
+
+
+def bar(share: float, width: int) -> Text:
+    """Draw a share of a budget as a bar of the given width."""
+    full = round(width * min(1.0, max(0.0, share)))
+    colour = "green" if share > 0.5 else "yellow" if share > 0.15 else "red"
+    return Text("█" * full, style=colour) + Text("░" * (width - full), style="dim")
+
+
+def _who(entry: Entry) -> str:
+    return entry.who or ("unknown" if entry.asked else "")
+
+
+def _cost(entry: Entry) -> str:
+    return "" if entry.spend is None else str(entry.spend)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value over several lines."""
+    typer.echo(json.dumps(value, indent=2))

@@ -1,0 +1,107 @@
+"""``tacit budget burn-down``: what was left of an account after each charge, as a chart or a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tacit.cli._budget import AccountOption, LedgerArgument, bar, budget, print_json, share_left
+from tacit.cli._ledger import KeyFileOption, find_ledger, open_ledger
+from tacit.cli._output import JsonOption, printable, write_file
+
+if TYPE_CHECKING:
+    from tacit.accounting import Filter
+    from tacit.ledger import Account, Entry
+
+__all__ = ["burn_down"]
+
+_WIDTH = 40
+_T = TypeVar("_T")
+
+
+@budget.command("burn-down")
+def burn_down(
+    where: LedgerArgument = None,
+    *,
+    account: AccountOption = None,
+    key: KeyFileOption = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Also draw a picture into this file (.png, .svg, .pdf).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was left of an account (by default the first one) after each charge."""
+    with open_ledger(find_ledger(where), key) as ledger:
+        accounts = ledger.accounts()
+        name = account if account is not None else accounts[0].name if accounts else ""
+        points = _points(ledger.account(name), ledger.history(name))
+    if plot is not None:
+        write_file(plot, lambda path: _draw(name, points, path), "the picture")
+    if as_json:
+        print_json([{"at": at, "left": left} for at, left in points])
+        return
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("when (UTC)")
+    table.add_column(Text(f"left of {name}"))
+    table.add_column("", justify="right")
+    for at, left in _thinned(points, 24):
+        table.add_row(at[:19].replace("T", " "), bar(left, _WIDTH), f"{left:.1%}")
+    Console().print(table)
+
+
+def _points(account: Account, entries: list[Entry]) -> list[tuple[str, float]]:
+    """Replay an account's charges; a long history gives a few hundred points."""
+    from dataclasses import replace
+
+    from tacit.accounting import Budget, Filter
+
+    filter_ = Filter.start(account.budget)
+    states: list[tuple[str, Filter]] = []
+    for entry in entries:
+        if entry.kind == "open" and entry.account == account.name:
+            filter_ = Filter.start(Budget.from_json(entry.body["budget"]))
+        elif entry.kind == "grow" and entry.account == account.name:
+            filter_ = replace(filter_, budget=Budget.from_json(entry.body["budget"]))
+        elif entry.kind == "refresh" and entry.account == account.name:
+            filter_ = Filter.start(filter_.budget)
+        elif entry.spend is not None and account.name in entry.charged:
+            filter_ = filter_.after(entry.spend)
+        else:
+            continue
+        states.append((entry.at, filter_))
+    return [(at, share_left(state)) for at, state in _thinned(states, 300)]
+
+
+def _thinned(items: list[_T], about: int) -> list[_T]:
+    """Keep about so many items, evenly spread, and always the last one."""
+    step = max(1, len(items) // about)
+    return items[::step] if (len(items) - 1) % step == 0 else [*items[::step], items[-1]]
+
+
+def _draw(name: str, points: list[tuple[str, float]], path: Path) -> None:
+    from datetime import datetime
+
+    from tacit.core import needs
+
+    needs("--plot", "matplotlib", "tacit[plot]")
+    import matplotlib as mpl
+    import numpy as np
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    times = np.array([datetime.fromisoformat(at).replace(tzinfo=None) for at, _ in points], "datetime64[ms]")
+    left = np.array([100 * share for _, share in points])
+    axes.step(times, left, where="post", color="#0b7285")
+    axes.fill_between(times, left, step="post", color="#0b7285", alpha=0.15)
+    axes.set(ylim=(0, 102), ylabel="left, %", title=f"Budget of {printable(name)}".replace("$", r"\$"))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.autofmt_xdate()
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,247 @@
+"""``tacit init``: write a ``tacit.toml`` to fill in, from the names of a file's columns alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli._app import app
+from tacit.cli._context import note_dataset
+from tacit.cli._declaration import Declaration
+from tacit.cli._fact_options import (
+    fact_option,
+    read_bounds_option,
+    read_column_option,
+    read_keys_option,
+    read_limit_option,
+)
+from tacit.cli._output import JsonOption, say, show_json, typed, write_file
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["init"]
+
+_Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")]
+_UnitOption = Annotated[
+    str | None, typer.Option("--unit", help="The column that names who each row belongs to.")
+]
+_NameOption = Annotated[str | None, typer.Option("--name", help="The dataset's name; by default the file's.")]
+_Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="The whole budget.")]
+_Delta = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
+_BoundsOptions = Annotated[
+    list[str] | None, typer.Option("--bounds", help="COLUMN=LOW:HIGH, a public range; may be repeated.")
+]
+_KeysOptions = Annotated[
+    list[str] | None, typer.Option("--keys", help="COLUMN=A,B,C, public groups; may be repeated.")
+]
+_TypeOptions = Annotated[
+    list[str] | None, typer.Option("--type", help="COLUMN=number, text, boolean or date; may be repeated.")
+]
+_LimitOptions = Annotated[
+    list[str] | None, typer.Option("--limit", help="rows=8: how much of one unit counts; may be repeated.")
+]
+_LedgerOption = Annotated[str, typer.Option("--ledger", help="Where the budget is kept.")]
+_TargetOption = Annotated[Path, typer.Option("--config", "-c", help="The file to write.")]
+_RowFlag = Annotated[bool, typer.Option("--row", help="Protect single rows, not people.")]
+_ForceFlag = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
+
+
+@app.command()
+def init(
+    data: _Data,
+    unit: _UnitOption = None,
+    name: _NameOption = None,
+    epsilon: _Epsilon = None,
+    delta: _Delta = None,
+    bounds: _BoundsOptions = None,
+    keys: _KeysOptions = None,
+    kinds: _TypeOptions = None,
+    limits: _LimitOptions = None,
+    ledger: _LedgerOption = "tacit.ledger",
+    config: _TargetOption = Path("tacit.toml"),
+    *,
+    rows: _RowFlag = False,
+    force: _ForceFlag = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a commented tacit.toml: columns from the header or schema, the rest for you to decide.
+
+    No value of the data is read. You declare what is public (bounds, groups, limits, budget): with the
+    options, or in the file.
+    """
+    _check_unit(data, unit, rows=rows)
+    _check_target(config, force=force)
+    called = name or re.sub(r"\W+", "_", data.stem).strip("_") or "data"
+    note_dataset(None, None, called)
+    schema = _schema(data, called)
+    known = [column for column, _ in schema]
+    types = {column: kind for column, kind in schema if kind}
+    types |= dict(read_column_option("--type", text, known) for text in kinds or ())
+    draft = Declaration(
+        name=called,
+        source=_relative(data, config),
+        unit=unit or "",
+        ledger=ledger,
+        columns=tuple(known),
+        types=types,
+        bounds=dict(read_bounds_option(text, known) for text in bounds or ()),
+        keys=dict(read_keys_option(text, known, types) for text in keys or ()),
+        limits=dict(read_limit_option(text) for text in limits or ()),
+        budget=_budget(epsilon, delta),
+    )
+    draft.check(config.parent)
+    write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
+    notes = _uncounted_rows(data, draft.unit)
+    if as_json:
+        written = {"written": str(config), "dataset": called, "columns": known, "types": types}
+        show_json({**written, "notes": notes})
+        return
+    columns = "1 column" if len(known) == 1 else f"{len(known)} columns"
+    *advice, question = _next_steps(draft, config)
+    say(
+        f"written: {config} ({columns} of {data.name}; no value was read)", *_separator(data), *notes, *advice
+    )
+    typer.echo(question)  # a command to copy: not broken over lines
+
+
+def _check_unit(data: Path, unit: str | None, *, rows: bool) -> None:
+    if (unit is None) == (not rows):
+        raise TacitError(
+            "bad-parameter",
+            "say who is protected: --unit COLUMN, or --row for single rows",
+            why="a person with many rows is protected as a whole only if Tacit knows which rows are theirs",
+            fix=_possible_units(data),
+        )
+
+
+def _check_target(config: Path, *, force: bool) -> None:
+    if config.exists() and not force:
+        raise TacitError(
+            "cannot-write",
+            f"{config} exists already",
+            why="it may hold what a curator has decided",
+            fix="--config other.toml, or --force to overwrite it (the ledger keeps what was spent)",
+        )
+
+
+def _possible_units(data: Path) -> str:
+    """Name the columns that could be the unit, where the file exists."""
+    columns = [column for column, _ in _schema(data, "data")] if data.is_file() else []
+    if not columns:
+        return f"tacit init {typed(str(data))} --unit patient_id"
+    return f"tacit init {typed(str(data))} --unit COLUMN, one of: {', '.join(map(typed, columns[:12]))}"
+
+
+def _schema(data: Path, name: str) -> list[tuple[str, str]]:
+    """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
+    from tacit.engines import DuckDB, SourceTable, read_source
+
+    source = read_source(data)
+    if not data.is_file():
+        raise TacitError(
+            "bad-parameter", f"{data} does not exist", fix="tacit init visits.csv --unit patient_id"
+        )
+    engine = DuckDB({name: SourceTable(source, None)}, key=0)
+    described = engine.schema(name)
+    if described is not None:
+        return [(column, _kind(kind)) for column, kind in described]
+    columns = engine.columns(name)
+    if not columns:
+        raise TacitError(
+            "bad-parameter",
+            f"{data} has no columns that can be read",
+            why="a CSV file needs a header line, and a database needs a table with the dataset's name",
+            fix="--name THE_TABLE",
+        )
+    return [(column, "") for column in columns]
+
+
+def _separator(data: Path) -> list[str]:
+    """Name the separator that the header shows, if it is not the usual one, and what it means for numbers."""
+    from tacit.engines import read_source
+
+    source = read_source(data)
+    if source.kind != "csv" or source.delimiter in {",", "\t"}:
+        return []
+    sign = {";": "semicolons", "|": "bars"}[source.delimiter]
+    return [f"the header shows that {sign} separate the columns; 3,5 is not a number here: write 3.5"]
+
+
+def _uncounted_rows(data: Path, unit: str) -> list[str]:
+    """Warn about rows that no answer will count: rows without a unit, or not in UTF-8 as the header shows."""
+    from tacit.engines import read_source
+
+    source = read_source(data)
+    notes = [f"rows without a {unit} will not be counted"] if unit else []
+    if source.kind == "csv" and not source.plain_header:
+        notes.append(
+            f"warning: the header of {data.name} is not UTF-8, and lines that are not UTF-8 are not counted; "
+            "save the file as UTF-8 (in a spreadsheet: CSV UTF-8), then run tacit init --force again"
+        )
+    return notes
+
+
+def _kind(sql_type: str) -> str:
+    word = sql_type.upper().split("(", maxsplit=1)[0]
+    if word == "BOOLEAN":
+        return "boolean"
+    if word in {"VARCHAR", "CHAR", "TEXT", "UUID"} or word.startswith("ENUM"):
+        return "text"
+    if word.startswith(("DATE", "TIMESTAMP")):
+        return "date"
+    numbers = ("INT", "TINYINT", "SMALLINT", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL", "REAL")
+    return "number" if word.startswith(numbers) and not word.endswith("]") else ""
+
+
+def _relative(data: Path, config: Path) -> str:
+    if data.is_absolute():
+        return str(data)
+    return Path(os.path.relpath(data, config.parent)).as_posix()
+
+
+def _budget(epsilon: float | None, delta: float | None) -> dict[str, float]:
+    if epsilon is None and delta is not None:
+        raise TacitError("bad-parameter", "--delta needs --epsilon", fix="--epsilon 3 --delta 1e-6")
+    given = {"epsilon": epsilon, "delta": delta}
+    return {part: number for part, number in given.items() if number is not None}
+
+
+def _next_steps(draft: Declaration, config: Path) -> Sequence[str]:
+    """List what is left to decide and the first command to try."""
+    todo = []
+    if not draft.budget:
+        todo.append(
+            "the budget: how much may be learned in total (tacit explain --epsilon 3 shows what it means)"
+        )
+    if not draft.bounds and (could := draft.could_be("number")):
+        todo.append(
+            f"bounds of what you average or sum ({_few(could)}), from public knowledge, not from the data: "
+            f"{fact_option('bounds', _example(draft, could), ('LOW', 'HIGH'))}"
+        )
+    if not draft.keys and (could := draft.could_be("text")):
+        todo.append(
+            f"keys of what you group by ({_few(could)}), where they are public: "
+            f"{fact_option('keys', _example(draft, could), ['A', 'B'])}"
+        )
+    place = "" if config == Path("tacit.toml") else f" --config {config}"
+    question = f'tacit plan "SELECT COUNT(*) AS n FROM {draft.name}" --epsilon 0.5{place}'  # noqa: S608 - shown
+    lines = [f"decide, in {config} or with options of tacit init --force:"] if todo else []
+    lines += [f"  - {one}" for one in todo]
+    if draft.budget:
+        return [*lines, f"next: {question}"]
+    return [*lines, "first: set the line `budget = ...` (nothing is planned without it)", f"then: {question}"]
+
+
+def _few(columns: Sequence[str]) -> str:
+    return ", ".join(map(typed, columns[:6])) + (", ..." if len(columns) > 6 else "")
+
+
+def _example(draft: Declaration, columns: Sequence[str]) -> str:
+    """Return a column for an example, if the schema shows its kind; a header does not."""
+    return next((column for column in columns if column in draft.types), "COLUMN")

@@ -1,0 +1,233 @@
+"""``tacit query``: release an answer, show it with its intervals, and save it where asked."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli import _question as question
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json, typed, write_file
+from tacit.errors import TacitError
+from tacit.fixes import Do
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tacit.core import AnswerTable, Release
+    from tacit.ledger import Ledger
+
+__all__ = ["query"]
+
+_TABLES = (".csv", ".parquet")
+_PICTURES = (".png", ".svg", ".pdf")
+_MOST_PANELS = 6
+
+_OutOption = Annotated[
+    Path | None, typer.Option("--out", help="Write the answer to this file (.csv, .parquet).")
+]
+_CertificateOption = Annotated[
+    Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
+]
+_Who = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
+_Purpose = Annotated[str, typer.Option("--purpose", help="What for; recorded in the ledger.")]
+_AccountOption = Annotated[
+    str | None, typer.Option("--account", "-a", help="An account below the dataset's that also pays.")
+]
+
+
+@app.command()
+def query(
+    sql: question.SqlArgument,
+    epsilon: question.EpsilonOption = None,
+    delta: question.DeltaOption = 0,
+    rho: question.RhoOption = None,
+    within: question.WithinOption = None,
+    confidence: question.ConfidenceOption = 0.95,
+    size: question.SizeOption = None,
+    keys: question.KeysOption = None,
+    out: _OutOption = None,
+    plot: PlotOption = None,
+    certificate: _CertificateOption = None,
+    who: _Who = "",
+    purpose: _Purpose = "",
+    account: _AccountOption = None,
+    config: question.ConfigOption = Path("tacit.toml"),
+    dataset: question.DatasetOption = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
+    from tacit.ledger import Ledger
+
+    files = _Files(out, plot, certificate)
+    files.check()
+    declared, name = question.declared_dataset(config, dataset, sql)
+    question.check_sources(declared, name)
+    price = question.Price(epsilon, delta, rho, within, confidence, size)
+    public = question.public_keys(declared, name, keys)
+    with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
+        price.plan(declared.dataset(name, ledger=trial), sql, public)
+    with Ledger.open(question.declared_ledger(declared)) as ledger, _interruptible():
+        before = ledger.head.count
+        plan = price.plan(declared.dataset(name, ledger=ledger), sql, public)
+        release = plan.release(who=who, purpose=purpose, account=account)
+        left = ledger.remaining(name)
+        entry = _entry(release)
+        fresh = entry > before
+        paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, config)
+    files.save(release)  # before anything is printed: a terminal may fail, a charge stays
+    if as_json:
+        parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
+        show_json({**_facts(release), "fresh": fresh, "left": parts})
+        return
+    say(repr(release), f"{paid}; left: {left}")
+    if fresh and not who:
+        say("no --who was given: recorded as unknown (tacit budget history shows who asked what)")
+    files.report()
+
+
+def _facts(release: Release[AnswerTable]) -> dict[str, object]:
+    return {
+        "rows": list(release),
+        "confidence": release.confidence,
+        "marks": list(release.marks),
+        "notes": dict(release.notes),
+        "left_out": list(release.left_out),
+        "certificate": dict(release.certificate.fields),
+    }
+
+
+def _entry(release: Release[AnswerTable]) -> int:
+    written = release.certificate.fields["ledger"]
+    return int(written["entry"]) if isinstance(written, dict) else 0
+
+
+def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:
+    """Report the day and the version of the data of a stored answer, and how to declare new data."""
+    about = release.certificate.fields["dataset"]
+    name, version = (str(about["name"]), int(about["version"])) if isinstance(about, dict) else ("", 0)
+    kept = ledger.stored_release(name, release.certificate.plan, version=version)
+    day = "" if kept is None else f"{kept.receipt.at[:10]}, "
+    return (
+        f"stored answer of entry {_entry(release)} ({day}version {version}): free "
+        f"(new data? version = {version + 1} in {config})"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files that the user asked for."""
+
+    out: Path | None
+    plot: Path | None
+    certificate: Path | None
+
+    def check(self) -> None:
+        """Refuse what cannot be written, before anything is charged."""
+        for option, path, ends in (
+            ("--out", self.out, _TABLES),
+            ("--plot", self.plot, _PICTURES),
+            ("--certificate", self.certificate, (".json",)),
+        ):
+            if path is not None:
+                _check_file(option, path, ends)
+        for package, extra, path in (("matplotlib", "plot", self.plot), ("pyarrow", "pandas", self.out)):
+            used = path is not None and path.suffix.lower() != ".csv"
+            if used and find_spec(package) is None:
+                raise TacitError(
+                    "missing-extra", f"{path} needs {package}, which is not installed",
+                    why="nothing was charged", fix=Do("install", package=f"tacit[{extra}]"),
+                )  # fmt: skip
+
+    def save(self, release: Release[AnswerTable]) -> None:
+        """Write the files."""
+        if self.out is not None:
+            save = release.to_parquet if self.out.suffix.lower() == ".parquet" else release.to_csv
+            write_file(self.out, save, "the answer", "--out")
+        if self.plot is not None:
+            write_file(self.plot, lambda path: _draw(release, path), "the picture")
+        if self.certificate is not None:
+            write_file(self.certificate, release.certificate.save, "the certificate", "--certificate")
+
+    def report(self) -> None:
+        """Print what was written."""
+        for path in (self.out, self.plot, self.certificate):
+            if path is not None:
+                say(f"written: {path}")
+
+
+def _check_file(option: str, path: Path, ends: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in ends:
+        raise TacitError(
+            "bad-parameter",
+            f"{option} must be a file that ends in {', '.join(ends)}, got {str(path)!r}",
+            fix=f"{option} answer{ends[0]}",
+        )
+    folder = path.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or path.is_dir():
+        raise TacitError(
+            "cannot-write",
+            f"{path} cannot be written",
+            why="its folder is missing or read-only, or it is a folder itself; nothing was charged",
+            fix=f"{option} {typed('./' + path.name)}",
+        )
+
+
+def _draw(release: Release[AnswerTable], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from tacit.core import figure_width
+
+    numbers = [
+        name
+        for name, cells in release.columns.items()
+        if all(isinstance(value, int | float) for value in cells.value)
+    ][:_MOST_PANELS]
+    if not numbers:
+        raise ValueError("the answer holds no numbers")
+    figure = Figure(figsize=(figure_width(release.content), 3.6 * len(numbers)), layout="constrained")
+    panels = figure.subplots(len(numbers), 1, squeeze=False)
+    for name, (axes,) in zip(numbers, panels, strict=True):
+        release.plot(name, ax=axes)
+    figure.savefig(path, dpi=150)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn Ctrl-C into exit status 130, wherever it arrives, with a line about what stays.
+
+    The ledger reports whatever fails after a charge as one opaque error. Only the signal shows that it was
+    Ctrl-C.
+    """
+    pressed = False
+
+    def note(_number: int, _frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    try:
+        previous = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread: the caller there handles Ctrl-C
+        yield
+        return
+    try:
+        yield
+    except (KeyboardInterrupt, TacitError) as stopped:
+        if isinstance(stopped, TacitError) and not pressed:
+            raise
+        typer.echo(
+            "interrupted: the ledger is intact; a charge that was made stays\n"
+            "  see: tacit budget history LEDGER", err=True,
+        )  # fmt: skip
+        raise typer.Exit(130) from None
+    finally:
+        signal.signal(signal.SIGINT, previous)

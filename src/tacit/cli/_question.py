@@ -1,0 +1,146 @@
+"""What ``tacit plan`` and ``tacit query`` share: the config, the dataset, the question and its price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli._context import note_dataset
+from tacit.cli._fact_options import read_question_keys
+from tacit.cli._output import typed
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.core import AnswerTable, Plan
+    from tacit.tables import Config, TableDataset
+
+__all__ = [
+    "ConfidenceOption",
+    "ConfigOption",
+    "DatasetOption",
+    "DeltaOption",
+    "EpsilonOption",
+    "KeysOption",
+    "Price",
+    "RhoOption",
+    "SizeOption",
+    "SqlArgument",
+    "WithinOption",
+    "check_sources",
+    "declared_dataset",
+    "declared_ledger",
+    "public_keys",
+]
+
+SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT with aggregates, in quotes.")]
+ConfigOption = Annotated[
+    Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The file with the declarations.")
+]
+DatasetOption = Annotated[
+    str | None, typer.Option("--dataset", help="Which dataset, if the config declares several.")
+]
+EpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
+DeltaOption = Annotated[float, typer.Option("--delta", help="Allow private selection of groups.")]
+KeysOption = Annotated[
+    list[str] | None,
+    typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
+]
+RhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in zCDP.")]
+WithinOption = Annotated[
+    float | None, typer.Option("--within", help="Instead of epsilon: the error that is good enough.")
+]
+ConfidenceOption = Annotated[
+    float, typer.Option("--confidence", help="How often the intervals cover the noise.")
+]
+SizeOption = Annotated[
+    int | None, typer.Option("--size", help="A public guess of the rows per group, for planning only.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What the user is ready to pay, or the error that is good enough."""
+
+    epsilon: float | None
+    delta: float
+    rho: float | None
+    within: float | None
+    confidence: float
+    size: int | None
+
+    def plan(
+        self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None = None
+    ) -> Plan[AnswerTable]:
+        """Plan a question at this price."""
+        return dataset.sql(sql, keys=keys).plan(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rho=self.rho,
+            within=self.within,
+            confidence=self.confidence,
+            size=self.size,
+        )
+
+
+def declared_dataset(file: Path, dataset: str | None, sql: str) -> tuple[Config, str]:
+    """Read the config and choose the dataset: the one that was named, or the only one."""
+    from tacit.tables import open_config
+
+    note_dataset(file, None, dataset or "", sql)
+    config = open_config(file)
+    name = _chosen(config, dataset, file)
+    note_dataset(file, config, name, sql)
+    return config, name
+
+
+def _chosen(config: Config, name: str | None, file: Path) -> str:
+    known = list(config.datasets)
+    if name is None and len(known) == 1:
+        return known[0]
+    if name in known:
+        return str(name)
+    if not known:
+        what, fix = f"{file} declares no dataset", "tacit init visits.csv --unit patient_id"
+    else:
+        what = f"{file} declares several datasets" if name is None else f"{file} declares no dataset {name!r}"
+        fix = f"--dataset {typed(known[0])}" + (f", or one of: {', '.join(known[1:12])}" if known[1:] else "")
+    raise TacitError("bad-parameter", what, why="the question is about one dataset (--dataset)", fix=fix)
+
+
+def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str, list[object]] | None:
+    """Read the keys that come with a question, beside those of the config; None where none come with it."""
+    if not given:
+        return None
+    facts = config.datasets[name]
+    types = {column: str(kind) for column, kind in facts.get("types", {}).items()}
+    return {**facts.get("keys", {}), **dict(read_question_keys(text, types) for text in given)}
+
+
+def check_sources(config: Config, name: str) -> None:
+    """Refuse a missing file before anything is charged."""
+    for file in config.files(name):
+        if not file.exists():
+            raise TacitError(
+                "bad-parameter",
+                f"{file} does not exist",
+                why=f"the config declares it as a source of {name}; nothing was charged",
+                fix=Declare("source", f"path/of/{file.name}"),
+            )
+
+
+def declared_ledger(config: Config) -> str:
+    """Return where the ledger of the config is, or refuse."""
+    if config.ledger is None:
+        raise TacitError(
+            "bad-parameter",
+            "the config names no ledger",
+            why="without one, the budget would start again with every command",
+            fix='as the first line of the config: ledger = "tacit.ledger"',
+        )
+    return config.ledger

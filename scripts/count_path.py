@@ -2,8 +2,8 @@
 
 Run: python scripts/count_path.py
 
-For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many different
-functions of Tacit run, in how many modules they stand, and how often a call leads from one room into another.
+For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many
+different functions of Tacit run, in how many modules they stand, and how often a call leads from one room into another.
 Everything is imported and asked once before, so that imports do not count.
 """
 
@@ -12,10 +12,13 @@ from __future__ import annotations
 import sys
 from itertools import count
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 import tacit as tc
 from tacit.tables import example_visits
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 HOME = Path(tc.__file__).parent
 HOSPITALS = ["Ahorn", "Birke", "Buche", "Eiche", "Erle", "Fichte", "Linde", "Ulme"]

@@ -54,4 +54,6 @@ ADVICE: Final[dict[str, str]] = {
     "bad-sql": "write one SELECT with aggregates, such as SELECT COUNT(*) FROM visits",
     "not-allowed": "write SELECT group, aggregates FROM table WHERE ... GROUP BY group",
     "bad-certificate": 'give the file that tacit query "..." --certificate FILE.json wrote',
+    "bad-release": "give a file that release.save wrote, unchanged",
+    "plan-differs": "plan the question again",
 }

@@ -113,14 +113,14 @@ class Consortium:
         """Rebuild a plan of this consortium from the document that `Plan.to_json` returned."""
         given: Any = document
         identities = [member.identity.document() for member in self.members]
+        plan: Plan[AnswerTable] | None = None
         try:
             requests = given["request"] if given["dataset"] == identities else []
-            plans = [member._rebuild(request) for member, request in zip(self.members, requests, strict=True)]
+            plans = [member._rebuild(one) for member, one in zip(self.members, requests, strict=True)]
             plan = Plan.together(plans, disjoint=self.disjoint)
-            same = plan.hash == given["plan"]
         except (KeyError, TypeError, ValueError, AttributeError):
-            same = False
-        if not same:
+            plan = None
+        if plan is None or plan.hash != given["plan"]:
             raise TacitError(
                 "plan-differs",
                 "the plan does not belong to these datasets with these public facts",

@@ -4,8 +4,8 @@ Every aggregate of a question is read off one of these statistics. A statistic i
 group, a sum over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can
 add.
 
-Where a unit has n > c rows in a group, its vector of `MomentSums` and `SquareSums` is scaled by c/n as a whole:
-all entries but the last are floored, the last is what remains of c W (or c W^2), so the entries stay
+Where a unit has n > c rows in a group, its vector of `MomentSums` and `SquareSums` is scaled by c/n as a
+whole: all entries but the last are floored, the last is what remains of c W (or c W^2), so the entries stay
 non-negative with the exact sum.
 """
 

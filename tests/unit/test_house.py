@@ -1,0 +1,176 @@
+"""The house is in order: one name for one idea, rooms with one door, functions that fit in the head."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+HOME = Path(tacit.__file__).parent
+ROOT = HOME.parents[1]
+MOST_LINES = 60
+MOST_BRANCHES = 20
+
+
+def modules():
+    return sorted(path for path in HOME.rglob("*.py"))
+
+
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+# vocabulary
+
+
+def defined_names(paths):
+    """Return classes and type aliases at the top of modules, with the modules that define them."""
+    found = defaultdict(set)
+    for path in paths:
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(str(path))
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                name = target.id if isinstance(target, ast.Name) else ""
+                bare = name.lstrip("_")
+                if bare[:1].isupper() and not bare.isupper() and len(bare) > 1 and not is_type_variable(node):
+                    found[name].add(str(path))
+    return found
+
+
+def is_type_variable(node):
+    return isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "TypeVar"
+
+
+def test_a_name_stands_for_one_idea():
+    repeated = {name: where for name, where in defined_names(modules()).items() if len(where) > 1}
+    assert repeated == {}
+
+
+def test_a_repeated_name_would_be_found(tmp_path):
+    for name, text in (("a", "class Grid: ..."), ("b", "Grid = int | str"), ("c", "GRID = 3")):
+        (tmp_path / f"{name}.py").write_text(text)
+    found = defined_names(tmp_path.glob("*.py"))
+    assert len(found["Grid"]) == 2
+    assert "GRID" not in found
+
+
+# doors
+
+
+def imported(node):
+    """Return the dotted names that an import statement brings in."""
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+
+
+def is_module(dotted):
+    inside = HOME.joinpath(*dotted.split(".")[1:])
+    return inside.with_suffix(".py").exists() or inside.is_dir()
+
+
+def deep_imports(path, room):
+    """Return what a file imports from behind the door of another room.
+
+    A door is a room's package, or a module in it without a leading underscore.
+    """
+    found = []
+    for node in ast.walk(tree(path)):
+        for dotted in imported(node):
+            first, *rest = dotted.split(".")
+            if first == "tacit" and rest and rest[0] != room and any(part[0] == "_" for part in rest if part != "__version__"):
+                found.append(f"{path.name}: {dotted}")
+    return found
+
+
+def test_no_room_reaches_behind_the_door_of_another():
+    found = []
+    for path in modules():
+        inside = path.relative_to(HOME).parts
+        found += deep_imports(path, inside[0] if len(inside) > 1 else "")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from tacit.accounting._zcdp import rho_cap",
+        "from tacit.noise import _bits",
+        "import tacit.core._plan",
+        "def f():\n    from tacit.core._plan import Plan",
+        "from tacit.mechanisms import _laplace",
+    ],
+)
+def test_a_deep_import_would_be_found(tmp_path, line):
+    (tmp_path / "somewhere.py").write_text(line)
+    room = line.split("tacit.")[1].split(".")[0].split()[0]
+    assert len(deep_imports(tmp_path / "somewhere.py", "tables")) == 1
+    assert deep_imports(tmp_path / "somewhere.py", room) == []
+
+
+#: Modules that are doors by themselves: users and other rooms import them by name.
+DOORS = {"accounting/textbook.py", "audit/lab/__init__.py"}
+
+
+def test_modules_inside_a_room_start_with_an_underscore():
+    open_ones = {
+        str(path.relative_to(HOME))
+        for path in modules()
+        if len(path.relative_to(HOME).parts) > 1 and not path.name.startswith("_")
+    }
+    assert open_ones <= DOORS
+
+
+@pytest.mark.parametrize("room", sorted(p.parent.name for p in HOME.glob("*/__init__.py")))
+def test_what_a_room_exports_is_sorted_and_there(room):
+    import importlib
+
+    module = importlib.import_module(f"tacit.{room}")
+    names = getattr(module, "__all__", [])
+    assert list(names) == sorted(names, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+    for name in names:
+        assert hasattr(module, name), name
+
+
+# size
+
+
+def body_lines(function):
+    """Return the number of lines of a function without its docstring."""
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        lines -= first.end_lineno - first.lineno + 1
+    return lines
+
+
+def branches(function):
+    kinds = (
+        ast.If, ast.For, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.match_case,
+        ast.BoolOp, ast.Assert,
+    )  # fmt: skip
+    return 1 + sum(isinstance(node, kinds) for node in ast.walk(function))
+
+
+def test_functions_fit_in_the_head():
+    large = [
+        f"{path.relative_to(HOME)}: {node.name} has {body_lines(node)} lines, {branches(node)} branches"
+        for path in modules()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef)
+        and (body_lines(node) > MOST_LINES or branches(node) > MOST_BRANCHES)
+    ]
+    assert large == []
+
+
+def test_tests_mirror_the_rooms():
+    rooms = {path.parent.name for path in HOME.glob("*/__init__.py")}
+    folders = {path.name for path in (ROOT / "tests" / "unit").iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders <= rooms
+    assert rooms - folders <= {"noise"} or rooms == folders

@@ -6,12 +6,12 @@ decimal reading (0.1 is one tenth). ``size=None`` gives a Python int of any size
 refuses with ``randomness-failed``.
 """
 
-from tacit.noise.coins import bernoulli, bernoulli_exp
-from tacit.noise.gaussian import discrete_gaussian
-from tacit.noise.grid import from_grid, quantise
-from tacit.noise.laplace import discrete_laplace, geometric
-from tacit.noise.selection import select, select_top
-from tacit.noise.uniform import permutation, uniform_below
+from tacit.noise._coins import bernoulli, bernoulli_exp
+from tacit.noise._gaussian import discrete_gaussian
+from tacit.noise._grid import from_grid, quantise
+from tacit.noise._laplace import discrete_laplace, geometric
+from tacit.noise._selection import select, select_top
+from tacit.noise._uniform import permutation, uniform_below
 
 __all__ = [
     "bernoulli",

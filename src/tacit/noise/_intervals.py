@@ -15,12 +15,12 @@ from tacit.noise._bits import word
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Interval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
+__all__ = ["IntegerInterval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
 
-Interval = tuple[int, int]
+IntegerInterval = tuple[int, int]
 
 
-def below(digits: int, bits: int, bound: Callable[[int], Interval]) -> bool:
+def below(digits: int, bits: int, bound: Callable[[int], IntegerInterval]) -> bool:
     """Decide exactly whether a uniform real lies below a bound.
 
     The uniform real is known to lie in ``[digits, digits + 1) / 2**bits``; ``bound(bits)`` is a certified
@@ -37,13 +37,13 @@ def below(digits: int, bits: int, bound: Callable[[int], Interval]) -> bool:
         bits += 64
 
 
-def scaled(value: Fraction, bits: int) -> Interval:
+def scaled(value: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of a rational number."""
     low, rest = divmod(value.numerator << bits, value.denominator)
     return low, low + (rest > 0)
 
 
-def exp_minus(x: Fraction, bits: int) -> Interval:
+def exp_minus(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``exp(-x)`` for a rational ``x >= 0``; its width is at most 2.
 
     With q = x / 2^k < 1/2, exp(q) is summed by its Taylor series (all terms positive, so floors give a lower
@@ -76,7 +76,7 @@ def exp_minus(x: Fraction, bits: int) -> Interval:
     return low >> shift, min((high >> shift) + 1, 1 << bits)
 
 
-def logistic(x: Fraction, bits: int) -> Interval:
+def logistic(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``1 / (1 + exp(x))`` for a rational ``x >= 0``."""
     work = bits + 8
     low, high = exp_minus(x, work)
@@ -84,7 +84,7 @@ def logistic(x: Fraction, bits: int) -> Interval:
     return (low << bits) // (one + low), (high << bits) // (one + high) + 1
 
 
-def minus_log(x: Fraction, bits: int) -> Interval:
+def minus_log(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``-log(x)`` for a rational ``0 < x <= 1``.
 
     With x = f * 2^-k and 1/2 < f <= 1: -log(x) = k log 2 + 2 artanh(z), z = (1 - f) / (1 + f) < 1/3.
@@ -100,13 +100,13 @@ def minus_log(x: Fraction, bits: int) -> Interval:
 
 
 @lru_cache(maxsize=8)
-def _log_two(bits: int) -> Interval:
+def _log_two(bits: int) -> IntegerInterval:
     """Return the interval of ``log(2) = 2 artanh(1/3)``."""
     low, high = _artanh(Fraction(1, 3), bits)
     return 2 * low, 2 * high
 
 
-def _artanh(z: Fraction, bits: int) -> Interval:
+def _artanh(z: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``artanh(z) = z + z^3/3 + z^5/5 + ...`` for a rational ``0 <= z <= 1/3``."""
     if z == 0:
         return 0, 0

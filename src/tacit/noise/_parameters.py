@@ -17,33 +17,42 @@ from tacit.exact import Number, count, rational
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LARGEST_SCALE", "Numbers", "Size", "Values", "does_not_fit", "read", "read_size", "spread"]
+__all__ = [
+    "LARGEST_SCALE",
+    "DrawShape",
+    "ExactArray",
+    "NumberOrArray",
+    "does_not_fit",
+    "read",
+    "read_size",
+    "spread",
+]
 
 #: One number, or one per element: an array of doubles or integers, or a (nested) sequence of numbers.
-Numbers = Number | Sequence[Any] | np.ndarray[Any, Any]
-Size = int | tuple[int, ...] | None
+NumberOrArray = Number | Sequence[Any] | np.ndarray[Any, Any]
+DrawShape = int | tuple[int, ...] | None
 
 LARGEST_SCALE = Fraction(2**60)
 _MOST_DRAWS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ExactArray:
     """One exact number per element; `near` holds them within a relative 2^-52."""
 
     near: NDArray[np.float64]
     exact: Callable[[int], Fraction]  # by flat position
     labels: NDArray[Any]  # equal where the exact numbers are equal, flat
 
-    def at(self, index: NDArray[np.intp]) -> Values:
+    def at(self, index: NDArray[np.intp]) -> ExactArray:
         """Return the values at some flat positions."""
-        return Values(self.near.ravel()[index], lambda i: self.exact(int(index[i])), self.labels[index])
+        return ExactArray(self.near.ravel()[index], lambda i: self.exact(int(index[i])), self.labels[index])
 
 
 def read(
-    name: str, value: Numbers, *, zero: bool = False, most: Fraction | None = LARGEST_SCALE
-) -> Fraction | Values:
-    """Read one number as a Fraction, or many as `Values` whose `near` has their shape."""
+    name: str, value: NumberOrArray, *, zero: bool = False, most: Fraction | None = LARGEST_SCALE
+) -> Fraction | ExactArray:
+    """Read one number as a Fraction, or many as `ExactArray` whose `near` has their shape."""
     if type(value) is int or type(value) is float:
         return _plain(name, value, zero, most)
     if type(value) is Fraction and _ordinary(value, most):
@@ -61,7 +70,7 @@ def read(
         near = np.array([float(item) for item in exact], dtype=np.float64).reshape(items.shape)
         numbers: dict[Fraction, int] = {}
         labels = np.array([numbers.setdefault(item, len(numbers)) for item in exact], np.intp)
-        return Values(near, exact.__getitem__, labels)
+        return ExactArray(near, exact.__getitem__, labels)
     return _one(name, value, zero=zero, most=most)  # type: ignore[arg-type]
 
 
@@ -91,7 +100,7 @@ def _too_large(name: str, most: Fraction, value: object) -> TacitError:
     return bad_parameter(name, f"at most {shown}", value, fix=f"{name}=1")
 
 
-def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | None) -> Values:
+def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | None) -> ExactArray:
     """Check an array of doubles or whole numbers without a Python loop."""
     kind = value.dtype.kind
     if not (kind in "iu" or value.dtype == np.float64):
@@ -106,10 +115,10 @@ def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | 
         for item in np.unique(value[near >= float(most)]):
             _one(name, item.item(), zero=zero, most=most)
     flat = value.flatten()  # a copy: the caller may change the array meanwhile
-    return Values(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
+    return ExactArray(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
 
 
-def read_size(size: Size) -> tuple[int, ...] | None:
+def read_size(size: DrawShape) -> tuple[int, ...] | None:
     """Read a shape: None, a whole number or a tuple of them."""
     if size is None:
         return None
@@ -119,11 +128,13 @@ def read_size(size: Size) -> tuple[int, ...] | None:
     return shape
 
 
-def spread(name: str, values: Values, shape: tuple[int, ...] | None) -> tuple[Values, tuple[int, ...]]:
+def spread(
+    name: str, values: ExactArray, shape: tuple[int, ...] | None
+) -> tuple[ExactArray, tuple[int, ...]]:
     """Lay one parameter per element out over the asked shape, by NumPy's broadcasting rule; returned flat."""
     own = values.near.shape
     if shape is None or shape == own:
-        return Values(values.near.ravel(), values.exact, values.labels), own
+        return ExactArray(values.near.ravel(), values.exact, values.labels), own
     try:
         index = np.broadcast_to(np.arange(values.near.size).reshape(own), shape).ravel()
     except ValueError:

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.noise._parameters import Values, does_not_fit, read_size, spread
+from tacit.noise._parameters import ExactArray, does_not_fit, read_size, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from tacit.noise._parameters import Size
+    from tacit.noise._parameters import DrawShape
 
-__all__ = ["Law"]
+__all__ = ["Sampler"]
 
 _FEW = 128  # draws that are quicker one by one than a table is built
 _WORTH_A_TABLE = 1 << 12  # draws of one scale among many
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class Sampler:
     """The samplers of one family: three ways to the same law."""
 
     name: str
     one: Callable[[Fraction], int]
     bulk: Callable[[Fraction, int], NDArray[np.int64]]
-    many: Callable[[Values], NDArray[np.int64]]
+    many: Callable[[ExactArray], NDArray[np.int64]]
 
-    def draw(self, parameter: str, value: Fraction | Values, size: Size) -> int | NDArray[np.int64]:
+    def draw(self, parameter: str, value: Fraction | ExactArray, size: DrawShape) -> int | NDArray[np.int64]:
         """Draw a Python int (one parameter, no size), or an array of 64-bit integers."""
         shape = read_size(size)
         if isinstance(value, Fraction):
@@ -49,7 +49,7 @@ class Law:
         except OverflowError:
             raise does_not_fit(self.name) from None
 
-    def _each(self, values: Values) -> NDArray[np.int64]:
+    def _each(self, values: ExactArray) -> NDArray[np.int64]:
         """Draw the scales that occur often by their tables, all others element by element in one go."""
         _, first, label, counts = np.unique(
             values.labels, return_index=True, return_inverse=True, return_counts=True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from tacit.noise import _digits
-from tacit.noise._draws import Law
+from tacit.noise import _geometric
+from tacit.noise._bulk import strips
 from tacit.noise._parameters import read
-from tacit.noise._strips import strips
+from tacit.noise._sampler import Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
-    from tacit.noise._parameters import Numbers, Size
+    from tacit.noise._parameters import DrawShape, NumberOrArray
 
 __all__ = ["discrete_laplace", "geometric"]
 
@@ -30,17 +30,17 @@ def _bulk_laplace(scale: Fraction, count: int) -> NDArray[np.int64]:
     return strips(scale.numerator, scale.denominator, 1, signed=True).draw(count, "discrete Laplace noise")
 
 
-_GEOMETRIC = Law("geometric noise", _digits.geometric_one, _bulk_geometric, _digits.geometric_many)
-_LAPLACE = Law("discrete Laplace noise", _digits.laplace_one, _bulk_laplace, _digits.laplace_many)
+_GEOMETRIC = Sampler("geometric noise", _geometric.geometric_one, _bulk_geometric, _geometric.geometric_many)
+_LAPLACE = Sampler("discrete Laplace noise", _geometric.laplace_one, _bulk_laplace, _geometric.laplace_many)
 
 
 @overload
 def geometric(scale: Number, size: None = None) -> int: ...
 @overload
-def geometric(scale: Numbers, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
+def geometric(scale: NumberOrArray, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
 @overload
-def geometric(scale: Sequence[Any] | np.ndarray[Any, Any], size: Size = None) -> NDArray[np.int64]: ...
-def geometric(scale: Numbers, size: Size = None) -> int | NDArray[np.int64]:
+def geometric(scale: Sequence[Any] | np.ndarray[Any, Any], size: DrawShape = None) -> NDArray[np.int64]: ...
+def geometric(scale: NumberOrArray, size: DrawShape = None) -> int | NDArray[np.int64]:
     """Draw integers k >= 0 with probability exactly proportional to exp(-k / scale).
 
     Parameters
@@ -62,10 +62,12 @@ def geometric(scale: Numbers, size: Size = None) -> int | NDArray[np.int64]:
 @overload
 def discrete_laplace(scale: Number, size: None = None) -> int: ...
 @overload
-def discrete_laplace(scale: Numbers, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
+def discrete_laplace(scale: NumberOrArray, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
 @overload
-def discrete_laplace(scale: Sequence[Any] | np.ndarray[Any, Any], size: Size = None) -> NDArray[np.int64]: ...
-def discrete_laplace(scale: Numbers, size: Size = None) -> int | NDArray[np.int64]:
+def discrete_laplace(
+    scale: Sequence[Any] | np.ndarray[Any, Any], size: DrawShape = None
+) -> NDArray[np.int64]: ...
+def discrete_laplace(scale: NumberOrArray, size: DrawShape = None) -> int | NDArray[np.int64]:
     """Draw integers k with probability exactly proportional to exp(-|k| / scale).
 
     Added to an integer of sensitivity D, this noise is epsilon-private for epsilon = D / scale

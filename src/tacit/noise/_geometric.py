@@ -20,7 +20,7 @@ from tacit.noise._parameters import does_not_fit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tacit.noise._parameters import Values
+    from tacit.noise._parameters import ExactArray
 
 __all__ = ["geometric_many", "geometric_one", "laplace_from", "laplace_many", "laplace_one", "thresholds"]
 
@@ -100,7 +100,7 @@ def laplace_from(scale: Fraction, limits: tuple[int, ...], words: list[int]) -> 
     return ~drawn if sign < limit or (sign == limit and _is_set(0, scale, sign, 64)) else drawn
 
 
-def _coins(i: int, scales: Values, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _coins(i: int, scales: ExactArray, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Draw digit i for every element: a double decides where it can, exact arithmetic elsewhere."""
     words = np.empty(rates.size, np.uint64)
     _bits.fill(words)
@@ -115,12 +115,12 @@ def _coins(i: int, scales: Values, rates: NDArray[np.float64]) -> NDArray[np.boo
     return coins
 
 
-def _rates(scales: Values) -> NDArray[np.float64]:
+def _rates(scales: ExactArray) -> NDArray[np.float64]:
     """Return 1 / scale in doubles; what lies beyond 1024 makes no difference to `exp_minus`."""
     return 1.0 / np.maximum(scales.near, 2.0**-10)
 
 
-def geometric_many(scales: Values) -> NDArray[np.int64]:
+def geometric_many(scales: ExactArray) -> NDArray[np.int64]:
     """Draw one geometric number per element, each with its own scale; refuse what 64 bits do not hold."""
     out = np.empty(scales.near.size, np.int64)
     for start in range(0, out.size, _BLOCK):
@@ -129,7 +129,7 @@ def geometric_many(scales: Values) -> NDArray[np.int64]:
     return out
 
 
-def _geometric_block(scales: Values) -> NDArray[np.int64]:
+def _geometric_block(scales: ExactArray) -> NDArray[np.int64]:
     rates = _rates(scales)
     top = int(_REACH * scales.near.max() * (1 + 2.0**-40)).bit_length()
     drawn = np.zeros(rates.size, np.int64)
@@ -149,7 +149,7 @@ def _geometric_block(scales: Values) -> NDArray[np.int64]:
     return drawn
 
 
-def laplace_many(scales: Values) -> NDArray[np.int64]:
+def laplace_many(scales: ExactArray) -> NDArray[np.int64]:
     """Draw one discrete Laplace number per element, each with a scale of its own."""
     drawn = geometric_many(scales)
     out = np.empty_like(drawn)

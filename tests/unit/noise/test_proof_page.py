@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs/proofs/noise.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/proofs/noise.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)\.(\w+)` \| (\d+)(?:\^(-?\d+))? \|$", PAGE, re.MULTILINE)
 
 
@@ -24,7 +24,7 @@ def test_the_proof_has_its_constants():
     ("module", "name"),
     [("_intervals", n) for n in ("below", "exp_minus", "logistic", "minus_log")]
     + [("_floats", n) for n in ("exp_minus", "log", "minus_log_uniform")]
-    + [("_strips", n) for n in ("_Excess", "_TailHeight", "_tail_bound")],
+    + [("_bulk", n) for n in ("_Excess", "_TailHeight", "_tail_bound")],
 )
 def test_the_code_that_the_proof_names_exists(module, name):
     assert name in PAGE

@@ -14,9 +14,9 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count as read_count
 from tacit.noise import _bits, _floats
-from tacit.noise._intervals import Interval, below, exp_minus, minus_log
+from tacit.noise._intervals import IntegerInterval, below, exp_minus, minus_log
 from tacit.noise._parameters import read, read_size, spread
-from tacit.noise.uniform import uniform_below
+from tacit.noise._uniform import uniform_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
-    from tacit.noise._parameters import Numbers, Size
+    from tacit.noise._parameters import DrawShape, NumberOrArray
 
 __all__ = ["select", "select_top"]
 
@@ -96,18 +96,18 @@ def _bad_scores(got: str) -> TacitError:
 def select(scores: Sequence[int] | NDArray[Any], scale: Number = 1, size: None = None) -> int: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Numbers = 1, *, size: int | tuple[int, ...]
+    scores: Sequence[int] | NDArray[Any], scale: NumberOrArray = 1, *, size: int | tuple[int, ...]
 ) -> NDArray[np.int64]: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Numbers, size: int | tuple[int, ...]
+    scores: Sequence[int] | NDArray[Any], scale: NumberOrArray, size: int | tuple[int, ...]
 ) -> NDArray[np.int64]: ...
 @overload
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Sequence[Any] | np.ndarray[Any, Any], size: Size = None
+    scores: Sequence[int] | NDArray[Any], scale: Sequence[Any] | np.ndarray[Any, Any], size: DrawShape = None
 ) -> NDArray[np.int64]: ...
 def select(
-    scores: Sequence[int] | NDArray[Any], scale: Numbers = 1, size: Size = None
+    scores: Sequence[int] | NDArray[Any], scale: NumberOrArray = 1, size: DrawShape = None
 ) -> int | NDArray[np.int64]:
     """Draw an index i with probability exactly proportional to exp(scores[i] / scale).
 
@@ -179,7 +179,7 @@ def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
     return tickets
 
 
-def _weight(x: Fraction, tickets: int, bits: int) -> Interval:
+def _weight(x: Fraction, tickets: int, bits: int) -> IntegerInterval:
     """Return the interval of 2^tickets exp(-x)."""
     return exp_minus(x, tickets + bits)
 

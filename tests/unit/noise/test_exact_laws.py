@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import noise
-from tacit.noise import _bits, _digits, _strips, coins, gaussian, selection
+from tacit.noise import _bits, _bulk, _coins, _gaussian, _geometric, _selection
+from tacit.noise._bulk import strips
 from tacit.noise._intervals import exp_minus, logistic
 from tacit.noise._parameters import read
-from tacit.noise._strips import strips
 
 FINE = 2**48
 FAMILIES = [(1, True), (1, False), (2, True)]  # discrete Laplace, geometric, discrete Gaussian
@@ -176,7 +176,7 @@ def test_the_far_tail_is_decided_exactly(power, signed, scale, steps):
         height = table.per_weight * w * lift / (1 - Fraction(g, 2**400))
         edge = math.floor(height * FINE)
         start, end = table.edges[table.base.size + side :][:2].tolist()
-        digits = len(_digits.thresholds(step.denominator, step.numerator))
+        digits = len(_geometric.thresholds(step.denominator, step.numerator))
         proposal = [(2**64 - 1, 8)] + [(0 if steps >> i & 1 else 2**64 - 1, 8) for i in range(digits)]
         if steps >> digits:
             continue  # so steep that this proposal needs a word of zeros; covered by the digits' tests
@@ -198,7 +198,7 @@ def test_the_far_tail_is_decided_exactly(power, signed, scale, steps):
     "scale", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(10), Fraction(2**60)]
 )
 def test_thresholds_are_the_floors_of_the_digits_chances(scale):
-    limits = _digits.thresholds(scale.numerator, scale.denominator)
+    limits = _geometric.thresholds(scale.numerator, scale.denominator)
     for i, limit in enumerate(limits):
         low, high = logistic(2**i / scale, 200)
         assert limit == low >> 136 == high >> 136
@@ -208,7 +208,7 @@ def test_thresholds_are_the_floors_of_the_digits_chances(scale):
 def test_small_geometric_draws_have_their_exact_rational_probabilities():
     """The coins' chances multiply out to the geometric law within 2^-60."""
     scale = Fraction(1, 2)
-    limits = _digits.thresholds(1, 2)
+    limits = _geometric.thresholds(1, 2)
     chances = [Fraction(limit, 2**64) for limit in limits]
     for k in range(8):
         chance = math.prod(p if k >> i & 1 else 1 - p for i, p in enumerate(chances))
@@ -224,7 +224,7 @@ def test_small_geometric_draws_have_their_exact_rational_probabilities():
 @pytest.mark.parametrize("i", [0, 2])
 def test_a_word_equal_to_its_threshold_is_settled_by_the_next(i):
     scale = Fraction(3)
-    limits = _digits.thresholds(3, 1)
+    limits = _geometric.thresholds(3, 1)
     rest = logistic(2**i / scale, 300)[0] >> (300 - 128) & (2**64 - 1)
     words = [2**64 - 1] * len(limits)
     for change, more, digit in [(-1, [], 1), (1, [], 0), (0, [rest - 1], 1), (0, [rest + 1], 0)]:
@@ -234,7 +234,7 @@ def test_a_word_equal_to_its_threshold_is_settled_by_the_next(i):
 
 
 def test_what_lies_beyond_all_digits_is_drawn_again_and_again():
-    limits = _digits.thresholds(1, 1)
+    limits = _geometric.thresholds(1, 1)
     exponent = 2 ** len(limits)
     rest = exp_minus(Fraction(exponent), 256)[0] >> 128 & (2**64 - 1)  # the second word of exp(-2^K)
     digits = [(2**64 - 1, 8)] * len(limits)
@@ -248,7 +248,7 @@ def test_what_lies_beyond_all_digits_is_drawn_again_and_again():
 
 def test_the_sign_makes_zero_once():
     """The negative side is -1 - G, so that zero is not counted twice."""
-    limits = _digits.thresholds(1, 1)
+    limits = _geometric.thresholds(1, 1)
     zeros = [(1, 8)] + [(2**64 - 1, 8)] * len(limits)
     for sign, drawn in [(limits[0] - 1, -1), (limits[0] + 1, 0)]:
         with _bits.feed(fed((sign, 8), *zeros)):
@@ -263,9 +263,9 @@ def test_one_scale_per_element_decides_each_digit_as_the_single_draw_does():
     words = rng.integers(0, 2**64, (top, scales.size), dtype=np.uint64)
     last = np.ones(scales.size, np.uint64)
     with _bits.feed(words.tobytes() + last.tobytes()):
-        drawn = _digits.geometric_many(read("scale", scales))
+        drawn = _geometric.geometric_many(read("scale", scales))
     for e, scale in enumerate(scales):
-        own = len(_digits.thresholds(*Fraction(str(scale)).as_integer_ratio()))
+        own = len(_geometric.thresholds(*Fraction(str(scale)).as_integer_ratio()))
         with _bits.feed(fed((1, 8), *((w, 8) for w in words[:own, e]))):
             assert noise.geometric(float(scale)) == drawn[e]
 
@@ -275,7 +275,7 @@ def test_one_scale_per_element_makes_zero_once():
     zeros = np.full((top, 2), 2**64 - 1, np.uint64).tobytes() + np.ones(2, np.uint64).tobytes()
     edge = logistic(Fraction(1), 53)[0] << 11
     with _bits.feed(zeros + fed((edge - 2**11, 8), (edge + 2**11, 8))):
-        assert _digits.laplace_many(read("scale", [1, 1])).tolist() == [-1, 0]
+        assert _geometric.laplace_many(read("scale", [1, 1])).tolist() == [-1, 0]
 
 
 def test_one_scale_per_element_settles_the_undecided_exactly():
@@ -291,7 +291,7 @@ def test_one_scale_per_element_settles_the_undecided_exactly():
         parts = [(word << 11, 8)] + ([(rest, 8)] if rest is not None else [])
         parts += [(2**64 - 1, 8)] * 7 + [(1, 8)]
         with _bits.feed(fed(*parts)):
-            assert _digits.geometric_many(read("scale", [3])).tolist() == [digit]
+            assert _geometric.geometric_many(read("scale", [3])).tolist() == [digit]
 
 
 # --- discrete Gaussian, one at a time ---
@@ -304,7 +304,7 @@ def test_one_scale_per_element_settles_the_undecided_exactly():
 )
 def test_proposal_and_acceptance_multiply_to_the_gaussian(sigma, t, y):
     """Proposal exponent and acceptance exponent add up to y^2 / (2 sigma^2), and a constant."""
-    exponent = Fraction(abs(y), t) + gaussian._energy(sigma, t, y)
+    exponent = Fraction(abs(y), t) + _gaussian._energy(sigma, t, y)
     assert exponent == y**2 / (2 * sigma**2) + sigma**2 / (2 * t**2)
 
 
@@ -314,9 +314,9 @@ def test_proposal_and_acceptance_multiply_to_the_gaussian(sigma, t, y):
 def test_a_gaussian_proposal_is_accepted_up_to_its_exact_chance(sigma, size, negative):
     t = int(sigma) + 1
     y = -1 - size if negative else size
-    limits = _digits.thresholds(t, 1)
+    limits = _geometric.thresholds(t, 1)
     digits = [(0 if size >> i & 1 else 2**64 - 1, 8) for i in range(len(limits))]
-    edge, rest = divmod(exp_minus(gaussian._energy(sigma, t, y), 400)[0] >> (400 - 128), 2**64)
+    edge, rest = divmod(exp_minus(_gaussian._energy(sigma, t, y), 400)[0] >> (400 - 128), 2**64)
     for coin, more, accepted in [(edge - 1, 0, True), (edge + 1, 0, False), (edge, rest - 1, True)]:
         if not 0 <= coin < 2**64:
             continue
@@ -436,7 +436,7 @@ def test_tickets_are_accepted_exactly_under_the_weight(scale):
     bits = 50
     gaps = [Fraction(5 - s) / scale for s in scores]
     weights = [exp_minus(x, 400)[0] for x in gaps]  # times 2^400
-    tickets = selection._tickets(selection._gaps(scores, scale), bits).tolist()
+    tickets = _selection._tickets(_selection._gaps(scores, scale), bits).tolist()
     starts = [0, *itertools.accumulate(tickets)]
     for i, w in enumerate(weights):
         edge, rest = w >> (400 - bits), w >> (400 - bits - 64) & (2**64 - 1)
@@ -500,8 +500,8 @@ def test_arrival_times_lie_between_their_bounds():
     scores = rng.integers(0, 2**20, words.size, dtype=np.uint64) * rng.integers(
         0, 2, words.size, dtype=np.uint64
     )
-    gaps = selection._Gaps(scores, Fraction(3, 7))
-    early, late = selection._arrival(words, gaps.near(0, words.size))
+    gaps = _selection._Gaps(scores, Fraction(3, 7))
+    early, late = _selection._arrival(words, gaps.near(0, words.size))
     with mpmath.workprec(300):
         for i, word in enumerate(words.tolist()):
             for end in {max(word, 1), min(word + 1, 2**64 - 1)}:
@@ -559,22 +559,22 @@ def same_with_exact_decisions(monkeypatch, module, constant, draw):
 )
 def test_strips_decide_in_doubles_as_in_exact_arithmetic(monkeypatch, power, signed, scale):
     table = cover(scale, power, signed)
-    same_with_exact_decisions(monkeypatch, _strips, "_SLACK", lambda: table.draw(40_000, "noise"))
+    same_with_exact_decisions(monkeypatch, _bulk, "_SLACK", lambda: table.draw(40_000, "noise"))
 
 
 def test_digits_and_coins_decide_in_doubles_as_in_exact_arithmetic(monkeypatch):
     scales = read("scale", [0.02, 0.5, 3, 77.7, Fraction(10**6, 7)] * 40)
     chances = [Fraction(k, 997) for k in range(998)]
     exponents = [Fraction(k * k, 9000) for k in range(998)]
-    same_with_exact_decisions(monkeypatch, _digits, "_MARGIN", lambda: _digits.laplace_many(scales))
-    same_with_exact_decisions(monkeypatch, coins, "_MARGIN", lambda: noise.bernoulli(chances))
-    same_with_exact_decisions(monkeypatch, coins, "_MARGIN", lambda: noise.bernoulli_exp(exponents))
+    same_with_exact_decisions(monkeypatch, _geometric, "_MARGIN", lambda: _geometric.laplace_many(scales))
+    same_with_exact_decisions(monkeypatch, _coins, "_MARGIN", lambda: noise.bernoulli(chances))
+    same_with_exact_decisions(monkeypatch, _coins, "_MARGIN", lambda: noise.bernoulli_exp(exponents))
     same_with_exact_decisions(
-        monkeypatch, coins, "_MARGIN", lambda: noise.discrete_gaussian([0.1, 3, 1e6] * 300)
+        monkeypatch, _coins, "_MARGIN", lambda: noise.discrete_gaussian([0.1, 3, 1e6] * 300)
     )
     same_with_exact_decisions(
         monkeypatch,
-        coins,
+        _coins,
         "_MARGIN",
         lambda: [noise.discrete_gaussian(s) for s in (Fraction(1, 3), 5, 10**9) * 200],
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.noise._parameters import Size
+    from tacit.noise._parameters import DrawShape
 
 __all__ = ["permutation", "uniform_below"]
 
@@ -31,8 +31,8 @@ def uniform_below(
     n: int | Sequence[int] | NDArray[Any], size: int | tuple[int, ...]
 ) -> NDArray[np.int64]: ...
 @overload
-def uniform_below(n: Sequence[int] | NDArray[Any], size: Size = None) -> NDArray[np.int64]: ...
-def uniform_below(n: int | Sequence[int] | NDArray[Any], size: Size = None) -> int | NDArray[np.int64]:
+def uniform_below(n: Sequence[int] | NDArray[Any], size: DrawShape = None) -> NDArray[np.int64]: ...
+def uniform_below(n: int | Sequence[int] | NDArray[Any], size: DrawShape = None) -> int | NDArray[np.int64]:
     """Draw whole numbers from 0 to n - 1, each with probability exactly 1/n.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from tacit.noise import _bits, _floats
-from tacit.noise._intervals import Interval, below, exp_minus, scaled
+from tacit.noise._intervals import IntegerInterval, below, exp_minus, scaled
 from tacit.noise._parameters import read, read_size, spread
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
-    from tacit.noise._parameters import Numbers, Size
+    from tacit.noise._parameters import DrawShape, NumberOrArray
 
 __all__ = ["bernoulli", "bernoulli_exp", "exp_coin", "exp_coins"]
 
@@ -28,10 +28,10 @@ _MARGIN = 2.0**-40  # far above the error of a chance computed in doubles
 @overload
 def bernoulli(p: Number, size: None = None) -> bool: ...
 @overload
-def bernoulli(p: Numbers, size: int | tuple[int, ...]) -> NDArray[np.bool_]: ...
+def bernoulli(p: NumberOrArray, size: int | tuple[int, ...]) -> NDArray[np.bool_]: ...
 @overload
-def bernoulli(p: Sequence[Any] | np.ndarray[Any, Any], size: Size = None) -> NDArray[np.bool_]: ...
-def bernoulli(p: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
+def bernoulli(p: Sequence[Any] | np.ndarray[Any, Any], size: DrawShape = None) -> NDArray[np.bool_]: ...
+def bernoulli(p: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np.bool_]:
     """Draw True with probability exactly p.
 
     Parameters
@@ -59,10 +59,10 @@ def bernoulli(p: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
 @overload
 def bernoulli_exp(x: Number, size: None = None) -> bool: ...
 @overload
-def bernoulli_exp(x: Numbers, size: int | tuple[int, ...]) -> NDArray[np.bool_]: ...
+def bernoulli_exp(x: NumberOrArray, size: int | tuple[int, ...]) -> NDArray[np.bool_]: ...
 @overload
-def bernoulli_exp(x: Sequence[Any] | np.ndarray[Any, Any], size: Size = None) -> NDArray[np.bool_]: ...
-def bernoulli_exp(x: Numbers, size: Size = None) -> bool | NDArray[np.bool_]:
+def bernoulli_exp(x: Sequence[Any] | np.ndarray[Any, Any], size: DrawShape = None) -> NDArray[np.bool_]: ...
+def bernoulli_exp(x: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np.bool_]:
     """Draw True with probability exactly exp(-x).
 
     Parameters
@@ -101,7 +101,7 @@ def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArr
     return _each(_floats.exp_minus(x), lambda i: lambda bits: exp_minus(exact(i), bits))
 
 
-def _decide(uniform: int, near: float, bound: Callable[[int], Interval]) -> bool:
+def _decide(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) -> bool:
     """Compare a uniform word, extended as needed, with a chance: a double near it, or exactly by `bound`."""
     gap = uniform * 2.0**-64 - near
     if gap < -_MARGIN:
@@ -109,7 +109,9 @@ def _decide(uniform: int, near: float, bound: Callable[[int], Interval]) -> bool
     return gap <= _MARGIN and below(uniform, 64, bound)
 
 
-def _each(near: NDArray[np.float64], bound: Callable[[int], Callable[[int], Interval]]) -> NDArray[np.bool_]:
+def _each(
+    near: NDArray[np.float64], bound: Callable[[int], Callable[[int], IntegerInterval]]
+) -> NDArray[np.bool_]:
     """Compare one uniform number per element with its chance: in doubles if they can tell, else exactly."""
     words = np.empty(near.size, np.uint64)
     _bits.fill(words)
@@ -122,7 +124,7 @@ def _each(near: NDArray[np.float64], bound: Callable[[int], Callable[[int], Inte
     return coins
 
 
-def _alike(bound: Callable[[int], Interval], count: int) -> NDArray[np.bool_]:
+def _alike(bound: Callable[[int], IntegerInterval], count: int) -> NDArray[np.bool_]:
     """Compare 16 bits with the chance of all; where they do not decide, 64 more; then exact arithmetic."""
     low, high = bound(16)
     first = np.empty(count, np.uint16)

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.noise import _bits, _floats
-from tacit.noise._digits import geometric_one
-from tacit.noise._intervals import Interval, below, exp_minus
+from tacit.noise._geometric import geometric_one
+from tacit.noise._intervals import IntegerInterval, below, exp_minus
 from tacit.noise._parameters import does_not_fit
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class _Excess:
     energy: Fraction
     less: int
 
-    def __call__(self, bits: int) -> Interval:
+    def __call__(self, bits: int) -> IntegerInterval:
         extra = max(0, self.factor.numerator.bit_length() - self.factor.denominator.bit_length()) + 8
         low, high = exp_minus(self.energy, bits + extra)
         n, d = self.factor.numerator, self.factor.denominator << extra
@@ -173,7 +173,7 @@ class _TailHeight:
     energy: Fraction
     step: Fraction
 
-    def __call__(self, bits: int) -> Interval:
+    def __call__(self, bits: int) -> IntegerInterval:
         small = max(0, self.step.denominator.bit_length() - self.step.numerator.bit_length())
         large = max(0, self.factor.numerator.bit_length() - self.factor.denominator.bit_length())
         work = bits + 64 + 2 * small + large

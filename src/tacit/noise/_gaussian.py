@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from tacit.noise import _bits, _digits
-from tacit.noise._draws import Law
-from tacit.noise._parameters import Values, does_not_fit, read
-from tacit.noise._strips import strips
-from tacit.noise.coins import exp_coin, exp_coins
+from tacit.noise import _bits, _geometric
+from tacit.noise._bulk import strips
+from tacit.noise._coins import exp_coin, exp_coins
+from tacit.noise._parameters import ExactArray, does_not_fit, read
+from tacit.noise._sampler import Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
-    from tacit.noise._parameters import Numbers, Size
+    from tacit.noise._parameters import DrawShape, NumberOrArray
 
 __all__ = ["discrete_gaussian"]
 
@@ -39,15 +39,15 @@ def _one(sigma: Fraction) -> int:
     n, d = sigma.numerator**2, sigma.denominator**2
     t = sigma.numerator // sigma.denominator + 1
     scale, below, t_d = Fraction(t), 2 * n * d * t * t, t * d
-    limits = _digits.thresholds(t, 1)
+    limits = _geometric.thresholds(t, 1)
     while True:
         coin, *words = _bits.words(len(limits) + 3)
-        y = _digits.laplace_from(scale, limits, words)
+        y = _geometric.laplace_from(scale, limits, words)
         if exp_coin(coin, (abs(y) * t_d - n) ** 2, below):
             return y
 
 
-def _many(sigmas: Values) -> NDArray[np.int64]:
+def _many(sigmas: ExactArray) -> NDArray[np.int64]:
     """Draw as `_one` does, for all elements at once."""
     out = np.empty(sigmas.near.size, np.int64)
     huge = sigmas.near > 2.0**56  # whose proposals, though not results, may be beyond 64 bits
@@ -65,11 +65,11 @@ def _many(sigmas: Values) -> NDArray[np.int64]:
     return out
 
 
-def _propose(sigmas: Values) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _propose(sigmas: ExactArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Make one proposal per element and toss its coin."""
     sigma = np.maximum(sigmas.near, 2.0**-500)
     t = np.floor(sigma) + 1.0  # any whole number is valid; only the acceptance rate depends on it
-    y = _digits.laplace_many(Values(t, lambda i: Fraction(int(t[i])), t))
+    y = _geometric.laplace_many(ExactArray(t, lambda i: Fraction(int(t[i])), t))
     x = (np.abs(y.astype(np.float64)) - sigma * (sigma / t)) / sigma
     x = np.minimum(x, 2.0**10)
     return y, exp_coins(0.5 * x * x, lambda i: _energy(sigmas.exact(i), int(t[i]), int(y[i])))
@@ -80,18 +80,18 @@ def _bulk(sigma: Fraction, count: int) -> NDArray[np.int64]:
     return strips(spread.numerator, spread.denominator, 2, signed=True).draw(count, "discrete Gaussian noise")
 
 
-_GAUSSIAN = Law("discrete Gaussian noise", _one, _bulk, _many)
+_GAUSSIAN = Sampler("discrete Gaussian noise", _one, _bulk, _many)
 
 
 @overload
 def discrete_gaussian(sigma: Number, size: None = None) -> int: ...
 @overload
-def discrete_gaussian(sigma: Numbers, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
+def discrete_gaussian(sigma: NumberOrArray, size: int | tuple[int, ...]) -> NDArray[np.int64]: ...
 @overload
 def discrete_gaussian(
-    sigma: Sequence[Any] | np.ndarray[Any, Any], size: Size = None
+    sigma: Sequence[Any] | np.ndarray[Any, Any], size: DrawShape = None
 ) -> NDArray[np.int64]: ...
-def discrete_gaussian(sigma: Numbers, size: Size = None) -> int | NDArray[np.int64]:
+def discrete_gaussian(sigma: NumberOrArray, size: DrawShape = None) -> int | NDArray[np.int64]:
     """Draw integers k with probability exactly proportional to exp(-k^2 / (2 sigma^2)).
 
     Added to integers of L2 sensitivity D, this noise is rho-zCDP for rho = D^2 / (2 sigma^2)

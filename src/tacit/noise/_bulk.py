@@ -1,12 +1,11 @@
 """Bulk draws of discrete Laplace, geometric and Gaussian noise: one table look-up each, exact by rejection.
 
-The weights exp(-E(|x|)), E(x) = rate * x or rate * x^2, are covered by strips of m = 2^j integers. Under each
-strip lies a rectangle no higher than its lowest weight; its area is a whole number of cells, and a point of a
-rectangle is a draw at once. What rises above the rectangles is covered by boxes, and by a geometric tail at
-each end, whose areas are whole numbers of 2^-48 cells; a point of a box is a draw if it lies under the weight
-of its integer. Doubles with a proven margin decide that, or exact arithmetic where they cannot; other points
-are drawn again. All cells together are 2^16, so 16 random bits choose one. The proof is in
-docs/proofs/noise.md.
+Strips of m = 2^j integers cover the weights exp(-E(|x|)), E(x) = rate * x or rate * x^2. Each strip has a
+rectangle no higher than its lowest weight, whose area is a whole number of cells; a point in a rectangle is
+accepted at once. Boxes cover the part of the weights above the rectangles, and a geometric tail covers each
+end; their areas are whole numbers of 2^-48 cells. A point in a box is accepted if it lies under the weight of
+its integer: doubles decide with a proven margin, exact arithmetic where doubles cannot. A rejected point is
+drawn again. There are 2^16 cells, so 16 random bits choose one. The proof is in docs/proofs/noise.md.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Strips:
     edges: NDArray[np.int64]  # strips, then tails -> where its box begins and the next, in 2^-48 cells
 
     def draw(self, count: int, name: str) -> NDArray[np.int64]:
-        """Draw `count` numbers of this law; refuse what 64 bits do not hold."""
+        """Draw `count` numbers of this law; refuse numbers beyond 64 bits."""
         out = np.empty(count, np.int64)
         slow, cells = self._cells(out)
         while slow.size:
@@ -65,7 +64,7 @@ class Strips:
         return out
 
     def _cells(self, out: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.uint16]]:
-        """Choose a cell for each draw; return where a box was hit, and which of the cells of boxes."""
+        """Choose a cell for each draw; return which draws hit a cell of a box, and which cell."""
         block = min(out.size, _BLOCK)
         chosen, low = np.empty(block, np.uint16), np.empty(block, np.min_scalar_type(self.width - 1))
         slow, cells = [np.empty(0, np.intp)], [np.empty(0, np.uint16)]
@@ -88,7 +87,7 @@ class Strips:
     def _boxes(
         self, out: NDArray[np.int64], slow: NDArray[np.intp], cells: NDArray[np.uint16], name: str
     ) -> NDArray[np.intp]:
-        """Settle the draws that hit cells of boxes; return those rejected."""
+        """Decide the draws that hit cells of boxes; return those that were rejected."""
         fresh = np.empty(slow.size, np.uint64)
         _bits.fill(fresh)
         fresh >>= np.uint64(16)
@@ -111,7 +110,7 @@ class Strips:
     def _accept(
         self, out: NDArray[np.int64], slow: NDArray[np.intp], h: NDArray[np.intp], above: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Decide for points in the boxes of strips h, at some height above the rectangle; set their draws."""
+        """Set the draws of points in the boxes of strips h, above the rectangles; return who is accepted."""
         low, inner, cells, height = out[slow], self.inner[h], self.cells[h], self.height[h]
         gap = height * _floats.exp_minus(self._rise(inner, low))
         gap -= cells
@@ -135,7 +134,7 @@ class Strips:
         return rise
 
     def _tail(self, side: int, above: int) -> int | None:
-        """Draw from a tail, or reject: a geometric proposal, accepted if the point lies under its weight.
+        """Draw from a tail or reject: accept a geometric proposal if the point lies under its weight.
 
         With a the tail's first |x| and d = E(a+1) - E(a), the proposal a + i has chance (1 - g) g^i, g =
         exp(-d); a point y high is under the weight of a + i if y < C exp(-(E(a+i) - i d)) / (1 - g).
@@ -186,9 +185,9 @@ class _TailHeight:
 
 @lru_cache(maxsize=16)
 def strips(n: int, d: int, power: int, *, signed: bool) -> Strips:
-    """Cover the weights exp(-(d/n) |x|**power) over all integers or, not signed, over those from 0 on."""
+    """Cover the weights exp(-(d/n) |x|**power) over all integers or, if not signed, over those from 0 on."""
     rate = Fraction(d, n)
-    # width, reach and per_weight decide the speed; the law is right for any values that pass the check below
+    # width, reach and per_weight affect only the speed; the law holds for all that pass the check below
     spread = 1 / _near(rate) if power == 1 else math.sqrt(0.5 / _near(rate))
     width = 1 << max(0, math.frexp(spread)[1] - 7)
     count = min(int((12 if power == 1 else 7) * spread), 2**62 - 1) // width + 1
@@ -214,7 +213,7 @@ def strips(n: int, d: int, power: int, *, signed: bool) -> Strips:
 
 
 def _near(rate: Fraction) -> float:
-    """Return the rate as a double; from 2^20 on all weights but that of 0 are below exp(-64) anyway."""
+    """Return the rate as a double, at most 2^20: beyond, all weights but that of 0 are below exp(-64)."""
     return float(min(rate, Fraction(2**20)))
 
 

@@ -96,13 +96,13 @@ def exp_coin(uniform: int, n: int, d: int) -> bool:
 def exp_coins(x: NDArray[np.float64], exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
     """Draw True with probability exp(-x), one x per element.
 
-    `x` may be off by as much as changes exp(-x) by 2^-42; `exact` gives the true values.
+    `x` may have an error that changes exp(-x) by at most 2^-42; `exact` returns the true values.
     """
     return _each(_floats.exp_minus(x), lambda i: lambda bits: exp_minus(exact(i), bits))
 
 
 def _decide(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) -> bool:
-    """Compare a uniform word, extended as needed, with a chance: a double near it, or exactly by `bound`."""
+    """Compare a uniform word, extended as needed, with a chance: in doubles, or exactly by `bound`."""
     gap = uniform * 2.0**-64 - near
     if gap < -_MARGIN:
         return True
@@ -112,7 +112,7 @@ def _decide(uniform: int, near: float, bound: Callable[[int], IntegerInterval]) 
 def _each(
     near: NDArray[np.float64], bound: Callable[[int], Callable[[int], IntegerInterval]]
 ) -> NDArray[np.bool_]:
-    """Compare one uniform number per element with its chance: in doubles if they can tell, else exactly."""
+    """Compare one uniform number per element with its chance: in doubles if they can decide, else exactly."""
     words = np.empty(near.size, np.uint64)
     _bits.fill(words)
     words >>= np.uint64(11)
@@ -125,7 +125,7 @@ def _each(
 
 
 def _alike(bound: Callable[[int], IntegerInterval], count: int) -> NDArray[np.bool_]:
-    """Compare 16 bits with the chance of all; where they do not decide, 64 more; then exact arithmetic."""
+    """Compare 16 bits with the common chance; if they do not decide, 64 more; then exact arithmetic."""
     low, high = bound(16)
     first = np.empty(count, np.uint16)
     _bits.fill(first)

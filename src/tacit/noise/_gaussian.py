@@ -31,7 +31,7 @@ def _energy(sigma: Fraction, t: int, y: int) -> Fraction:
 
 
 def _one(sigma: Fraction) -> int:
-    """Draw a discrete Laplace number of scale t, accept with exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)).
+    """Draw a discrete Laplace number y of scale t; accept with exp(-(|y| - sigma^2/t)^2 / (2 sigma^2)).
 
     Canonne, Kamath, Steinke 2020, Algorithm 3: the product of the two is proportional to exp(-y^2 / (2
     sigma^2)).
@@ -50,7 +50,7 @@ def _one(sigma: Fraction) -> int:
 def _many(sigmas: ExactArray) -> NDArray[np.int64]:
     """Draw as `_one` does, for all elements at once."""
     out = np.empty(sigmas.near.size, np.int64)
-    huge = sigmas.near > 2.0**56  # whose proposals, though not results, may be beyond 64 bits
+    huge = sigmas.near > 2.0**56  # their proposals may need more than 64 bits, though their results rarely do
     for i in np.flatnonzero(huge):
         drawn = _one(sigmas.exact(int(i)))
         if not -(2**63) <= drawn < 2**63:
@@ -68,7 +68,7 @@ def _many(sigmas: ExactArray) -> NDArray[np.int64]:
 def _propose(sigmas: ExactArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Make one proposal per element and toss its coin."""
     sigma = np.maximum(sigmas.near, 2.0**-500)
-    t = np.floor(sigma) + 1.0  # any whole number is valid; only the acceptance rate depends on it
+    t = np.floor(sigma) + 1.0  # any whole number is valid; it affects the acceptance rate only
     y = _geometric.laplace_many(ExactArray(t, lambda i: Fraction(int(t[i])), t))
     x = (np.abs(y.astype(np.float64)) - sigma * (sigma / t)) / sigma
     x = np.minimum(x, 2.0**10)
@@ -102,8 +102,8 @@ def discrete_gaussian(sigma: NumberOrArray, size: DrawShape = None) -> int | NDA
     sigma
         A positive number up to 2^60, exact (a float at its decimal reading), or one per element.
     size
-        None for one Python int of any size, or the shape of an array of 64-bit integers; a draw that does not
-        fit into 64 bits is refused with code ``does-not-fit``, never wrapped.
+        None for one Python int of any size, or the shape of an array of 64-bit integers. A draw that does not
+        fit into 64 bits is refused with code ``does-not-fit``; it never overflows.
 
     Examples
     --------

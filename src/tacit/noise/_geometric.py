@@ -1,8 +1,8 @@
 """Geometric draws digit by digit: the binary digits of a geometric number are independent coins.
 
-With a = exp(-1/s), P(G = k) = (1 - a) a^k factors over the digits of k, so digit i is 1 with probability 1 /
-(1 + exp(2^i / s)), independently; and P(G >= 2^K) = exp(-2^K / s). A draw takes the same steps whatever it
-returns.
+With a = exp(-1/s), P(G = k) = (1 - a) a^k is a product over the binary digits of k. So digit i is 1 with
+probability 1 / (1 + exp(2^i / s)), independently of the others, and P(G >= 2^K) = exp(-2^K / s). A draw takes
+the same steps whatever number it returns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["geometric_many", "geometric_one", "laplace_from", "laplace_many", "laplace_one", "thresholds"]
 
-_REACH = 46  # exp(-46) < 2^-66: digits beyond 46 scales are all but never set
+_REACH = 46  # exp(-46) < 2^-66: digits beyond 46 scales are almost never set
 _BLOCK = 1 << 13
 _MARGIN = 2.0**-40  # far above the error of a coin's probability computed in doubles
 
@@ -55,7 +55,7 @@ def _is_set(i: int, scale: Fraction, digits: int, bits: int) -> bool:
 
 
 def _beyond(k: int, scale: Fraction, digits: int, bits: int) -> int:
-    """Return how many whole multiples of 2^k lie in G, from the first bits of the first coin."""
+    """Return how many whole multiples of 2^k fit into G, from the first bits of the first coin."""
     x = Fraction(scale.denominator << k, scale.numerator)
     found = 0
     while below(digits, bits, lambda p: exp_minus(x, p)):
@@ -72,7 +72,7 @@ def geometric_one(scale: Fraction) -> int:
 
 
 def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], last: int) -> int:
-    """Put a geometric number together from one uniform word per digit and one for what lies beyond."""
+    """Assemble a geometric number from one uniform word per digit and one for the part above all digits."""
     drawn, digit = 0, 1
     for uniform, limit in zip(uniforms, limits, strict=True):
         if uniform < limit or (uniform == limit and _is_set(digit.bit_length() - 1, scale, uniform, 64)):
@@ -86,22 +86,22 @@ def _assemble(scale: Fraction, limits: tuple[int, ...], uniforms: list[int], las
 def laplace_one(scale: Fraction) -> int:
     """Draw one X with P(X = k) proportional to exp(-|k| / scale).
 
-    X is G or, with odds exp(-1/scale) to 1, -1 - G; zero comes from one side only and nothing is rejected.
+    X is G or, with odds exp(-1/scale) to 1, -1 - G. Zero arises in one way only, and nothing is rejected.
     """
     limits = thresholds(scale.numerator, scale.denominator)
     return laplace_from(scale, limits, _bits.words(len(limits) + 2))
 
 
 def laplace_from(scale: Fraction, limits: tuple[int, ...], words: list[int]) -> int:
-    """Put a discrete Laplace number together: a word for the sign, one for beyond, one per digit."""
+    """Assemble a discrete Laplace number: one word for the sign, one for the part above, one per digit."""
     sign, last, *uniforms = words
     drawn = _assemble(scale, limits, uniforms, last)
-    limit = limits[0] if limits else 0  # the sign's coin is that of digit 0
+    limit = limits[0] if limits else 0  # the sign has the same chance as digit 0
     return ~drawn if sign < limit or (sign == limit and _is_set(0, scale, sign, 64)) else drawn
 
 
 def _coins(i: int, scales: ExactArray, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Draw digit i for every element: a double decides where it can, exact arithmetic elsewhere."""
+    """Draw digit i for every element: in doubles where they can decide, in exact arithmetic elsewhere."""
     words = np.empty(rates.size, np.uint64)
     _bits.fill(words)
     words >>= np.uint64(11)
@@ -116,12 +116,12 @@ def _coins(i: int, scales: ExactArray, rates: NDArray[np.float64]) -> NDArray[np
 
 
 def _rates(scales: ExactArray) -> NDArray[np.float64]:
-    """Return 1 / scale in doubles; what lies beyond 1024 makes no difference to `exp_minus`."""
+    """Return 1 / scale in doubles, at most 1024; larger rates make no difference to `exp_minus`."""
     return 1.0 / np.maximum(scales.near, 2.0**-10)
 
 
 def geometric_many(scales: ExactArray) -> NDArray[np.int64]:
-    """Draw one geometric number per element, each with its own scale; refuse what 64 bits do not hold."""
+    """Draw one geometric number per element, each with its own scale; refuse numbers beyond 64 bits."""
     out = np.empty(scales.near.size, np.int64)
     for start in range(0, out.size, _BLOCK):
         index = np.arange(start, min(start + _BLOCK, out.size))

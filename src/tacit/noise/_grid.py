@@ -1,4 +1,4 @@
-"""Real numbers to whole multiples of a grid, and back: exact arithmetic, one rounding at the end."""
+"""From real numbers to whole multiples of a grid and back: exact arithmetic, one rounding at the end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
+from tacit.fixes import Set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,13 +39,13 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
     ----------
     x
         A number (an int or Fraction exactly, a float at the binary value it stores), or an array of floats or
-        whole numbers. NaN and infinities are refused: decide what they mean before.
+        whole numbers. NaN and infinities are refused: replace or remove them first.
     grid
         The step, a positive number, exact (a float at its decimal reading).
 
     Returns
     -------
-    A Python int for one number, else an array of 64-bit integers; what does not fit is refused.
+    A Python int for one number, else an array of 64-bit integers; numbers that do not fit are refused.
 
     Examples
     --------
@@ -63,7 +64,11 @@ def quantise(x: float | Fraction | Sequence[float] | NDArray[Any], grid: Number)
         raise bad_parameter("x", _MUST_BE, values.dtype.name)
     if not np.isfinite(values).all():
         raise bad_parameter(
-            "x", "finite", "NaN or an infinity", why="what they mean must be decided beforehand"
+            "x",
+            "finite",
+            "NaN or an infinity",
+            why="they have no place on a grid",
+            fix="replace or remove NaN and infinite values first",
         )
     values = values.astype(np.float64, copy=False)
     if values.ndim == 0:
@@ -75,7 +80,7 @@ _MUST_BE = "a number or an array of numbers"
 
 
 def _array(name: str, values: object) -> NDArray[Any]:
-    """Read an array; values are never shown, since they may be private."""
+    """Read an array; errors never show values, because they may be private."""
     try:
         return np.asarray(values)
     except (ValueError, OverflowError):
@@ -91,8 +96,8 @@ def _fit(k: int) -> int:
         raise TacitError(
             "does-not-fit",
             "a multiple of the grid does not fit into 64 bits",
-            why="wrapping around would change the value silently",
-            fix="use a coarser grid or clip first",
+            why="an integer overflow would silently change the value",
+            fix="a coarser grid, or clip the values first",
         )
     return k
 
@@ -116,7 +121,7 @@ def _quantise_floats(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64
 
 
 def _quantise_block(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]:
-    """Divide in doubles; where the quotient comes near a half, or is large, decide exactly."""
+    """Divide in doubles; where the quotient is close to a half, or large, decide exactly."""
     near = float(step)
     quotient = x / near
     base = np.floor(quotient)
@@ -125,7 +130,7 @@ def _quantise_block(x: NDArray[np.float64], step: Fraction) -> NDArray[np.int64]
     up = part >= 0.5
     if step == near and math.frexp(near)[0] == 0.5:  # a power of two: the quotient is exact
         hard = np.flatnonzero(~(size < 2.0**62))
-    else:  # the quotient is off by less than 2^-51 of itself
+    else:  # the quotient has a relative error below 2^-51
         hard = np.flatnonzero(~(size < 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
     base[hard] = 0.0
     out = base.astype(np.int64) + up
@@ -162,7 +167,7 @@ def from_grid(k: int | Sequence[int] | NDArray[Any], grid: Number) -> float | ND
     if values.dtype == object:
         whole = all(isinstance(item, int) and not isinstance(item, bool) for item in values.flat)
     if not whole:
-        raise bad_parameter("k", "a whole number or an array of them", values.dtype.name, fix="k=3")
+        raise bad_parameter("k", "a whole number or an array of them", values.dtype.name, fix=Set(k=3))
     if values.ndim == 0:
         return _nearest(int(k) * n, d)  # type: ignore[arg-type]
     if values.dtype != object and values.size:
@@ -178,5 +183,5 @@ def _nearest(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         raise TacitError(
-            "does-not-fit", "a multiple of the grid is beyond the largest double", fix="use a finer grid"
+            "does-not-fit", "a multiple of the grid is beyond the largest double", fix="a finer grid"
         ) from None

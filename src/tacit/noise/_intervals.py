@@ -1,7 +1,7 @@
 """Exact comparisons: certified integer intervals around real numbers, and uniform reals extended bit by bit.
 
 An interval at ``bits`` is a pair of integers ``low <= 2**bits * value <= high``. Every step below rounds the
-low end down and the high end up, so that the pair is certain by construction, whatever the precision.
+low end down and the high end up, so the pair holds by construction at every precision.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IntegerInterval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
 
+#: Integers below and above a real number times a power of two.
 IntegerInterval = tuple[int, int]
 
 
@@ -24,8 +25,8 @@ def below(digits: int, bits: int, bound: Callable[[int], IntegerInterval]) -> bo
     """Decide exactly whether a uniform real lies below a bound.
 
     The uniform real is known to lie in ``[digits, digits + 1) / 2**bits``; ``bound(bits)`` is a certified
-    interval. While the two overlap, 64 fresh bits are appended. The answer is that of the infinitely long
-    comparison.
+    interval. While the two overlap, 64 fresh bits are appended. The answer equals that of a comparison of
+    infinitely many bits.
     """
     while True:
         low, high = bound(bits)
@@ -47,7 +48,8 @@ def exp_minus(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``exp(-x)`` for a rational ``x >= 0``; its width is at most 2.
 
     With q = x / 2^k < 1/2, exp(q) is summed by its Taylor series (all terms positive, so floors give a lower
-    and ceilings an upper bound, and the rest after a term t is at most t), inverted, and squared k times.
+    and ceilings an upper bound, and the remainder after a term t is at most t), inverted, and squared k
+    times.
     """
     n, d = x.numerator, x.denominator
     if n == 0:
@@ -121,6 +123,6 @@ def _artanh(z: Fraction, bits: int) -> IntegerInterval:
         high_power = ((high_power * high_square) >> work) + 1
         low += low_power // j
         high += high_power // j + 1
-    high += 1  # the rest of the series is below the last power times 1/8
+    high += 1  # the remainder of the series is below the last power times 1/8
     shift = work - bits
     return low >> shift, (high >> shift) + 1

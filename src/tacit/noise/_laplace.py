@@ -48,8 +48,8 @@ def geometric(scale: NumberOrArray, size: DrawShape = None) -> int | NDArray[np.
     scale
         A positive number up to 2^60, exact (a float at its decimal reading), or one per element.
     size
-        None for one Python int of any size, or the shape of an array of 64-bit integers; a draw that does not
-        fit into 64 bits is refused with code ``does-not-fit``, never wrapped.
+        None for one Python int of any size, or the shape of an array of 64-bit integers. A draw that does not
+        fit into 64 bits is refused with code ``does-not-fit``; it never overflows.
 
     Examples
     --------
@@ -78,8 +78,8 @@ def discrete_laplace(scale: NumberOrArray, size: DrawShape = None) -> int | NDAr
     scale
         A positive number up to 2^60, exact (a float at its decimal reading), or one per element.
     size
-        None for one Python int of any size, or the shape of an array of 64-bit integers; a draw that does not
-        fit into 64 bits is refused with code ``does-not-fit``, never wrapped.
+        None for one Python int of any size, or the shape of an array of 64-bit integers. A draw that does not
+        fit into 64 bits is refused with code ``does-not-fit``; it never overflows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How a draw is made: one number by its scalar sampler, an array by its table, one scale each by either."""
+"""How a draw is made: one number by a scalar sampler, an array by a table, many scales by either."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Sampler"]
 
-_FEW = 128  # draws that are quicker one by one than a table is built
-_WORTH_A_TABLE = 1 << 12  # draws of one scale among many
+_FEW = 128  # below this, single draws are quicker than building a table
+_WORTH_A_TABLE = 1 << 12  # draws of one scale, among many scales, that pay for a table
 
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """The samplers of one family: three ways to the same law."""
+    """The samplers of one family of laws: three ways to draw from the same law."""
 
     name: str
     one: Callable[[Fraction], int]
@@ -50,7 +50,7 @@ class Sampler:
             raise does_not_fit(self.name) from None
 
     def _each(self, values: ExactArray) -> NDArray[np.int64]:
-        """Draw the scales that occur often by their tables, all others element by element in one go."""
+        """Draw scales that occur often by their tables, and all others together, element by element."""
         _, first, label, counts = np.unique(
             values.labels, return_index=True, return_inverse=True, return_counts=True
         )

@@ -1,4 +1,4 @@
-"""Selection with chances exactly proportional to exp(score / scale), over whole-number scores."""
+"""Selection with chances exactly proportional to exp(score / scale), for whole-number scores."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count as read_count
+from tacit.fixes import Either, Say, Set
 from tacit.noise import _bits, _floats
 from tacit.noise._intervals import IntegerInterval, below, exp_minus, minus_log
 from tacit.noise._parameters import read, read_size, spread
@@ -33,13 +34,13 @@ _BLOCK = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class _Gaps:
-    """How far each score lies below the best, in units of the scale."""
+    """How far each score lies below the best score, in units of the scale."""
 
     gap: NDArray[Any]  # best - score, unsigned or Python ints
     scale: Fraction
 
     def near(self, start: int, end: int) -> NDArray[np.float64]:
-        """Return gap / scale in doubles, within a relative 2^-51; from 2^500 on as 2^500."""
+        """Return gap / scale in doubles, with a relative error below 2^-51, and at most 2^500."""
         part = self.gap[start:end]
         if part.dtype == object:
             part = np.array([float(min(gap, 2**1000)) for gap in part])
@@ -83,12 +84,12 @@ def _whole(scores: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
 
 
 def _bad_scores(got: str) -> TacitError:
-    """Build the refusal of scores; it shows none of them, since they may be private."""
+    """Build the error for wrong scores; it shows none of them, because they may be private."""
     must_be = "a non-empty sequence of whole numbers"
     return TacitError(
         "bad-parameter",
         f"scores must be {must_be}, got {got}",
-        fix="scores=[3, 1, 2], or quantise them first",
+        fix=Either(Set(scores=[3, 1, 2]), Say("round the scores to a grid first")),
     )
 
 
@@ -111,9 +112,9 @@ def select(
 ) -> int | NDArray[np.int64]:
     """Draw an index i with probability exactly proportional to exp(scores[i] / scale).
 
-    Each candidate gets a whole number of tickets, no fewer than its weight; a uniform ticket wins if it lies
-    under the true weight, which exact arithmetic decides for the last tickets of a candidate; else another
-    is drawn.
+    Each candidate gets a whole number of tickets, at least its weight. A uniform ticket wins if it lies under
+    the true weight; exact arithmetic decides this for the last tickets of a candidate. Otherwise another
+    ticket is drawn.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def select(
 
 
 def _select(gaps: _Gaps, count: int) -> NDArray[np.int64]:
-    """Draw tickets until each draw has a winner."""
+    """Draw tickets until every draw has a winner."""
     n = len(gaps.gap)
     bits = min(50, 61 - n.bit_length())  # a weight of 1 has 2^bits tickets
     tickets = _tickets(gaps, bits)
@@ -168,7 +169,9 @@ def _tickets(gaps: _Gaps, bits: int) -> NDArray[np.int64]:
     """Return a whole number above 2^bits exp(-gap) for each candidate, by less than 1 and a part in 2^39."""
     gap = gaps.gap
     if gap.dtype != object and gap.size >= _BLOCK and int(gap.max()) < gap.size // 4:
-        each = _Gaps(np.arange(int(gap.max()) + 1, dtype=np.uint64), gaps.scale)  # few gaps: once for each
+        each = _Gaps(
+            np.arange(int(gap.max()) + 1, dtype=np.uint64), gaps.scale
+        )  # few different gaps: compute each once
         return _tickets(each, bits)[gap.astype(np.intp)]
     tickets = np.empty(len(gaps.gap), np.int64)
     for start in range(0, tickets.size, _BLOCK):
@@ -185,11 +188,12 @@ def _weight(x: Fraction, tickets: int, bits: int) -> IntegerInterval:
 
 
 def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) -> NDArray[np.int64]:
-    """Draw k different indices in order, as if by `select`, removing the winner, and selecting again.
+    """Draw k different indices in order, as if by `select`, removing the winner and selecting again.
 
-    A race: candidate i arrives at an exponential time of rate exp(scores[i] / scale). The order of arrival is
-    that of repeated selection without replacement, since exponential times forget (Yellott 1977). Times are
-    drawn to 64 bits; where two lie closer than the error bounds, more bits and exact arithmetic decide.
+    The draw is a race: candidate i arrives at an exponential time of rate exp(scores[i] / scale). The order
+    of arrival has the law of repeated selection without replacement, because exponential times have no memory
+    (Yellott 1977). Times are drawn to 64 bits. Where two lie closer than the error bounds, more bits and
+    exact arithmetic decide.
 
     Parameters
     ----------
@@ -207,12 +211,12 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     """
     value = read("scale", scale)
     if not isinstance(value, Fraction):
-        raise bad_parameter("scale", "one number", scale, fix="scale=1")
+        raise bad_parameter("scale", "one number", scale, fix=Set(scale=1))
     gaps = _gaps(scores, value)
     n = len(gaps.gap)
     wanted = read_count("k", k)
     if wanted > n:
-        raise bad_parameter("k", f"at most the number of scores ({n})", k, fix=f"k={n}")
+        raise bad_parameter("k", f"at most the number of scores ({n})", k, fix=Set(k=n))
     if wanted == 0:
         return np.empty(0, np.int64)
     uniform = np.empty(n, np.uint64)
@@ -221,7 +225,7 @@ def select_top(scores: Sequence[int] | NDArray[Any], k: int, scale: Number = 1) 
     for start in range(0, n, _BLOCK):
         part = slice(start, start + _BLOCK)
         early[part], late[part] = _arrival(uniform[part], gaps.near(start, start + _BLOCK))
-    # whoever arrives certainly after k others is out
+    # drop every candidate that certainly arrives after k others
     last = np.partition(late, wanted - 1)[wanted - 1]
     racers = np.flatnonzero(early <= last)
     order = racers[np.argsort(early[racers], kind="stable")]
@@ -234,7 +238,9 @@ def _arrival(
     """Return lower and upper bounds of the log arrival times, log(-log U) + gap."""
     middle = _floats.log(_floats.minus_log_uniform(uniform)) + gap
     slack = 2.0**-36 + gap * 2.0**-48
-    thin = np.flatnonzero((uniform < 2**44) | (uniform > 2**64 - 2**44))  # 64 bits say little about these
+    thin = np.flatnonzero(
+        (uniform < 2**44) | (uniform > 2**64 - 2**44)
+    )  # 64 bits determine these only roughly
     known = np.minimum(uniform[thin], ~uniform[thin]).astype(np.float64)
     slack[thin] += 4.0 / np.maximum(known, 1.0)
     early, late = middle - slack, middle + slack
@@ -245,7 +251,7 @@ def _arrival(
 
 
 class _Racer:
-    """One candidate's exponential time, with as many bits as comparisons have needed."""
+    """One candidate's exponential time, with as many bits as the comparisons have needed so far."""
 
     def __init__(self, index: int, gap: Fraction, digits: int) -> None:
         self.index, self.gap, self.digits, self.bits = index, gap, digits, 64
@@ -255,7 +261,7 @@ class _Racer:
         self.bits += 64
 
     def time(self, bits: int) -> tuple[int, int | None]:
-        """Return the interval of -log U; no upper end while U may be 0."""
+        """Return the interval of -log U; the upper end is None while U may be 0."""
         one = 1 << self.bits
         low = minus_log(Fraction(self.digits + 1, one), bits)[0]
         return low, minus_log(Fraction(self.digits, one), bits)[1] if self.digits else None
@@ -288,7 +294,7 @@ def _settle(
 ) -> NDArray[np.intp]:
     """Put racers whose bounds overlap into their exact order; `order` is sorted by `early`."""
     reached = np.maximum.accumulate(late[order])
-    apart = early[order][1:] > reached[:-1]  # certain cuts
+    apart = early[order][1:] > reached[:-1]  # the order across these places is certain
     if apart.all():
         return order
     cuts = np.concatenate(([0], np.flatnonzero(apart) + 1, [order.size]))

@@ -1,4 +1,4 @@
-"""Uniform whole numbers and orders."""
+"""Uniform whole numbers and random orders."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import count
+from tacit.fixes import Set
 from tacit.noise import _bits
 from tacit.noise._parameters import does_not_fit, read_size
 
@@ -56,7 +57,12 @@ def uniform_below(n: int | Sequence[int] | NDArray[Any], size: DrawShape = None)
             try:
                 limits = np.broadcast_to(limits, shape)
             except ValueError:
-                raise bad_parameter("size", f"a shape that n of shape {limits.shape} fits", size) from None
+                raise bad_parameter(
+                    "size",
+                    f"a shape to which n of shape {limits.shape} can be broadcast",
+                    size,
+                    fix=Set(size=None),
+                ) from None
         return _below(np.ascontiguousarray(limits).ravel()).reshape(limits.shape)
     limit = count("n", n, zero=False)  # type: ignore[arg-type]
     if shape is None:
@@ -76,16 +82,16 @@ def _limits(n: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
             raise does_not_fit("uniform numbers")
         return np.array(whole, np.uint64).reshape(items.shape)
     if items.dtype.kind not in "iu":
-        raise bad_parameter("n", "positive whole numbers", items.dtype.name, fix="n=10")
+        raise bad_parameter("n", "positive whole numbers", items.dtype.name, fix=Set(n=10))
     if items.size and items.min() < 1:
-        raise bad_parameter("n", "positive whole numbers", int(items.min()), fix="n=10")
+        raise bad_parameter("n", "positive whole numbers", int(items.min()), fix=Set(n=10))
     if items.size and int(items.max()) > 2**63:
         raise does_not_fit("uniform numbers")
     return items.astype(np.uint64)
 
 
 def one_below(limit: int) -> int:
-    """Draw one whole number below `limit`: as many bits as limit - 1 has, again until they are below."""
+    """Draw one whole number below `limit`: as many bits as limit - 1 has, until the result is below."""
     bits = (limit - 1).bit_length()
     if bits == 0:
         return 0
@@ -99,7 +105,7 @@ def one_below(limit: int) -> int:
 
 
 def _below(limits: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Draw one number below each limit (at most 2^63): 64 bits under the limit's mask, again until below."""
+    """Draw one number below each limit (at most 2^63): 64 bits under the limit's mask, until below."""
     masks = limits - np.uint64(1)
     for shift in (1, 2, 4, 8, 16, 32):
         masks |= masks >> np.uint64(shift)
@@ -117,8 +123,8 @@ def _below(limits: NDArray[np.uint64]) -> NDArray[np.int64]:
 def _below_short(limit: int, size: int) -> NDArray[np.int64]:
     """Draw below one limit of at most 2^32: the high half of 32 random bits times the limit (Lemire 2019).
 
-    Products with a low half under 2^32 mod limit are drawn again; of the others exactly floor(2^32 / limit)
-    lie over each result.
+    Products with a low half below 2^32 mod limit are drawn again. Of the others, exactly floor(2^32 / limit)
+    lead to each result.
     """
     out = np.empty(size, np.int64)
     uneven = 2**32 % limit
@@ -139,10 +145,10 @@ def _below_short(limit: int, size: int) -> NDArray[np.int64]:
 
 
 def permutation(n: int) -> NDArray[np.int64]:
-    """Draw an order of 0 .. n - 1, every order with the same probability.
+    """Draw a random order of 0 .. n - 1; every order has the same probability.
 
-    Positions are sorted by 64 random bits each. Should two be equal, all are drawn again: given that all
-    differ, every order is equally likely by symmetry.
+    Each position gets 64 random bits, and the positions are sorted by them. If two are equal, all are drawn
+    again: given that all differ, every order is equally likely by symmetry.
 
     Examples
     --------

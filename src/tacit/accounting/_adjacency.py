@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting._algebra import can_sample
-from tacit.accounting.laws import Group, Law, Parallel, Parts, Sampled, Shuffled
+from tacit.accounting._laws import GroupLoss, LossLaw, ParallelLoss, Parts, SampledLoss, ShuffledLoss
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def check(parts: Parts, adjacency: Adjacency) -> None:
         _check(law, adjacency)
 
 
-def _check(law: Law, adjacency: Adjacency) -> None:
+def _check(law: LossLaw, adjacency: Adjacency) -> None:
     match law:
-        case Sampled(_, inner):
+        case SampledLoss(_, inner):
             if adjacency != ADD_REMOVE:
                 raise TacitError(
                     "no-guarantee",
@@ -57,9 +57,9 @@ def _check(law: Law, adjacency: Adjacency) -> None:
                     fix="Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)",
                 )
             check(inner, adjacency)
-        case Group(_, inner):
+        case GroupLoss(_, inner):
             check(inner, adjacency)
-        case Parallel(branches):
+        case ParallelLoss(branches):
             if adjacency != ADD_REMOVE:
                 raise TacitError(
                     "no-guarantee",
@@ -69,7 +69,7 @@ def _check(law: Law, adjacency: Adjacency) -> None:
                 )
             for branch in branches:
                 check(branch, adjacency)
-        case Shuffled() if adjacency != REPLACE:
+        case ShuffledLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",
                 "shuffled reports speak of a report replaced, not of one added",

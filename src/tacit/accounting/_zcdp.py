@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.accounting._certified import exp_down, exp_up, log_down, round_down, round_up
+from tacit.accounting.numeric import exp_down, exp_up, log_down, round_down, round_up
 
 __all__ = ["discrete_laplace_rho", "laplace_rho", "largest_pure", "pure_rho", "rho_cap"]
 

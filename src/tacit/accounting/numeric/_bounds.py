@@ -1,28 +1,26 @@
-"""The seam to the numerical engines: certified bounds for any sum of laws, by the engine that fits it.
+"""Certified bounds for any sum of laws, by the accountant that fits it.
 
-| content | engine |
+| content | accountant |
 | --- | --- |
 | Gaussian, GDP | closed form |
 | one law, once | its own curve |
-| randomized response, lattice noise; Laplace and bounded range where nothing is smooth | lattice |
-| anything with a Gaussian part, sampled Gaussians, many Laplace | spectral |
-| losses without a common lattice or a smooth part | spectral, with a tiny Gaussian added |
-| a part known by rho or a Renyi curve only; whatever did not converge | Renyi divergences |
+| randomized response, lattice noise; Laplace and bounded range if no part is smooth | lattice |
+| sums with a Gaussian part, sampled Gaussians, many Laplace | Fourier inversion |
+| losses without a common lattice or a smooth part | Fourier inversion, with a tiny Gaussian added |
+| a part known only by rho or a Renyi curve; sums for which the others do not converge | Renyi divergences |
 
-Mass at infinite loss is kept apart: delta = m + (1 - m) delta_rest. Both directions are taken. Branches and
-groups are spelled out before they come here. Every step is argued in docs/proofs/accounting.md.
+Infinite loss is kept apart: delta = m + (1 - m) delta_rest. Both directions are read. Branches and groups are
+resolved before they come here. The proofs are in docs/proofs/accounting.md.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
 from tacit.accounting._laws import (
-    ApproximateLoss,
     BoundedRangeLoss,
     LaplaceLoss,
     LossLaw,
@@ -34,19 +32,15 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger
 from tacit.accounting.numeric._choice import answer
-from tacit.accounting.numeric._factors import (
-    both_sides,
-    content,
-    exact_largest_loss,
-    gaussian_mu2,
-    largest_loss,
-    plain,
-)
+from tacit.accounting.numeric._curve import both_sides
+from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail
-from tacit.accounting.numeric._lattice import lattice_cost, on_lattice
+from tacit.accounting.numeric._infinite_loss import can_be_infinite, split_infinite_loss
+from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
 from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
+from tacit.accounting.numeric._parts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
-__all__ = ["Bracket", "delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
+__all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
 
 
 def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
@@ -74,13 +68,15 @@ def loss_exceeds(parts: Parts, t: float) -> float:
 
 def renyi_divergence(parts: Parts, order: float) -> float:
     """Return an upper value of the Renyi divergence of this order, the larger of both directions."""
-    if not order > 1 or _leaks(parts):
+    if not order > 1 or can_be_infinite(parts):
         return math.inf
     worst = 0.0
     for add in _directions(parts):
         try:
-            mix, leak, *_ = content(_bounded(plain(parts)), add=add)
-            worst = max(worst, math.inf if leak else log_moment(mix, order - 1) / (order - 1) * (1 + 8 * U))
+            loss_sum, leak, *_ = factors_of(_bounded(plain(parts)), add=add)
+            worst = max(
+                worst, math.inf if leak else log_moment(loss_sum, order - 1) / (order - 1) * (1 + 8 * U)
+            )
         except NotConverged:
             return math.inf
     return worst
@@ -111,73 +107,17 @@ def _directions(parts: Parts) -> tuple[bool, ...]:
     )
 
 
-class _Apart(NamedTuple):
-    """What has finite loss, bounds on the mass of infinite loss, a lower value of the chance of neither end.
-
-    delta(e) of the whole is at most ``most + (1 - most) delta_rest(e)`` at every real e, and at least ``least
-    + good delta_rest(e)`` (docs/proofs/accounting.md, section 1).
-    """
-
-    rest: Parts
-    least: float
-    most: float
-    good: float
-
-
-def _apart(parts: Parts, *, add: bool) -> _Apart:
-    """Split off infinite loss: of approximate parts, and q times it of what is sampled."""
-    if not _leaks(parts):
-        return _Apart(parts, 0.0, 0.0, 1.0)
-    kept: list[tuple[LossLaw, int]] = []
-    least = most = good = 0.0  # logarithms of what stays
-    for law, times in parts:
-        match law:
-            case ApproximateLoss(epsilon, delta):
-                stays = times * _log_stays(as_float(delta))
-                least, most, good = least + stays, most + stays, good + stays
-                if epsilon:
-                    kept.append((PureLoss(epsilon), times))
-            case SampledLoss(q, inner) if _leaks(inner):
-                within, rate = _apart(plain(inner), add=add), as_float(q)
-                least += 0.0 if add else times * _log_stays(rate * within.least)
-                most += times * _log_stays(rate * within.most)
-                good += times * (math.log(within.good) if within.good > 0 else -math.inf)
-                if within.rest:
-                    kept.append((SampledLoss(q, within.rest), times))
-            case _:
-                kept.append((law, times))
-    slip = 64 * U
-    return _Apart(
-        canonical(kept),
-        max(0.0, -math.expm1(least) * (1 - slip)),
-        -math.expm1(most) * (1 + slip),
-        math.exp(good) * (1 - slip * (1 - good)) if good > -700 else 0.0,
-    )
-
-
-def _leaks(parts: Parts) -> bool:
-    """Say whether some loss is infinite."""
-    return any(
-        isinstance(law, ApproximateLoss) or (isinstance(law, SampledLoss) and _leaks(law.parts))
-        for law, _ in parts
-    )
-
-
-def _log_stays(leak: float) -> float:
-    return math.log1p(-leak) if leak < 1 else -math.inf
-
-
 def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
     """Return bounds on delta at any real epsilon in one direction."""
     parts = plain(parts)
     add = add and len(_directions(parts)) > 1
     if e < 0:
         return both_sides(parts, e, add=add)
-    rest, least, most, good = _apart(parts, add=add)
+    rest, least, most, good = split_infinite_loss(parts, add=add)
     if not rest or e >= largest_loss(rest, add=add):
         found = Bracket(0.0, 0.0, "closed form")
     else:
-        found = answer(rest, lambda engine: engine.delta(e), add=add)
+        found = answer(rest, lambda accountant: accountant.delta(e), add=add)
     upper = min(1.0, found.upper)
     upper = min(1.0, (most + (1 - most) * upper) * (1 + 8 * U)) if most else upper
     return Bracket(max(0.0, (least + good * found.lower) * (1 - 8 * U)), upper, found.method)
@@ -185,32 +125,34 @@ def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
 
 def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
     parts = plain(parts)
-    rest, least, most, good = _apart(parts, add=add)
+    rest, least, most, good = split_infinite_loss(parts, add=add)
     if delta < most:
         return Bracket(math.inf if delta < least else 0.0, math.inf, "closed form")
     sup = largest_loss(rest, add=add)
     target = (delta - most) / (1 - most) * (1 - 8 * U) if most else delta
     if target <= 0 or not rest:
         return Bracket(0.0, sup, "basic composition" if rest else "closed form")
-    found = answer(rest, lambda engine: engine.epsilon(target), add=add)
+    found = answer(rest, lambda accountant: accountant.epsilon(target), add=add)
     if most:
         looser = (delta - least) / good * (1 + 8 * U) if good > 0 else 1.0
-        lower = 0.0 if looser >= 1 else answer(rest, lambda engine: engine.epsilon(looser), add=add).lower
+        lower = (
+            0.0 if looser >= 1 else answer(rest, lambda accountant: accountant.epsilon(looser), add=add).lower
+        )
         found = Bracket(min(lower, found.upper), found.upper, found.method)
     return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
 
 
 def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
     """Say whether Chernoff's bound alone certifies delta(e) <= delta."""
-    rest, _, most, _ = _apart(plain(parts), add=add)
+    rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
     try:
-        mix, leak, *_ = content(rest, add=add)
-        if not mix.factors:
+        loss_sum, leak, *_ = factors_of(rest, add=add)
+        if not loss_sum.factors:
             return False
-        grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(mix) + 1e-150)
-        bounds = steer(mix, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
+        grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(loss_sum) + 1e-150)
+        bounds = steer(loss_sum, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
         c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
-        exponent = log_moment(mix, c) - c * e + peak(c)
+        exponent = log_moment(loss_sum, c) - c * e + peak(c)
     except NotConverged:
         return False
     bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
@@ -220,7 +162,7 @@ def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
 def _tail(parts: Parts, t: float, *, add: bool) -> float:
     """Return an upper value of P(L > t) = delta(t) - delta'(t), by convexity in exp(t)."""
     parts = plain(parts)
-    rest, _, most, _ = _apart(parts, add=add)
+    rest, _, most, _ = split_infinite_loss(parts, add=add)
     if not rest:
         return min(1.0, most + float(t < 0))
     top = exact_largest_loss(rest)
@@ -234,13 +176,13 @@ def _tail(parts: Parts, t: float, *, add: bool) -> float:
 def _slope_tail(rest: Parts, t: float, *, add: bool) -> float:
     if all(on_lattice(law) and not isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in rest):
         try:
-            exact = lattice_cost(rest).tail(t)
+            exact = lattice_accountant(rest).tail(t)
         except NotConverged:
             exact = None
         if exact is not None:
             return exact
     here = both_sides(rest, t, add=add)
-    step = 1e-4 * spread(content(rest, add=add).mix)
+    step = 1e-4 * spread(factors_of(rest, add=add).loss_sum)
     best = 1.0
     for _ in range(3):
         left = both_sides(rest, t - step, add=add)

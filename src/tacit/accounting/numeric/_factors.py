@@ -1,4 +1,4 @@
-"""From laws to what the engines take: factors on vertical lines, curves, finite pairs that dominate them."""
+"""From laws to factors: the moment generating function of each law, or of a finite pair that dominates it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tacit.accounting._laws import (
-    ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
-    GaussianLoss,
-    GDPLoss,
-    GroupLoss,
     LaplaceLoss,
     LossLaw,
-    ParallelLoss,
     Parts,
     PureLoss,
     RandomizedResponseLoss,
@@ -27,95 +22,50 @@ from tacit.accounting._laws import (
     SampledLoss,
     ShuffledLoss,
     ZCDPLoss,
-    canonical,
 )
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
-from tacit.accounting.numeric._curve import Curve, Dots, closed_curve, dots, mixed, sampled_curve
-from tacit.accounting.numeric._gaussian import gaussian_curve
-from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_cost, on_lattice
-from tacit.accounting.numeric._loss_sum import Mix
+from tacit.accounting.numeric._atoms import Atoms
+from tacit.accounting.numeric._bracket import NotConverged, U, as_float
+from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum
+from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
+from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_accountant, on_lattice
+from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._mgf import (
-    Atoms,
-    DiscreteLaplaceLine,
+    DiscreteLaplaceMgf,
     Factor,
-    GaussianLine,
-    LaplaceLine,
-    RangeLine,
+    GaussianMgf,
+    LaplaceMgf,
+    RangeMgf,
     Reals,
-    ResponseLine,
+    ResponseMgf,
 )
-from tacit.accounting.numeric._renyi import CurveLine
-from tacit.accounting.numeric._sampled_gaussian import SampledGaussian
+from tacit.accounting.numeric._parts import gaussian_mu2, law_mu2, mixed, plain
+from tacit.accounting.numeric._renyi import RenyiCurveMgf
+from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = [
-    "Content",
-    "both_sides",
-    "content",
-    "curve",
-    "exact_largest_loss",
-    "gaussian_mu2",
-    "largest_loss",
-    "plain",
-]
+__all__ = ["Factors", "factors_of"]
 
 _REACH = 600.0  # exp of more leaves the doubles; delta there counts as infinite loss
 _NEGLIGIBLE = 1e-35  # delta beyond which a curve is cut off (the rest counts as infinite loss)
 
 
-class Content(NamedTuple):
+class Factors(NamedTuple):
     """The parts of one direction as factors; the infinite loss these left out; whether they are exact."""
 
-    mix: Mix
+    loss_sum: LossSum
     leak: float
     exact: bool
-    kept: dict[Callable[[Mix], Any], Any]  # engines that were built for the mix
-
-
-def plain(parts: Parts) -> Parts:
-    """Open samples that keep everything; refuse what must be spelled out before."""
-    for law, _ in parts:
-        if isinstance(law, GroupLoss | ParallelLoss):
-            raise TypeError(type(law).__name__)
-    if not any(isinstance(law, SampledLoss) and law.q == 1 for law, _ in parts):
-        return parts
-    opened: list[tuple[LossLaw, int]] = []
-    for law, times in parts:
-        if isinstance(law, SampledLoss) and law.q == 1:
-            opened.extend((inner, times * often) for inner, often in plain(law.parts))
-        else:
-            opened.append((law, times))
-    return canonical(opened)
-
-
-def _mu2(law: LossLaw) -> Fraction | None:
-    match law:
-        case GaussianLoss(sigma, s):
-            return (s / sigma) ** 2
-        case GDPLoss(mu):
-            return mu**2
-    return None
-
-
-def gaussian_mu2(parts: Parts) -> Fraction | None:
-    """Return the sum of mu^2 where every part is Gaussian."""
-    total = Fraction(0)
-    for law, times in parts:
-        mu2 = _mu2(law)
-        if mu2 is None:
-            return None
-        total += times * mu2
-    return total
+    kept: dict[Callable[[LossSum], Any], Any]  # engines that were built for the mix
 
 
 @lru_cache(maxsize=256)
-def content(parts: Parts, *, add: bool, finite: bool = False) -> Content:
+def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
     """Turn laws (no `Approximate` among them) into factors; samples as finite pairs if asked."""
     mu2, factors, stays, exact = Fraction(0), [], 0.0, True
     for law, times in parts:
-        part = _mu2(law)
+        part = law_mu2(law)
         if part is not None:
             mu2 += times * part
             continue
@@ -126,31 +76,31 @@ def content(parts: Parts, *, add: bool, finite: bool = False) -> Content:
         exact &= sharp
         factors.append((factor, times))
     if mu2:
-        factors.append((GaussianLine(as_float(mu2)), 1))
-    return Content(Mix(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
+        factors.append((GaussianMgf(as_float(mu2)), 1))
+    return Factors(LossSum(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
 
 
 def _factor(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
     """Return the law on vertical lines, the infinite loss split off, and whether the factor is exact."""
     match law:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
-            return ResponseLine(as_float(epsilon)), 0.0, True
+            return ResponseMgf(as_float(epsilon)), 0.0, True
         case LaplaceLoss(scale, s):
-            return LaplaceLine(as_float(s / scale)), 0.0, True
+            return LaplaceMgf(as_float(s / scale)), 0.0, True
         case BoundedRangeLoss(epsilon):
-            return RangeLine(as_float(epsilon)), 0.0, True
+            return RangeMgf(as_float(epsilon)), 0.0, True
         case DiscreteLaplaceLoss(scale, s):
-            return DiscreteLaplaceLine(as_float(1 / scale), as_float(s)), 0.0, True
+            return DiscreteLaplaceMgf(as_float(1 / scale), as_float(s)), 0.0, True
         case DiscreteGaussianLoss(sigma, s):
             return discrete_gaussian(sigma, s), 0.0, True
         case ZCDPLoss(rho):
-            return GaussianLine(as_float(2 * rho)), 0.0, True
+            return GaussianMgf(as_float(2 * rho)), 0.0, True
         case RenyiLoss(curve):
             orders = np.array([0.0, *(as_float(order - 1) for order, _ in curve)])
             values = np.array([0.0, *(as_float((order - 1) * value) for order, value in curve)])
-            return CurveLine(orders, values), 0.0, True
+            return RenyiCurveMgf(orders, values), 0.0, True
         case SampledLoss(q, parts) if (mu2 := gaussian_mu2(plain(parts))) is not None:
-            return SampledGaussian(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
+            return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
         case SampledLoss() | ShuffledLoss():
             return _finite_pair(law, add=add)
     raise TypeError(type(law).__name__)
@@ -162,18 +112,18 @@ def _finite_pair(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
 
 
 @lru_cache(maxsize=256)
-def _dots(law: LossLaw, *, add: bool) -> tuple[Dots, bool]:
+def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
     """Return a finite pair that dominates a law known by its curve, and whether it is the law itself."""
     whole, kinks = curve(law, add=add), None
     if isinstance(law, SampledLoss):
         kinks = _kinks(plain(law.parts))
-        inner = _grid(_curve_of_sum(law.parts, add=add), kinks)
+        inner = _grid(curve_of_sum(law.parts, add=add), kinks)
         grid = np.array([-mixed(float(law.q), -e) if add else mixed(float(law.q), e) for e in inner])
         grid = np.unique(grid + np.abs(grid) * 1e-15)
         grid = grid[np.abs(grid) < _REACH]
     else:
         grid = _grid(whole, None)
-    return dots(whole, grid), kinks is not None
+    return connect_dots(whole, grid), kinks is not None
 
 
 def _kinks(parts: Parts) -> Reals | None:
@@ -181,7 +131,7 @@ def _kinks(parts: Parts) -> Reals | None:
     if not all(on_lattice(law) and not isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts):
         return None
     try:
-        losses = lattice_cost(parts).losses()
+        losses = lattice_accountant(parts).losses()
     except NotConverged:
         return None
     few = losses is not None and len(losses) <= 2000 and max(-losses[0], losses[-1]) < _REACH
@@ -210,89 +160,3 @@ def _grid(curve: Curve, kinks: Reals | None) -> Reals:
     )  # denser inside
     ends = [x for x in (curve.low, curve.high) if abs(x) < _REACH]
     return np.unique(np.append(grid, ends))
-
-
-def curve(law: LossLaw, *, add: bool) -> Curve:
-    """Return the curve of one law, once."""
-    if isinstance(law, SampledLoss):
-        return sampled_curve(as_float(law.q), _curve_of_sum(law.parts, add=add), add=add)
-    if isinstance(law, GaussianLoss | GDPLoss | DiscreteGaussianLoss | ApproximateLoss):
-        return _curve_of_sum(((law, 1),), add=add)
-    return closed_curve(law)
-
-
-def _curve_of_sum(parts: Parts, *, add: bool) -> Curve:
-    """Return the curve of a sum of laws; below zero by H_y(P, Q) = 1 - y + y H_(1/y)(Q, P)."""
-    parts = plain(parts)
-    if len(parts) == 1 and parts[0][1] == 1:
-        law = parts[0][0]
-        if isinstance(law, SampledLoss) or not isinstance(
-            law, GaussianLoss | GDPLoss | DiscreteGaussianLoss | ApproximateLoss
-        ):
-            return curve(law, add=add)
-
-    mu2 = gaussian_mu2(parts)
-    if mu2 is not None and mu2 > Fraction(1, 10**7):
-        mu = math.sqrt(as_float(mu2))
-        return Curve(
-            lambda e: gaussian_curve(mu, e, 1.0), lambda e: gaussian_curve(mu, e, -1.0), -math.inf, math.inf
-        )
-
-    def upper(e: Reals) -> Reals:
-        return np.array([both_sides(parts, float(x), add=add).upper for x in np.atleast_1d(e)])
-
-    def lower(e: Reals) -> Reals:
-        return np.array([both_sides(parts, float(x), add=add).lower for x in np.atleast_1d(e)])
-
-    high = largest_loss(parts, add=add)
-    return Curve(upper, lower, -largest_loss(parts, add=not add), high, quick=False)
-
-
-def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:
-    """Return bounds on delta at any real e; below zero by H_y(P, Q) = 1 - y + y H_(1/y)(Q, P)."""
-    from tacit.accounting.numeric._bounds import delta_of
-
-    if e >= 0:
-        return delta_of(parts, e, add=add)
-    other = delta_of(parts, -e, add=not add)
-    whole, ratio = -math.expm1(e), math.exp(e)
-    return Bracket(
-        (whole + ratio * other.lower) * (1 - 8 * U),
-        min(1.0, (whole + ratio * other.upper) * (1 + 8 * U)),
-        other.method,
-    )
-
-
-def exact_largest_loss(parts: Parts) -> Fraction | None:
-    """Return the largest loss exactly; None where it is infinite or not rational."""
-    total = Fraction(0)
-    for law, times in parts:
-        match law:
-            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
-                total += times * e
-            case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
-                total += times * s / scale
-            case _:
-                return None
-    return total
-
-
-def largest_loss(parts: Parts, *, add: bool) -> float:
-    """Return an upper value of the largest loss."""
-    total = 0.0
-    for law, times in parts:
-        match law:
-            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
-                one = as_float(e)
-            case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
-                one = as_float(s / scale)
-            case SampledLoss(q, inner):
-                top = largest_loss(plain(inner), add=add)
-                if add:  # -log(1 - q + q exp(-top))
-                    one = -mixed(as_float(q), -top) if q < 1 else top
-                else:
-                    one = mixed(as_float(q), top) if math.isfinite(top) else math.inf
-            case _:
-                return math.inf
-        total += times * one
-    return total * (1 + 16 * U)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, settle
-from tacit.accounting.numeric._fourier_line import SMALL, Plan, Spectrum, evaluate
-from tacit.accounting.numeric._loss_sum import Mix, spread, steer
+from tacit.accounting.numeric._fourier_line import SMALL, LineChoice, Spectrum, evaluate
+from tacit.accounting.numeric._loss_sum import LossSum, spread, steer
 from tacit.accounting.numeric._rare_losses import choose_cut, splittable, visible_cuts
 
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["Inversion"]
+__all__ = ["FourierInversion"]
 
 _FINE, _COARSE = 0.05, 8  # steps of log c
 _NEAR = 0.03  # epsilons this close share a line, so that delta and epsilon agree
@@ -36,7 +36,7 @@ class _Unseen(NotConverged):
     """No line sees delta here; elsewhere one may."""
 
 
-class _Grid(NamedTuple):
+class _RealAxis(NamedTuple):
     """Real c with log M, its derivatives, and the logarithm of Chernoff's bound on delta(0), about."""
 
     c: Reals
@@ -46,16 +46,16 @@ class _Grid(NamedTuple):
     hat: Reals
 
 
-class Inversion:
+class FourierInversion:
     """Bounds on delta and epsilon of one mix; lines that were evaluated serve every epsilon nearby."""
 
-    def __init__(self, mix: Mix, *, whole: bool = True) -> None:
-        self._mix, self._whole = mix, whole  # not whole: what a cut took out, not to be cut again
-        self._scale = spread(mix)
+    def __init__(self, loss_sum: LossSum, *, whole: bool = True) -> None:
+        self._loss_sum, self._whole = loss_sum, whole  # not whole: what a cut took out, not to be cut again
+        self._scale = spread(loss_sum)
         if not 1e-140 < self._scale < 1e140:
             raise NotConverged
         self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
-        self._fine: dict[int, _Grid] = {}
+        self._fine: dict[int, _RealAxis] = {}
         self._rough: dict[tuple[int, int, int], Spectrum] = {}
         self._spectra: dict[tuple[int, int, int], Spectrum] = {}
 
@@ -96,20 +96,20 @@ class Inversion:
             return Bracket(0.0, 0.0, self.delta(0.0).method)
         return settle(self.delta, e, delta, slope)
 
-    def _grid(self, c: Reals) -> _Grid:
-        log_m, mean, bend = steer(self._mix, c)
+    def _grid(self, c: Reals) -> _RealAxis:
+        log_m, mean, bend = steer(self._loss_sum, c)
         good = np.isfinite(log_m)
         if good.sum() < 3:
             raise NotConverged
         c, log_m = c[good], log_m[good]
-        return _Grid(c, log_m, mean[good], bend[good], log_m + c * np.log(c / (1 + c)) - np.log1p(c))
+        return _RealAxis(c, log_m, mean[good], bend[good], log_m + c * np.log(c / (1 + c)) - np.log1p(c))
 
-    def _near(self, at: int) -> _Grid:
+    def _near(self, at: int) -> _RealAxis:
         if at not in self._fine:
             self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * np.arange(-36, 25)))
         return self._fine[at]
 
-    def _saddle(self, near: _Grid) -> tuple[Reals, Reals]:
+    def _saddle(self, near: _RealAxis) -> tuple[Reals, Reals]:
         """Return epsilons and about log delta there, by the saddle point; both monotone."""
         c, log_m, mean, bend, _ = near
         e = mean - 1 / c - 1 / (c + 1)
@@ -143,8 +143,8 @@ class Inversion:
         if key not in self._rough:
             near, e = self._near(key[0]), self._middle(key)
             bound = float(np.min(near.hat - near.c * e)) - 1.0
-            plan = self._plan(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
-            self._keep(self._rough, key, evaluate(self._mix, plan))
+            choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
+            self._keep(self._rough, key, evaluate(self._loss_sum, choice))
         return self._rough[key]
 
     def _spectrum(self, e: float) -> Spectrum:
@@ -154,39 +154,41 @@ class Inversion:
             line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
             for _ in range(3):
                 value, error, _ = line.sums(middle)
-                found = line.log_norm - line.plan.c * middle + math.log(max(value, error, 1e-300))
+                found = line.log_norm - line.choice.c * middle + math.log(max(value, error, 1e-300))
                 drowned = error > _SHOWN * value
-                if not drowned and found > line.plan.log_delta - 6:
+                if not drowned and found > line.choice.log_delta - 6:
                     break
-                plan, cut = self._plan(near, middle, found - 3), None
-                if drowned and self._mix.lattice is None and line.cut is None:
-                    cut = choose_cut(self._mix.factors, middle, plan.c, plan.period, found)
-                if line.cut is not None or (drowned and cut is None and found > line.plan.log_delta - 6):
+                choice, cut = self._choose_line(near, middle, found - 3), None
+                if drowned and self._loss_sum.lattice is None and line.cut is None:
+                    cut = choose_cut(self._loss_sum.factors, middle, choice.c, choice.period, found)
+                if line.cut is not None or (drowned and cut is None and found > line.choice.log_delta - 6):
                     break
                 try:
-                    line = evaluate(self._mix, plan, cut)
+                    line = evaluate(self._loss_sum, choice, cut)
                 except NotConverged:
                     break
             self._keep(self._spectra, key, self._beside(line, near, middle))
         return self._spectra[key]
 
-    def _beside(self, line: Spectrum, near: _Grid, e: float) -> Spectrum:
+    def _beside(self, line: Spectrum, near: _RealAxis, e: float) -> Spectrum:
         """Return a line that shows delta, common losses beside it on a line of their own, where none did."""
         value, error, _ = line.sums(e)
         best = error / max(value, 1e-300)
-        if best <= _SHOWN or self._mix.lattice is not None or not self._whole:
+        if best <= _SHOWN or self._loss_sum.lattice is not None or not self._whole:
             return line
-        log_delta = line.log_norm - line.plan.c * e + math.log(max(value, error, 1e-300))
+        log_delta = line.log_norm - line.choice.c * e + math.log(max(value, error, 1e-300))
         try:
-            plan = self._plan(near, e, log_delta - 3)
+            choice = self._choose_line(near, e, log_delta - 3)
         except NotConverged:
             return line
-        for cut in visible_cuts(self._mix.factors, e, plan.c, plan.period):
-            factors = list(self._mix.factors)
+        for cut in visible_cuts(self._loss_sum.factors, e, choice.c, choice.period):
+            factors = list(self._loss_sum.factors)
             law, times = factors[cut.which]
             factors[cut.which] = splittable(law).common(cut.level), times
             try:
-                other = evaluate(self._mix, plan, cut, Inversion(Mix(tuple(factors)), whole=False))
+                other = evaluate(
+                    self._loss_sum, choice, cut, FourierInversion(LossSum(tuple(factors)), whole=False)
+                )
                 value, error, _ = other.sums(e)
             except NotConverged:
                 continue
@@ -202,7 +204,7 @@ class Inversion:
             store.pop(next(iter(store)))
         store[key] = line
 
-    def _plan(self, near: _Grid, e: float, log_delta: float) -> Plan:
+    def _choose_line(self, near: _RealAxis, e: float, log_delta: float) -> LineChoice:
         """Choose the line with short periods that keeps delta visible among the terms of the sum."""
         c, log_m, _, bend, hat = near
         need = -log_delta - SMALL
@@ -221,4 +223,4 @@ class Inversion:
             raise _Unseen
         width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
         period = float(max(left[at], right[at]))
-        return Plan(float(c[at]), float(c[partner[at]]), period, float(ratio[at]), width, log_delta)
+        return LineChoice(float(c[at]), float(c[partner[at]]), period, float(ratio[at]), width, log_delta)

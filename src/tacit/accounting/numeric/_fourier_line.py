@@ -13,20 +13,22 @@ import numpy as np
 
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U
 from tacit.accounting.numeric._loss_sum import log_moment, peak
-from tacit.accounting.numeric._rare_losses import Cut, difference, difference_bound, splittable
+from tacit.accounting.numeric._rare_losses import LossCut, difference, difference_bound, splittable
 
 if TYPE_CHECKING:
-    from tacit.accounting.numeric._fourier import Inversion
-    from tacit.accounting.numeric._loss_sum import Lattice, Mix
+    from collections.abc import Callable
+
+    from tacit.accounting.numeric._fourier import FourierInversion
+    from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
     from tacit.accounting.numeric._mgf import Complexes, Reals
 
-__all__ = ["SMALL", "Plan", "Spectrum", "evaluate"]
+__all__ = ["SMALL", "LineChoice", "Spectrum", "evaluate"]
 
 SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
 _MOST_NODES = 1 << 16
 
 
-class Plan(NamedTuple):
+class LineChoice(NamedTuple):
     """Where to integrate (any choice is valid; a good one is tight and quick)."""
 
     c: float
@@ -46,7 +48,7 @@ class Spectrum:
     ``error1`` bound the error of the sum as error + |e| error1.
     """
 
-    plan: Plan
+    choice: LineChoice
     t: Reals
     terms: Complexes
     terms1: Complexes
@@ -55,16 +57,16 @@ class Spectrum:
     log_norm: float
     norm_error: float
     log_norm2: float  # an upper value of log M(c2)
-    lattice: Lattice | None
-    cut: Cut | None = None
-    common: Inversion | None = None  # of what the cut took out, where that may matter
+    lattice: LossLattice | None
+    cut: LossCut | None = None
+    common: FourierInversion | None = None  # of what the cut took out, where that may matter
 
     def sums(self, e: float) -> tuple[float, float, float]:
         """Return sum, its error bound and the sum for -d delta / d e, all relative to exp(log M(c) - c e)."""
         value, error, slope = self._own(e)
         if self.cut is None or self.common is None:
             return value, error, slope
-        scale = math.exp(min(700.0, self.plan.c * e - self.log_norm))
+        scale = math.exp(min(700.0, self.choice.c * e - self.log_norm))
         low, high, _ = self.common.delta(e)
         beside = scale * (low + high) / 2
         error += scale * (high - low) / 2 * (1 + 8 * U) + 8 * U * beside
@@ -78,13 +80,13 @@ class Spectrum:
         offset, g = self.lattice
         first = offset + g * math.ceil((e - offset) / g)
         turn = np.exp(-1j * self.t * first)
-        fade, drop = math.exp(-self.plan.c * (first - e)), math.exp(e - first)
+        fade, drop = math.exp(-self.choice.c * (first - e)), math.exp(e - first)
         slope = drop * float((self.terms1 * turn).real.sum())
         return fade * (float((self.terms * turn).real.sum()) - slope), error, fade * slope
 
     def aliases(self, e: float) -> float:
         """Return an upper value of the sum of all aliases, as delta."""
-        c, c2, period = self.plan[:3]
+        c, c2, period = self.choice[:3]
         left = 1 / math.expm1(min(700.0, c * period))
         gap = (c2 - c) * period
         right = math.exp(min(700.0, self.log_norm2 + peak(c2) - c2 * e - gap)) / -math.expm1(-gap)
@@ -92,15 +94,15 @@ class Spectrum:
 
     def delta(self, e: float) -> Bracket:
         value, error, _ = self.sums(e)
-        log = self.log_norm - self.plan.c * e
-        slip = self.norm_error + 4 * U * (abs(self.log_norm) + abs(self.plan.c * e) + 4)
+        log = self.log_norm - self.choice.c * e
+        slip = self.norm_error + 4 * U * (abs(self.log_norm) + abs(self.choice.c * e) + 4)
         if not (log < 700 and slip < 0.01 and math.isfinite(value) and math.isfinite(error)):
             raise NotConverged
         upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
         if self.cut is not None:  # what was taken out of the sum (itself, or from the right), from the left
-            fade = (self.cut.tilt - self.plan.c) * self.plan.period if self.common is not None else 0.0
+            fade = (self.cut.tilt - self.choice.c) * self.choice.period if self.common is not None else 0.0
             upper += math.exp(min(0.0, self.cut.log_bulk - self.cut.tilt * e - fade)) * (1 + 1e-9)
-            upper += (1 + 1e-9) / math.expm1(min(700.0, self.plan.c * self.plan.period))
+            upper += (1 + 1e-9) / math.expm1(min(700.0, self.choice.c * self.choice.period))
         lower = math.exp(log) * (value - error) * (1 - 2 * slip) - self.aliases(e)
         method = "spectral" if self.lattice is None else "lattice"
         return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
@@ -108,12 +110,12 @@ class Spectrum:
     def log_delta(self, e: float) -> float:
         """Return log delta(e), about; minus infinity where this line does not see it."""
         value, error, _ = self.sums(e)
-        return self.log_norm - self.plan.c * e + math.log(value) if value > error else -math.inf
+        return self.log_norm - self.choice.c * e + math.log(value) if value > error else -math.inf
 
     def drowned(self, e: float, log_delta: float) -> bool:
         """Say whether rounding covers both what is there and what is sought."""
         value, error, _ = self.sums(e)
-        sought = math.exp(max(-700.0, min(0.0, log_delta - self.log_norm + self.plan.c * e)))
+        sought = math.exp(max(-700.0, min(0.0, log_delta - self.log_norm + self.choice.c * e)))
         return error > 0.01 * max(value, sought)
 
     def root(self, e: float, log_delta: float, low: float, high: float) -> tuple[float, float]:
@@ -122,7 +124,7 @@ class Spectrum:
         Newton's rule, kept between ends that close in: where large losses are rare, log delta is convex, and
         a step from the right alone would leave.
         """
-        c, slope = self.plan.c, self.plan.c
+        c, slope = self.choice.c, self.choice.c
         for _ in range(60):
             value, _, derivative = self.sums(e)
             seen = value > 0 and derivative > 0
@@ -151,70 +153,133 @@ def _smooth(n: int) -> int:
     return best
 
 
-def evaluate(mix: Mix, plan: Plan, cut: Cut | None = None, common: Inversion | None = None) -> Spectrum:
-    """Evaluate the line of the plan on as many nodes as it takes; with a cut, only what has a rare loss."""
-    c, lattice = plan.c, mix.lattice
-    decays = [
-        (factor.decay(c), times) for i, (factor, times) in enumerate(mix.factors) if not cut or i != cut.which
-    ]
-    rare = -math.inf
-    if cut is not None:
-        law, often = splittable(mix.factors[cut.which][0]), mix.factors[cut.which][1]
-        decays.append((law.bulk_decay(c, cut.level), often - 1))
-        rare = math.log(often * law.split(c, 0.0, 0, cut.level).share) + 1e-6
-
-    half = _MOST_NODES  # nodes up to half a period of the lattice
-    whole = 0
+def evaluate(
+    loss_sum: LossSum, choice: LineChoice, cut: LossCut | None = None, common: FourierInversion | None = None
+) -> Spectrum:
+    """Evaluate the chosen line on as many nodes as needed; with a cut, only sums that have a rare loss."""
+    lattice = loss_sum.lattice
+    half, whole = _MOST_NODES, 0  # nodes up to half a period of the lattice, and of a whole one
     if lattice is not None:
-        whole = _smooth(max(2, math.ceil(plan.period / lattice.step)))
-        plan = plan._replace(period=whole * lattice.step)
+        whole = _smooth(max(2, math.ceil(choice.period / lattice.step)))
+        choice = choice._replace(period=whole * lattice.step)
         half = whole // 2
-    h = 2 * math.pi / plan.period
+    h = 2 * math.pi / choice.period
+    beyond = _beyond(loss_sum, choice.c, h, half, cut)
+    nodes = _enough_nodes(beyond, choice, h)
+    t = h * np.arange(nodes + 1)
+    kernel = _kernel(choice, t, lattice)
+    if lattice is not None and nodes == half and whole % 2 == 0:
+        kernel.weight[-1] /= 2  # the node at half a period stands for two
+    product = _product(loss_sum, choice.c, h, nodes, cut)
+    if cut is not None:
+        product = _with_rare_loss(product, loss_sum, choice.c, h, cut)
+    error = product.error + product.heights * U * (32 + len(t) + 8 * kernel.far * (choice.c + 1 + t))
+    size = kernel.size * kernel.weight
+    return Spectrum(
+        choice, t, kernel.weight * product.phi * kernel.first, kernel.weight * product.phi * kernel.second,
+        float(size @ error) + math.exp(beyond.log_bound(nodes)) * (1 + 1e-9),
+        8 * U * float((size * (choice.c + 1 + 2 * t)) @ product.heights),
+        product.log_norm, product.norm_error, log_moment(loss_sum, choice.c2), lattice, cut, common,
+    )  # fmt: skip
 
-    def left_out(node: int) -> float:
-        """Return the logarithm of what all nodes beyond this one can add."""
-        log_phi = sum(times * bound(node * h) for bound, times in decays)
-        if cut is not None:  # |M^k - B^k| <= k |R| max(|M|, |B|)^(k-1)
-            log_phi += rare
-        if lattice is None:  # sum over j > J of (h / pi) / t_j^2 <= 1 / (pi t_J)
-            return log_phi - math.log(math.pi * node * h)
+
+class _Beyond(NamedTuple):
+    """What the nodes beyond a node can add to the sum, bounded by the decay of the factors."""
+
+    decays: list[tuple[Callable[[float], float], int]]
+    log_rare: float  # of the share of rare losses, where a cut takes out the sums without any
+    c: float
+    h: float
+    half: int
+    lattice: LossLattice | None
+
+    def log_bound(self, node: int) -> float:
+        """Return the logarithm of the most that all nodes beyond this one can add."""
+        log_phi = sum(times * bound(node * self.h) for bound, times in self.decays) + self.log_rare
+        if self.lattice is None:  # sum over j > J of (h / pi) / t_j^2 <= 1 / (pi t_J)
+            return log_phi - math.log(math.pi * node * self.h)
+        if node >= self.half:
+            return -math.inf
         # |1 - exp(-z g)| >= 2 exp(-c g / 2) t g / pi up to half a period: a harmonic sum.
-        return (
-            log_phi + (c + 1) * lattice.step / 2 + math.log(math.log(half / node))
-            if node < half
-            else -math.inf
-        )
+        return log_phi + (self.c + 1) * self.lattice.step / 2 + math.log(math.log(self.half / node))
 
-    most = min(half, _MOST_NODES if lattice is None else _MOST_NODES // 4)
-    wanted = plan.log_ratio + SMALL
-    low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (plan.width * h))))
-    while not left_out(nodes) <= wanted:
+
+def _beyond(loss_sum: LossSum, c: float, h: float, half: int, cut: LossCut | None) -> _Beyond:
+    """Collect the decay of all factors; with a cut, |M^k - B^k| <= k |R| max(|M|, |B|)^(k-1)."""
+    decays = [
+        (factor.decay(c), times)
+        for i, (factor, times) in enumerate(loss_sum.factors)
+        if cut is None or i != cut.which
+    ]
+    log_rare = 0.0
+    if cut is not None:
+        law, often = splittable(loss_sum.factors[cut.which][0]), loss_sum.factors[cut.which][1]
+        decays.append((law.bulk_decay(c, cut.level), often - 1))
+        log_rare = math.log(often * law.split(c, 0.0, 0, cut.level).share) + 1e-6
+    return _Beyond(decays, log_rare, c, h, half, loss_sum.lattice)
+
+
+def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> int:
+    """Return how many nodes to take, so that the nodes beyond them add little: found by doubling and halving."""
+    most = min(beyond.half, _MOST_NODES if beyond.lattice is None else _MOST_NODES // 4)
+    wanted = choice.log_ratio + SMALL
+    low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (choice.width * h))))
+    while not beyond.log_bound(nodes) <= wanted:
         if nodes == most:
             raise NotConverged
         low, nodes = nodes, min(2 * nodes, most)
     while nodes - low > 1 + nodes // 10:
         middle = (low + nodes) // 2
-        if left_out(middle) <= wanted:
+        if beyond.log_bound(middle) <= wanted:
             nodes = middle
         else:
             low = middle
-    t = h * np.arange(nodes + 1)
-    weight = np.full(nodes + 1, 2 / plan.period)
+    return nodes
+
+
+class _Kernel(NamedTuple):
+    """The weights and kernels that turn the transform into delta (first) and into its slope (second)."""
+
+    weight: Reals
+    first: Complexes
+    second: Complexes
+    size: Reals  # of the terms
+    far: float  # how far the lattice points lie from 0, for the error of the phases
+
+
+def _kernel(choice: LineChoice, t: Reals, lattice: LossLattice | None) -> _Kernel:
+    z = choice.c + 1j * t
+    weight = np.full(len(t), 2 / choice.period)
     weight[0] /= 2
-    z = c + 1j * t
     if lattice is None:
-        kernel1 = 1 / (z + 1)
-        kernel = kernel1 / z
-        size, far = np.abs(kernel), 0.0
-    else:
-        kernel, kernel1 = -1 / np.expm1(-z * lattice.step), -1 / np.expm1(-(z + 1) * lattice.step)
-        size, far = np.abs(kernel) + np.abs(kernel1), abs(lattice.offset) + lattice.step
-        weight *= lattice.step
-        if nodes == half and whole % 2 == 0:
-            weight[-1] /= 2
+        second = 1 / (z + 1)
+        first = second / z
+        return _Kernel(weight, first, second, np.abs(first), 0.0)
+    first, second = -1 / np.expm1(-z * lattice.step), -1 / np.expm1(-(z + 1) * lattice.step)
+    size, far = np.abs(first) + np.abs(second), abs(lattice.offset) + lattice.step
+    return _Kernel(weight * lattice.step, first, second, size, far)
+
+
+class _Product(NamedTuple):
+    """The product of the factors on the nodes, its size and error, and log M(c) with its error."""
+
+    phi: Complexes
+    heights: Reals
+    bound: Reals  # an upper value of the height
+    error: Reals
+    log_norm: float
+    norm_error: float
+
+
+def _product(loss_sum: LossSum, c: float, h: float, nodes: int, cut: LossCut | None) -> _Product:
+    """Multiply the factors, without the one that is cut.
+
+    The error is |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the rounding of the logarithms
+    of the product.
+    """
     log_phi, log_size = np.zeros(nodes + 1, dtype=complex), np.zeros(nodes + 1)
     log_norm = norm_error = 0.0
-    for i, (factor, times) in enumerate(mix.factors):
+    for i, (factor, times) in enumerate(loss_sum.factors):
         if cut is not None and i == cut.which:
             continue
         line = factor.line(c, h, nodes)
@@ -222,33 +287,32 @@ def evaluate(mix: Mix, plan: Plan, cut: Cut | None = None, common: Inversion | N
         log_size += times * np.log(np.abs(line.phi) + line.phi_error)
         log_norm += times * line.log_norm
         norm_error += times * (line.norm_error + 4 * U * abs(line.log_norm))
-    turns = sum(times for _, times in mix.factors)
-    phi = np.where(
-        log_phi.real > -600, np.exp(log_phi), 0.0
-    )  # denormal numbers are slow, and within the error bound
-    heights = np.abs(phi)
-    # |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the logarithms of the product are rounded.
-    if float(log_size.max()) > 1:  # the error of one factor, so many times over, is all there is
+    if float(log_size.max()) > 1:  # the error of one factor, so many times over, hides everything else
         raise NotConverged
-    bound = np.exp(np.maximum(log_size, -600)) * (1 + 8 * U * (turns + len(mix.factors) + np.abs(log_size)))
+    turns = sum(times for _, times in loss_sum.factors)
+    # Denormal numbers are slow; zeros stay within the error bound.
+    phi = np.where(log_phi.real > -600, np.exp(log_phi), 0.0)
+    heights = np.abs(phi)
+    rounding = 8 * U * (turns + len(loss_sum.factors) + np.abs(log_size))
+    bound = np.exp(np.maximum(log_size, -600)) * (1 + rounding)
     error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
-    if cut is not None:
-        law, often = splittable(mix.factors[cut.which][0]), mix.factors[cut.which][1]
-        parts = law.split(c, h, nodes, cut.level)
-        log_norm += often * parts.log_norm
-        norm_error += often * (parts.norm_error + 4 * U * abs(parts.log_norm))
-        inner = difference(parts.bulk, parts.rest, often)
-        least, most_ = np.abs(parts.bulk), np.abs(parts.rest)
-        size0 = difference_bound(least, most_, often)
-        size1 = difference_bound(least + parts.bulk_error, most_ + parts.rest_error, often)
-        rough = np.maximum(size1 - size0, 0.0) + 32 * U * (1 + often) * size1
-        error = rough * bound + np.abs(inner) * error
-        phi, heights = phi * inner, heights * np.abs(inner)
-    error += heights * U * (32 + len(t) + 8 * far * (c + 1 + t))
-    size *= weight
-    return Spectrum(
-        plan, t, weight * phi * kernel, weight * phi * kernel1,
-        float(size @ error) + math.exp(left_out(nodes)) * (1 + 1e-9),
-        8 * U * float((size * (c + 1 + 2 * t)) @ heights),
-        log_norm, norm_error, log_moment(mix, plan.c2), lattice, cut, common,
-    )  # fmt: skip
+    return _Product(phi, heights, bound, error, log_norm, norm_error)
+
+
+def _with_rare_loss(others: _Product, loss_sum: LossSum, c: float, h: float, cut: LossCut) -> _Product:
+    """Multiply the other factors by M^k - B^k of the cut one: all its sums that have at least one rare loss."""
+    law, often = splittable(loss_sum.factors[cut.which][0]), loss_sum.factors[cut.which][1]
+    parts = law.split(c, h, len(others.phi) - 1, cut.level)
+    inner = difference(parts.bulk, parts.rest, often)
+    bulk, rest = np.abs(parts.bulk), np.abs(parts.rest)
+    size = difference_bound(bulk, rest, often)
+    most = difference_bound(bulk + parts.bulk_error, rest + parts.rest_error, often)
+    rough = np.maximum(most - size, 0.0) + 32 * U * (1 + often) * most
+    return _Product(
+        others.phi * inner,
+        others.heights * np.abs(inner),
+        others.bound * most,
+        rough * others.bound + np.abs(inner) * others.error,
+        others.log_norm + often * parts.log_norm,
+        others.norm_error + often * (parts.norm_error + 4 * U * abs(parts.log_norm)),
+    )

@@ -28,30 +28,25 @@ from tacit.accounting._laws import (
     PureLoss,
     RandomizedResponseLoss,
 )
+from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, settle
-from tacit.accounting.numeric._curve import closed_curve, dots
-from tacit.accounting.numeric._fourier import Inversion
-from tacit.accounting.numeric._loss_sum import Lattice, Mix
-from tacit.accounting.numeric._mgf import (
-    Atoms,
-    DiscreteGaussianLine,
-    DiscreteLaplaceLine,
-    Factor,
-    LatticeAtoms,
-    Reals,
-)
+from tacit.accounting.numeric._curve import closed_curve
+from tacit.accounting.numeric._finite_pair import connect_dots
+from tacit.accounting.numeric._fourier import FourierInversion
+from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
+from tacit.accounting.numeric._mgf import DiscreteGaussianMgf, DiscreteLaplaceMgf, Factor, Reals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LatticeCost",
+    "LatticeAccountant",
     "discrete_gaussian",
-    "lattice_cost",
-    "listed_cost",
+    "lattice_accountant",
+    "listed_accountant",
     "on_lattice",
-    "snapped_cost",
-    "two_point_cost",
+    "snapped_accountant",
+    "two_point_accountant",
 ]
 
 _DIRECT = 4200  # points of a composition done by convolution
@@ -68,7 +63,7 @@ class _Pmf(NamedTuple):
     slack: float
 
 
-class _Total(NamedTuple):
+class _ComposedLosses(NamedTuple):
     """All losses of a composition, increasing, with their masses; ``places`` are exact where known."""
 
     losses: Reals
@@ -116,11 +111,11 @@ class _Total(NamedTuple):
         return min(1.0, float(self.masses[above].sum()) * (1 + self.slack + len(self.losses) * U) + 1e-300)
 
 
-class LatticeCost(NamedTuple):
+class LatticeAccountant(NamedTuple):
     """A composition between two lattice laws; ``lower`` is ``upper`` where it is on the lattice exactly."""
 
-    upper: _Total | Inversion
-    lower: _Total | Inversion
+    upper: _ComposedLosses | FourierInversion
+    lower: _ComposedLosses | FourierInversion
 
     def delta(self, e: float) -> Bracket:
         upper = self.upper.delta(e)
@@ -130,11 +125,19 @@ class LatticeCost(NamedTuple):
 
     def losses(self) -> Reals | None:
         """Return the losses where they are listed exactly."""
-        return self.upper.losses if self.lower is self.upper and isinstance(self.upper, _Total) else None
+        return (
+            self.upper.losses
+            if self.lower is self.upper and isinstance(self.upper, _ComposedLosses)
+            else None
+        )
 
     def tail(self, t: float) -> float | None:
         """Return an upper value of P(L > t) where the losses are listed exactly."""
-        return self.upper.tail(t) if self.lower is self.upper and isinstance(self.upper, _Total) else None
+        return (
+            self.upper.tail(t)
+            if self.lower is self.upper and isinstance(self.upper, _ComposedLosses)
+            else None
+        )
 
     def epsilon(self, delta: float) -> Bracket:
         upper = self.upper.epsilon(delta)
@@ -159,7 +162,7 @@ def on_lattice(law: LossLaw) -> bool:
 
 
 @lru_cache(maxsize=64)
-def lattice_cost(parts: Parts) -> LatticeCost:
+def lattice_accountant(parts: Parts) -> LatticeAccountant:
     """Compose laws that are `on_lattice`; raise `NotConverged` where no reasonable lattice carries them."""
     steps = [_natural(law)[1] for law, _ in parts]
     smooth = [law for law, _ in parts if not _exact(law)]
@@ -172,7 +175,7 @@ def lattice_cost(parts: Parts) -> LatticeCost:
         total = (_closed(parts, base) if span / base > _DIRECT else None) or _compose(
             [(_exact_pmf(law), times) for law, times in parts], base, span
         )
-        return LatticeCost(total, total)
+        return LatticeAccountant(total, total)
     least = min(_natural(law)[1] for law in smooth)
     for cells in _CELLS:
         fine = base / (2 * math.ceil(cells * base / least / 2))
@@ -185,20 +188,20 @@ def lattice_cost(parts: Parts) -> LatticeCost:
             )
         except NotConverged:
             continue
-        return LatticeCost(upper, lower)
+        return LatticeAccountant(upper, lower)
     raise NotConverged
 
 
-def two_point_cost(law: Atoms, times: int) -> LatticeCost:
+def two_point_accountant(law: Atoms, times: int) -> LatticeAccountant:
     """Compose one law of two losses with itself: it spans a lattice of its own."""
     low, high = (Fraction(float(loss)) for loss in law.losses)
     total = _compose(
         [(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low)
     )
-    return LatticeCost(total, total)
+    return LatticeAccountant(total, total)
 
 
-def snapped_cost(parts: Parts) -> LatticeCost:
+def snapped_accountant(parts: Parts) -> LatticeAccountant:
     """Compose few bounded laws on a lattice that is not theirs: dots on it dominate each."""
     span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
     step = span / (_DIRECT - 2 * sum(times for _, times in parts) - 1)
@@ -207,17 +210,17 @@ def snapped_cost(parts: Parts) -> LatticeCost:
     laws, g = [], as_float(step)
     for law, times in parts:
         low = math.floor(_natural(law)[0] / step)
-        pair = dots(closed_curve(law), g * np.arange(low, 1 - low))
+        pair = connect_dots(closed_curve(law), g * np.arange(low, 1 - low))
         if pair.infinite:
             raise NotConverged
         masses = np.zeros(1 - 2 * low)
         masses[np.round(pair.losses / g).astype(int) - low] = pair.masses
         laws.append((_Pmf(low * step, step, masses, 4 * U), times))
     total = _compose(laws, step, span + 2 * step * sum(times for _, times in parts))
-    return LatticeCost(total, _Total(np.zeros(1), np.zeros(1), 0.0))
+    return LatticeAccountant(total, _ComposedLosses(np.zeros(1), np.zeros(1), 0.0))
 
 
-def listed_cost(laws: list[tuple[Atoms, int]]) -> LatticeCost:
+def listed_accountant(laws: list[tuple[Atoms, int]]) -> LatticeAccountant:
     """List every combination of losses of few finite laws."""
     losses, masses, slack = np.zeros(1), np.ones(1), 0.0
     for law, times in laws:
@@ -228,26 +231,28 @@ def listed_cost(laws: list[tuple[Atoms, int]]) -> LatticeCost:
             masses = np.multiply.outer(masses, law.masses).ravel()
             slack += law.slack + 4 * U
     order = np.argsort(losses)
-    total = _Total(losses[order], masses[order], slack)
-    return LatticeCost(total, total)
+    total = _ComposedLosses(losses[order], masses[order], slack)
+    return LatticeAccountant(total, total)
 
 
-def _closed(parts: Parts, base: Fraction) -> Inversion | None:
+def _closed(parts: Parts, base: Fraction) -> FourierInversion | None:
     """Return large lattice noise in closed form, where its own lattice is the common one."""
     factors: list[tuple[Factor, int]] = []
     for law, times in parts:
         match law:
             case DiscreteLaplaceLoss(scale, s) if base == 2 / scale and s > 64:
-                factors.append((DiscreteLaplaceLine(as_float(1 / scale), as_float(s), periodic=True), times))
+                factors.append((DiscreteLaplaceMgf(as_float(1 / scale), as_float(s), periodic=True), times))
             case DiscreteGaussianLoss(sigma, s) if base == s / sigma**2 and sigma >= 3:
-                factors.append((DiscreteGaussianLine(as_float(sigma), as_float(s), periodic=True), times))
+                factors.append((DiscreteGaussianMgf(as_float(sigma), as_float(s), periodic=True), times))
             case _:
                 return None
     offset = sum((times * _natural(law)[0] for law, times in parts), Fraction(0))
-    return Inversion(Mix(tuple(factors), Lattice(as_float(offset % base), as_float(base))))
+    return FourierInversion(LossSum(tuple(factors), LossLattice(as_float(offset % base), as_float(base))))
 
 
-def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _Total | Inversion:
+def _compose(
+    laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction
+) -> _ComposedLosses | FourierInversion:
     """Convolve few points; hand many to the spectral engine."""
     points = span / step + 1
     if points > _DIRECT:
@@ -259,7 +264,7 @@ def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _T
             (LatticeAtoms(as_float(pmf.offset), g, int(pmf.step / step), pmf.masses, pmf.slack), times)
             for pmf, times in laws
         )
-        return Inversion(Mix(factors, Lattice(as_float(offset % step), g)))
+        return FourierInversion(LossSum(factors, LossLattice(as_float(offset % step), g)))
     total, offset, slack = np.ones(1), Fraction(0), 0.0
     for pmf, times in laws:
         stride = int(pmf.step / step)
@@ -271,7 +276,7 @@ def _compose(laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction) -> _T
         offset += times * pmf.offset
     numbers = np.flatnonzero(total)
     losses = as_float(offset) + as_float(step) * numbers
-    return _Total(losses, total[numbers], slack, (offset, step, numbers))
+    return _ComposedLosses(losses, total[numbers], slack, (offset, step, numbers))
 
 
 def _power(masses: Reals, times: int, slack: float) -> tuple[Reals, float]:
@@ -360,7 +365,7 @@ def _exact_pmf(law: LossLaw) -> _Pmf:
 def discrete_gaussian(sigma: Fraction, s: Fraction) -> Factor:
     """Return whole-number Gaussian noise as a factor: in closed form from sigma = 3 on, else by its atoms."""
     if sigma >= 3:
-        return DiscreteGaussianLine(as_float(sigma), as_float(s))
+        return DiscreteGaussianMgf(as_float(sigma), as_float(s))
     pmf = _exact_pmf(DiscreteGaussianLoss(sigma, s))
     kept = np.flatnonzero(pmf.masses)
     return Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack)

@@ -1,13 +1,14 @@
 """Moment generating functions of privacy losses on a vertical line, with error bounds.
 
-For a pair (P, Q) with loss L = log dP/dQ under P, ``M(z) = E exp(z L)``. A *factor* knows, for one pair,
+For a pair (P, Q) with loss L = log dP/dQ under P, ``M(z) = E exp(z L)``. A *factor* has three methods for one
+pair:
 
-- ``cumulants(c)``: log M and its first two derivatives at real c >= 0, about: they only steer the search;
+- ``cumulants(c)``: approximate values of log M and its first two derivatives at real c >= 0. They only steer
+  the search;
 - ``line(c, h, nodes)``: M(c + i j h) / M(c), j = 0 .. nodes, and log M(c), with certified error bounds;
-- ``decay(c)``: a function of t that bounds log |M(c + i t') / M(c)| for every |t'| >= t from above.
+- ``decay(c)``: a function of t that bounds log |M(c + i t') / M(c)| from above for every |t'| >= t.
 
-Closed forms are here; the sampled Gaussian has a module of its own. The argument:
-docs/proofs/accounting.md, section 3.
+This module has the laws with a closed form. The proof is docs/proofs/accounting.md, section 3.
 """
 
 from __future__ import annotations
@@ -19,31 +20,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.numeric._bracket import NotConverged, U
-from tacit.accounting.numeric._transform import transform
+from tacit.accounting.numeric._bracket import U
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "Atoms",
-    "DiscreteGaussianLine",
-    "DiscreteLaplaceLine",
+    "Complexes",
+    "DiscreteGaussianMgf",
+    "DiscreteLaplaceMgf",
     "Factor",
-    "GaussianLine",
-    "LaplaceLine",
-    "LatticeAtoms",
-    "Line",
-    "RangeLine",
-    "ResponseLine",
-    "Split",
+    "GaussianMgf",
+    "LaplaceMgf",
+    "MgfLine",
+    "RangeMgf",
+    "Reals",
+    "ResponseMgf",
+    "SplitLine",
+    "no_decay",
 ]
 
 Reals = NDArray[np.floating[Any]]
 Complexes = NDArray[np.complexfloating[Any, Any]]
 
 
-class Line(NamedTuple):
+class MgfLine(NamedTuple):
     """M(c + i t) / M(c) on the nodes and log M(c), each with a bound on its absolute error."""
 
     log_norm: float
@@ -52,7 +53,7 @@ class Line(NamedTuple):
     phi_error: Reals | float
 
 
-class Split(NamedTuple):
+class SplitLine(NamedTuple):
     """M(c + i t) / M(c) in two parts, of common and of rare large losses, with the error of each."""
 
     log_norm: float
@@ -69,130 +70,16 @@ class Factor(Protocol):
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]: ...
 
-    def line(self, c: float, h: float, nodes: int) -> Line: ...
+    def line(self, c: float, h: float, nodes: int) -> MgfLine: ...
 
     def decay(self, c: float, /) -> Callable[[float], float]: ...
 
 
-def _no_decay(_: float) -> float:
+def no_decay(_: float) -> float:
     return 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Atoms:
-    """Finitely many losses with their P-masses, each within a relative ``slack``."""
-
-    losses: Reals
-    masses: Reals
-    slack: float = 4 * U
-
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
-        exponents = np.multiply.outer(c, self.losses) + np.log(self.masses)
-        top = exponents.max(axis=1)
-        weights = np.exp(exponents - top[:, None])
-        total = weights.sum(axis=1)
-        weights /= total[:, None]
-        mean = weights @ self.losses
-        return top + np.log(total), mean, np.maximum(weights @ self.losses**2 - mean**2, 0.0)
-
-    def line(self, c: float, h: float, nodes: int) -> Line:
-        exponents = c * self.losses + np.log(self.masses)
-        top = float(exponents.max())
-        weights = np.exp(exponents - top)
-        total = float(weights.sum())
-        weights /= total
-        slip = self.slack + 4 * U * (
-            4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses))
-        )
-        phase = 6 * U * h * np.arange(nodes + 1) * float(weights @ np.abs(self.losses))
-        phi, rough = transform(self.losses, weights, h, nodes)
-        error = rough + 2 * slip + phase
-        norm_error = slip + len(self.losses) * U + 4 * U * (abs(top) + 1)
-        return Line(top + math.log(total), norm_error, phi, error)
-
-    def split(self, c: float, h: float, nodes: int, level: float) -> Split:
-        """Return M in two parts, of losses below and above the level."""
-        whole = self.line(c, h, nodes)
-        exponents = c * self.losses + np.log(self.masses)
-        weights = np.exp(exponents - whole.log_norm)
-        found = []
-        for side in (self.losses <= level, self.losses > level):
-            share = float(weights[side].sum())
-            if not share > 0:
-                raise NotConverged
-            phi, rough = transform(self.losses[side], weights[side] / share, h, nodes)
-            size = float(weights[side] @ np.abs(self.losses[side])) / share
-            slip = self.slack + 4 * U * (
-                8 + float(weights[side] @ np.abs(exponents[side])) / share + c * size
-            )
-            error = rough + 4 * slip + 6 * U * h * np.arange(nodes + 1) * size
-            found.append((share * phi, share * (error + whole.norm_error), share))
-        (bulk, bulk_error, _), (rest, rest_error, share) = found
-        return Split(whole.log_norm, whole.norm_error, bulk, bulk_error, rest, rest_error, share)
-
-    def common(self, level: float) -> Atoms:
-        """Return the losses below the level, of mass below one."""
-        some = self.losses <= level
-        return Atoms(self.losses[some], self.masses[some], self.slack)
-
-    def log_bulk(self, c: float, level: float) -> float:
-        """Return an upper value of the logarithm of the moment of the losses below the level."""
-        some = self.losses <= level
-        exponents = c * self.losses[some] + np.log(self.masses[some])
-        top = float(exponents.max())
-        return top + math.log(float(np.exp(exponents - top).sum())) + 1e-9 * (1 + abs(top))
-
-    def bulk_decay(self, _: float, __: float) -> Callable[[float], float]:
-        return _no_decay
-
-    def decay(self, _: float) -> Callable[[float], float]:
-        return _no_decay
-
-
-@dataclass(frozen=True, slots=True)
-class LatticeAtoms:
-    """Losses offset + i * stride * step; on the nodes of one period of a lattice of that step, by one FFT."""
-
-    offset: float
-    step: float
-    stride: int
-    masses: Reals
-    slack: float
-
-    def _atoms(self) -> Atoms:
-        kept = np.flatnonzero(self.masses)
-        return Atoms(self.offset + self.step * self.stride * kept, self.masses[kept], self.slack)
-
-    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
-        return self._atoms().cumulants(c)
-
-    def line(self, c: float, h: float, nodes: int) -> Line:
-        if nodes * len(self.masses) < 1 << 14:
-            return self._atoms().line(c, h, nodes)
-        points = round(2 * math.pi / (h * self.step))
-        kept = np.flatnonzero(self.masses)
-        rises = self.step * self.stride * kept
-        exponents = c * rises + np.log(self.masses[kept])
-        top = float(exponents.max())
-        weights = np.exp(exponents - top)
-        total = float(weights.sum())
-        weights /= total
-        folded = np.bincount(kept * self.stride % points, weights, points)
-        t = h * np.arange(nodes + 1)
-        phi = np.fft.rfft(folded)[: nodes + 1].conj() * np.exp(1j * t * self.offset)
-        size = float(weights @ rises)
-        slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * size)
-        error = (
-            2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
-        )
-        norm_error = slip + len(kept) * U + 4 * U * (abs(top) + c * abs(self.offset) + 1)
-        return Line(top + math.log(total) + c * self.offset, norm_error, phi, error)
-
-    def decay(self, _: float) -> Callable[[float], float]:
-        return _no_decay
-
-
-class _Closed:
+class _ClosedFormMgf:
     """A factor whose log M(z) is a formula; derivatives by a small step into the complex plane."""
 
     __slots__ = ()
@@ -217,18 +104,18 @@ class _Closed:
         here, aside = self.log_mgf(c + 0j).real, self.log_mgf(c + 1j * step)
         return here, aside.imag / step, np.maximum(2 * (here - aside.real) / step**2, 0.0)
 
-    def line(self, c: float, h: float, nodes: int) -> Line:
+    def line(self, c: float, h: float, nodes: int) -> MgfLine:
         t = h * np.arange(nodes + 1)
         logs = self.log_mgf(c + 1j * t)
         norm = float(logs[0].real)
         phi = np.exp(logs - norm)
         slip = 16 * U * (1 + (c + 1) * self.reach() + abs(norm))
         error = 32 * U + np.abs(phi) * (2 * slip + 16 * U * (t * self.drift(c, t) + np.abs(logs)))
-        return Line(norm, slip, phi, error)
+        return MgfLine(norm, slip, phi, error)
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLine(_Closed):
+class GaussianMgf(_ClosedFormMgf):
     """N(mu, 1) against N(0, 1): log M = mu^2 z (z+1) / 2; given as mu^2, so that sums stay exact."""
 
     mu2: float
@@ -251,7 +138,7 @@ class GaussianLine(_Closed):
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseLine(_Closed):
+class ResponseMgf(_ClosedFormMgf):
     """Randomized response: the losses are +-e, the first with probability 1 / (1 + exp(-e))."""
 
     e: float
@@ -265,11 +152,11 @@ class ResponseLine(_Closed):
         return self.e
 
     def decay(self, _: float) -> Callable[[float], float]:
-        return _no_decay
+        return no_decay
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLine(_Closed):
+class LaplaceMgf(_ClosedFormMgf):
     """Laplace noise, e = sensitivity / scale: M = [(z+1) exp(z e) + z exp(-(z+1) e)] / (2z+1)."""
 
     e: float
@@ -294,7 +181,7 @@ class LaplaceLine(_Closed):
 
 
 @dataclass(frozen=True, slots=True)
-class RangeLine(_Closed):
+class RangeMgf(_ClosedFormMgf):
     """The law that dominates every loss of range e: P-density ~ exp(l/2) on [-e, e] (proofs, section 6).
 
     M = sinh((z + 1/2) e) / ((2z + 1) sinh(e/2)).
@@ -320,7 +207,7 @@ class RangeLine(_Closed):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplaceLine(_Closed):
+class DiscreteLaplaceMgf(_ClosedFormMgf):
     """Whole-number Laplace noise: r = exp(-1/scale), loss (s - 2x)/scale for x = 0 .. s.
 
     (1 + r) exp(-z e) M = 1 + exp(-(2z+1) e) + (1 - r) (w - w^s) / (1 - w), w = exp(-(2z+1)/scale), e =
@@ -343,7 +230,7 @@ class DiscreteLaplaceLine(_Closed):
 
     def decay(self, c: float) -> Callable[[float], float]:
         if not self.periodic:
-            return _no_decay
+            return no_decay
         e, w = self.rate * self.moves, math.exp(-(2 * c + 1) * self.rate)
         whole = math.exp(float(self.log_mgf(np.array([c + 0j]))[0].real) - c * e) * (1 + math.exp(-self.rate))
         ends = 1 + math.exp(-(2 * c + 1) * e)
@@ -357,7 +244,7 @@ class DiscreteLaplaceLine(_Closed):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussianLine(_Closed):
+class DiscreteGaussianMgf(_ClosedFormMgf):
     """Whole-number Gaussian noise, sigma >= 3, moved by s, by Poisson's sum (Canonne et al. 2020).
 
     M = exp(mu^2 z (z+1) / 2) T(z s) / T(0), T(a) = 1 + 2 sum_n exp(-2 pi^2 sigma^2 n^2) cos(2 pi n a); for
@@ -398,6 +285,6 @@ class DiscreteGaussianLine(_Closed):
 
     def decay(self, _: float) -> Callable[[float], float]:
         if not self.periodic:
-            return _no_decay
+            return no_decay
         mu, floor = self.moves / self.sigma, math.exp(-((math.pi * self.sigma) ** 2) / 2)
         return lambda t: min(0.0, math.log(math.exp(-min(700.0, 0.5 * (mu * t) ** 2)) + floor) + 1e-12)

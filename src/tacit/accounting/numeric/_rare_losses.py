@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._bracket import U
 from tacit.accounting.numeric._loss_sum import peak
-from tacit.accounting.numeric._mgf import Atoms
-from tacit.accounting.numeric._sampled_gaussian import SampledGaussian
+from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tacit.accounting.numeric._mgf import Complexes, Factor, Reals
 
-__all__ = ["Cut", "choose_cut", "difference", "difference_bound", "splittable", "visible_cuts"]
+__all__ = ["LossCut", "choose_cut", "difference", "difference_bound", "splittable", "visible_cuts"]
 
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01)
 _VISIBLE = (0.5, 0.35, 0.25, 0.15)
 _TILTS = (1.3, 1.7, 2.5, 4.0, 6.0, 10.0, 16.0, 25.0, 40.0, 65.0, 100.0, 160.0, 250.0, 400.0)
 
 
-class Cut(NamedTuple):
+class LossCut(NamedTuple):
     """Which factor is split at which level; the bulk adds at most exp(log_bulk - tilt * e) to delta(e)."""
 
     which: int
@@ -42,7 +42,7 @@ class Cut(NamedTuple):
 
 def choose_cut(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float, log_delta: float
-) -> Cut | None:
+) -> LossCut | None:
     """Return the highest cut whose bulk is certified to add less than 1e-7 of delta near e, or None."""
     able = _able(factors, e, c)
     if able is None:
@@ -58,11 +58,13 @@ def choose_cut(
             z = c * tilt
             log = times * law.log_bulk(z, level) + other + peak(z) - math.log(-math.expm1(-(z - c) * period))
             if log - z * e * (1 - 8 * U) + 1e-6 < log_delta - 16:
-                return Cut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
+                return LossCut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
     return None
 
 
-def visible_cuts(factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float) -> Iterator[Cut]:
+def visible_cuts(
+    factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float
+) -> Iterator[LossCut]:
     """Yield cuts whose bulk may matter at e: its delta is found elsewhere, its aliases are bounded here."""
     able = _able(factors, e, c)
     if able is None:
@@ -79,34 +81,34 @@ def visible_cuts(factors: tuple[tuple[Factor, int], ...], e: float, c: float, pe
             log = times * law.log_bulk(z, level) + _log_moment(others, z) + peak(z)
             found.append((log - z * e - (z - c) * period, z, log - math.log(-math.expm1(-(z - c) * period))))
         _, z, log = min(found)
-        yield Cut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
+        yield LossCut(which, level, z, log + 1e-6 * (1 + abs(log) * 1e-6))
 
 
 def _able(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float
-) -> tuple[int, Atoms | SampledGaussian, int] | None:
+) -> tuple[int, Atoms | SampledGaussianMgf, int] | None:
     """Return the one factor that can be split here, if there is one."""
-    able = [i for i, (law, _) in enumerate(factors) if isinstance(law, Atoms | SampledGaussian)]
+    able = [i for i, (law, _) in enumerate(factors) if isinstance(law, Atoms | SampledGaussianMgf)]
     if len(able) != 1 or e <= 0:
         return None
     law, times = factors[able[0]]
-    if not isinstance(law, Atoms | SampledGaussian) or (
-        isinstance(law, SampledGaussian) and (law.add or (c + 1) * law.q > 5)
+    if not isinstance(law, Atoms | SampledGaussianMgf) or (
+        isinstance(law, SampledGaussianMgf) and (law.add or (c + 1) * law.q > 5)
     ):
         return None
     return able[0], law, times
 
 
-def _cuts(law: Atoms | SampledGaussian, level: float) -> bool:
+def _cuts(law: Atoms | SampledGaussianMgf, level: float) -> bool:
     """Say whether there is something on both sides of the level."""
     if isinstance(law, Atoms):
         return bool(law.losses[0] < level < law.losses[-1])
     return law.cut(level) > 1
 
 
-def splittable(factor: Factor) -> Atoms | SampledGaussian:
+def splittable(factor: Factor) -> Atoms | SampledGaussianMgf:
     """Return a factor that can be split in common and rare losses."""
-    if isinstance(factor, Atoms | SampledGaussian):
+    if isinstance(factor, Atoms | SampledGaussianMgf):
         return factor
     raise TypeError(type(factor).__name__)
 

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
-from tacit.accounting.numeric._mgf import Complexes, Line, Reals, Split
+from tacit.accounting.numeric._mgf import Complexes, MgfLine, Reals, SplitLine
 from tacit.accounting.numeric._transform import transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SampledGaussian"]
+__all__ = ["CommonPartMgf", "SampledGaussianMgf"]
 
 _LOG_TINY = 41.0  # quadrature and truncation are driven to exp(-41) = 1.6e-18 of M(c)
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -40,7 +40,7 @@ _NDTR = 2.0**-41  # granted relative error of scipy's ndtr
 
 
 @dataclass(frozen=True, slots=True)
-class SampledGaussian:
+class SampledGaussianMgf:
     """(1-q) N(0, 1) + q N(mu, 1) against N(0, 1) (remove), or the other way round (add)."""
 
     q: float
@@ -101,7 +101,7 @@ class SampledGaussian:
             raise NotConverged
         return np.arange(low, top + step, step), step
 
-    def line(self, c: float, h: float, nodes: int) -> Line:
+    def line(self, c: float, h: float, nodes: int) -> MgfLine:
         x, step = self._quadrature(c, h * nodes)
         log_a = self._log_a(x)
         power = -c if self.add else c + 1
@@ -114,7 +114,7 @@ class SampledGaussian:
         phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
         missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum()))
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
-        return Line(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error + 2 * missed)
+        return MgfLine(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error + 2 * missed)
 
     def _transform(
         self, x: Reals, log_a: Reals, weights: Reals, c: float, h: float, nodes: int
@@ -133,7 +133,7 @@ class SampledGaussian:
             raise NotConverged
         return (math.log1p(math.expm1(level) / self.q) + self.mu**2 / 2) / self.mu
 
-    def split(self, c: float, h: float, nodes: int, level: float) -> Split:
+    def split(self, c: float, h: float, nodes: int, level: float) -> SplitLine:
         """Return M in two parts, of losses about below and above the level (remove only)."""
         from scipy.special import ndtr
 
@@ -157,7 +157,7 @@ class SampledGaussian:
         (bulk, bulk_error, _), (rest, rest_error, share) = found
         norm_error = 16 * U * (4 + abs(top) + float(weights @ np.abs(exponents - top)) / total) + len(x) * U
         log_norm = top + math.log(total * (step / _ROOT_2PI))
-        return Split(
+        return SplitLine(
             log_norm, norm_error + self.line(c, 0.0, 0).norm_error, bulk, bulk_error, rest, rest_error, share
         )
 
@@ -176,9 +176,9 @@ class SampledGaussian:
         slip = 1e-9  # far more than rounding, quadrature and the tails
         return top + math.log(total * (step / _ROOT_2PI)) + slip * (1 + abs(top))
 
-    def common(self, level: float) -> CommonPart:
+    def common(self, level: float) -> CommonPartMgf:
         """Return the part of losses about below the level, of mass below one (remove only)."""
-        return CommonPart(self, level)
+        return CommonPartMgf(self, level)
 
     def decay(self, c: float) -> Callable[[float], float]:
         return self._falling(*self._slabs(c))
@@ -187,7 +187,7 @@ class SampledGaussian:
         """Return the decay of the part below the level; the same slabs lie under the whole."""
         return self._falling(*self._slabs(c, level))
 
-    def common_line(self, c: float, h: float, nodes: int, level: float) -> Line:
+    def common_line(self, c: float, h: float, nodes: int, level: float) -> MgfLine:
         """Return the line of the part below the level, relative to itself."""
         from scipy.special import ndtr
 
@@ -207,7 +207,7 @@ class SampledGaussian:
         phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
         missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
-        return Line(log_norm, norm_error, phi, error + 2 * missed)
+        return MgfLine(log_norm, norm_error, phi, error + 2 * missed)
 
     def common_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level, relative to itself."""
@@ -258,16 +258,16 @@ class SampledGaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class CommonPart:
+class CommonPartMgf:
     """B of a sampled Gaussian (remove): losses about below a level, weighted by the smooth cut."""
 
-    whole: SampledGaussian
+    whole: SampledGaussianMgf
     level: float
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         return self.whole.cumulants(c, self.level)
 
-    def line(self, c: float, h: float, nodes: int) -> Line:
+    def line(self, c: float, h: float, nodes: int) -> MgfLine:
         return self.whole.common_line(c, h, nodes, self.level)
 
     def decay(self, c: float) -> Callable[[float], float]:

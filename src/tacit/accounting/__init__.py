@@ -1,4 +1,4 @@
-"""The algebra of privacy: costs, budgets, filters, conversions and calibration. No data, no noise.
+"""The algebra of privacy: costs, budgets, filters, conversions and calibration, without data or noise.
 
 Examples
 --------

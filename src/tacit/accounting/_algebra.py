@@ -30,7 +30,7 @@ __all__ = ["can_sample", "dominates", "grouped"]
 
 
 def can_sample(parts: Parts) -> bool:
-    """Say whether every part has a pair of distributions to mix; a rho or a Renyi curve alone has none."""
+    """Return whether every part has a pair of distributions to mix; a rho or a Renyi curve has none."""
     for law, _ in parts:
         match law:
             case ZCDPLoss() | RenyiLoss() | ShuffledLoss():
@@ -43,7 +43,7 @@ def can_sample(parts: Parts) -> bool:
 
 
 def grouped(law: LossLaw, m: int) -> LossLaw:
-    """Return what m units together see of a law, in the law's own kind where that is known."""
+    """Return what a law reveals about m units together, as a law of the same kind where possible."""
     match law:
         case GaussianLoss(sigma, s):
             return GaussianLoss(sigma, m * s)
@@ -68,7 +68,7 @@ def grouped(law: LossLaw, m: int) -> LossLaw:
 
 
 def dominates(large: Parts, small: Parts) -> bool:
-    """Say whether ``large`` surely reveals at least as much at every epsilon; False where it is not plain."""
+    """Return whether ``large`` reveals at least as much at every epsilon; False if that is not evident."""
     have = dict(large)
     if all(have.get(law, 0) >= times for law, times in small):
         return True

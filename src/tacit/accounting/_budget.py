@@ -1,4 +1,4 @@
-"""Budget, what may be learned in total, and Spend, what one charge takes from it; both in exact rationals."""
+"""Budget: what may be learned in total. Spend: what one charge takes from it. Both in exact rationals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tacit.accounting._zcdp import pure_rho
 from tacit.accounting.numeric import on_grid
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Either, Set
 
 __all__ = ["Budget", "Spend"]
 
@@ -24,13 +25,12 @@ class Budget:
     epsilon
         Pure differential privacy: no answer changes anyone's odds by more than a factor of exp(epsilon).
     delta
-        With epsilon: the two-parameter promise (epsilon, delta). With rho: the probability mass outside of
-        it.
+        With epsilon: the delta of (epsilon, delta)-differential privacy. With rho: the probability with which
+        the rho may not hold.
     rho
         Zero-concentrated differential privacy (zCDP), the natural measure of Gaussian noise.
 
-    Give either epsilon or rho; a number is read as its decimal notation says, so ``0.1`` is exactly one
-    tenth.
+    Give either epsilon or rho. A number is read by its decimal notation, so ``0.1`` is exactly one tenth.
 
     Examples
     --------
@@ -52,8 +52,8 @@ class Budget:
                 "bad-parameter",
                 "a budget is given in epsilon or in rho, "
                 + ("got neither" if epsilon is None else "got both"),
-                why="nothing has a default epsilon: the curator decides how much may be learned",
-                fix="Budget(epsilon=1), Budget(epsilon=1, delta=1e-6) or Budget(rho=0.1)",
+                why="there is no default epsilon: the curator decides how much may be learned",
+                fix=Either(Set(epsilon=1), Set(epsilon=1, delta=1e-6), Set(rho=0.1)),
             )
         object.__setattr__(self, "epsilon", None if epsilon is None else rational("epsilon", epsilon))
         object.__setattr__(self, "delta", read_delta(delta))
@@ -90,22 +90,22 @@ class Spend:
 
     Guarantee
     ---------
-    For every pair of neighbours and both directions the law of the answer is a mixture: with probability
-    ``1 - delta`` a part whose privacy loss stays within epsilon and that is rho-zCDP, with probability
-    delta anything. It is the *same* part for epsilon and rho; the filters rely on it
+    For every pair of neighbours and both directions, the law of the answer is a mixture: with probability
+    ``1 - delta``, a part whose privacy loss stays within epsilon and that is rho-zCDP; with probability
+    delta, anything. It is the *same* part for epsilon and rho, and the filters rely on this
     (`docs/proofs/filters.md`).
 
     Parameters
     ----------
     epsilon
-        None where no finite epsilon holds (Gaussian noise).
+        None if no finite epsilon holds (Gaussian noise).
     delta
         In [0, 1].
     rho
-        None where no finite rho holds. A finite epsilon always gives rho at most epsilon tanh(epsilon/2).
+        None if no finite rho holds. A finite epsilon always gives a rho of at most epsilon tanh(epsilon/2).
 
-    Numbers are kept exactly while their denominator has at most 1000 bits, and rounded up to 30 significant
-    digits (no finer than 10^-60) otherwise.
+    Numbers whose denominator has at most 1000 bits are kept exactly. Others are rounded up to 30 significant
+    digits (no finer than 10^-60).
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Spend:
         exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
         mass = rational("delta", delta, zero=True)
         if mass > 1:
-            raise bad_parameter("delta", "in [0, 1]", delta, fix="delta=1e-6")
+            raise bad_parameter("delta", "in [0, 1]", delta, fix=Set(delta=1e-6))
         known = None if rho is None else on_grid(rational("rho", rho, zero=True))
         if exact is not None:
             implied = pure_rho(exact)
@@ -162,7 +162,9 @@ def read_delta(delta: Number) -> Fraction:
     """Read a delta in [0, 1)."""
     exact = rational("delta", delta, zero=True)
     if exact >= 1:
-        raise bad_parameter("delta", "in [0, 1)", delta, why="at 1 nothing is promised", fix="delta=1e-6")
+        raise bad_parameter(
+            "delta", "in [0, 1)", delta, why="a delta of 1 guarantees nothing", fix=Set(delta=1e-6)
+        )
     return exact
 
 

@@ -1,4 +1,4 @@
-"""Calibration: the least noise, or the most queries, that keep a promise; every answer is checked forward."""
+"""Calibration: the least noise, or the most queries, within a target; every result is checked."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tacit.accounting._charge import charge
 from tacit.accounting._cost import Cost
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,18 +30,18 @@ def calibrate(
     delta: Number = 0,
     rho: Number | None = None,
 ) -> float:
-    """Return the smallest noise whose cost keeps the target, to six digits; more noise must cost less.
+    """Return the smallest noise whose cost stays within the target, to six digits; more noise must cost less.
 
     Guarantee
     ---------
-    ``cost_of(noise).fits(target)``, checked with the certified reading at the very number that is returned.
+    ``cost_of(noise).fits(target)``, checked with the certified reading at the number that is returned.
 
     Parameters
     ----------
     cost_of
-        The whole cost at a given noise, declared up front: one plan, one training run.
+        The whole cost at a given noise, declared in advance: one plan, one training run.
     target
-        What the cost must keep; or give its ``epsilon`` and ``delta``, or ``rho``.
+        The budget for the cost. Or give its ``epsilon`` and ``delta``, or its ``rho``.
 
     Examples
     --------
@@ -52,10 +53,10 @@ def calibrate(
         target = Budget(epsilon, delta, rho=rho)
     elif epsilon is not None or delta or rho is not None:
         raise bad_parameter(
-            "target", "a Budget or its numbers, not both", target, fix="epsilon=1, delta=1e-6"
+            "target", "a Budget or its numbers, not both", target, fix=Set(epsilon=1, delta=1e-6)
         )
     if not isinstance(target, Budget):
-        raise bad_parameter("target", "a Budget", target, fix="Budget(epsilon=1, delta=1e-6)")
+        raise bad_parameter("target", "a Budget", target, fix=Code("Budget(epsilon=1, delta=1e-6)"))
 
     wanted = _protection(target)
     low: tuple[float, float] | None = None  # (noise, protection) that does not fit
@@ -82,7 +83,7 @@ def calibrate(
 
 
 def sigma_for(target: Budget, *, sensitivity: Number, queries: SupportsIndex = 1, q: Number = 1) -> float:
-    """Return the smallest sigma of Gaussian noise for so many queries, each on a Poisson sample of rate q.
+    """Return the smallest sigma of Gaussian noise for some queries, each on a Poisson sample of rate q.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def sigma_for(target: Budget, *, sensitivity: Number, queries: SupportsIndex = 1
 
 
 def scale_for(target: Budget, *, sensitivity: Number, queries: SupportsIndex = 1) -> float:
-    """Return the smallest scale of discrete Laplace noise for so many queries, in grid steps.
+    """Return the smallest scale of discrete Laplace noise for some queries, in grid steps.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def scale_for(target: Budget, *, sensitivity: Number, queries: SupportsIndex = 1
 
 
 def queries_within(target: Budget, cost: Cost) -> int:
-    """Return the largest k for which ``k * cost``, declared up front, keeps the target.
+    """Return the largest k for which ``k * cost``, declared in advance, stays within the target.
 
     Guarantee
     ---------
@@ -119,35 +120,39 @@ def queries_within(target: Budget, cost: Cost) -> int:
     10
     """
     if not cost.parts:
-        raise bad_parameter("cost", "one that reveals something", cost, fix="Cost.pure(0.1)")
+        raise bad_parameter("cost", "one that reveals something", cost, fix=Code("Cost.pure(0.1)"))
     low, high = 0, 1
     while (high * cost).fits(target):
         low, high = high, 2 * high
         if high > 2**60:
-            raise bad_parameter("cost", "one of which fewer than 2^60 fit", cost)
+            raise bad_parameter(
+                "cost", "one that fits fewer than 2^60 times", cost, fix=Code("Cost.pure(0.1)")
+            )
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if (middle * cost).fits(target) else (low, middle)
     return low
 
 
-class _Reading(NamedTuple):
+class _Reached(NamedTuple):
+    """What a cost takes, in the terms of a target."""
+
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
 
 
-def _reached(cost: Cost, target: Budget) -> _Reading:
-    """Return what the cost takes in the target's own terms: delta at its epsilon, epsilon, or rho."""
+def _reached(cost: Cost, target: Budget) -> _Reached:
+    """Return what the cost takes in the terms of the target: delta at its epsilon, epsilon, or rho."""
     whole = charge(cost.parts)
     if target.rho is not None:
-        return _Reading(None, target.delta, whole.rho)
+        return _Reached(None, target.delta, whole.rho)
     if target.delta == 0:
-        return _Reading(whole.epsilon, whole.delta, None)
-    return _Reading(target.epsilon, Fraction(cost.delta(epsilon=target.epsilon or 0)), None)
+        return _Reached(whole.epsilon, whole.delta, None)
+    return _Reached(target.epsilon, Fraction(cost.delta(epsilon=target.epsilon or 0)), None)
 
 
-def _protection(reading: _Reading | Budget) -> float:
+def _protection(reading: _Reached | Budget) -> float:
     """Return a measure that grows about linearly with the noise, so that the search needs few steps."""
     if reading.rho is not None:
         return 1 / math.sqrt(reading.rho) if reading.rho else math.inf
@@ -159,7 +164,7 @@ def _protection(reading: _Reading | Budget) -> float:
 
 
 def _between(low: tuple[float, float], high: tuple[float, float], wanted: float, turn: int) -> float:
-    """Return the next noise to try: beside the straight line in turns, and the middle now and then."""
+    """Return the next noise to try: by turns on either side of the straight line, sometimes the middle."""
     (a, at_a), (b, at_b) = low, high
     if turn % 5 == 4 or not (math.isfinite(at_b) and at_a < at_b):
         return math.sqrt(a) * math.sqrt(b) if a > 0 else b / 2
@@ -169,7 +174,7 @@ def _between(low: tuple[float, float], high: tuple[float, float], wanted: float,
 
 
 def _checked(cost_of: Callable[[float], Cost], target: Budget, noise: float) -> float:
-    """Check forward by epsilon at delta too, maybe by another engine; add noise until it holds."""
+    """Check epsilon at delta too, perhaps by another accountant; add noise until it holds."""
     if target.epsilon is None or target.delta == 0:
         return noise
     for _ in range(60):
@@ -184,6 +189,6 @@ def _never() -> TacitError:
     return TacitError(
         "no-guarantee",
         "no amount of noise brings this cost within the target",
-        why="a part of it does not shrink with the noise, or the target allows no probability for its tail",
-        fix="a target with a delta: Budget(epsilon=1, delta=1e-6)",
+        why="a part of it does not shrink with the noise, or the target has no delta for its tail",
+        fix="a target with a delta",
     )

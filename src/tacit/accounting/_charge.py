@@ -36,7 +36,7 @@ _ZERO = Fraction(0)
 
 
 class Charge(NamedTuple):
-    """Upper values: with probability 1 - delta a part within epsilon that is rho-zCDP; None: not finite."""
+    """Upper values: with probability 1 - delta, a part within epsilon that is rho-zCDP. None: not finite."""
 
     epsilon: Fraction | None
     delta: Fraction
@@ -44,7 +44,7 @@ class Charge(NamedTuple):
 
 
 def charge(parts: Parts) -> Charge:
-    """Add up what each part takes; every number adds, whatever the later parts depend on."""
+    """Add up what each part takes; the sums also hold when later parts depend on earlier answers."""
     epsilon: Fraction | None = _ZERO
     rho: Fraction | None = _ZERO
     delta = _ZERO
@@ -97,8 +97,8 @@ def _largest(values: list[Fraction | None]) -> Fraction | None:
 def _charge_sampled(q: Fraction, whole: Charge) -> Charge:
     """Sample a charge: (log(1 + q (e^epsilon - 1)), q delta), and never more rho than without the sample.
 
-    With epsilon infinite the part that is rho-zCDP keeps its weight 1 - delta: a mixture of a pair with
-    itself is no further apart than the pair (quasi-convexity of Renyi divergence).
+    If epsilon is infinite, the part that is rho-zCDP keeps its weight 1 - delta: a mixture of a pair with
+    itself is no further apart than the pair, because Renyi divergence is quasi-convex.
     """
     if whole.epsilon is None:
         return whole
@@ -110,7 +110,7 @@ def _charge_sampled(q: Fraction, whole: Charge) -> Charge:
 
 
 def _charge_group(m: int, one: Charge) -> Charge:
-    """Take m steps: m epsilon, m^2 rho (Bun and Steinke 2016), delta (1 + e^epsilon + ... )."""
+    """Take m steps: m epsilon, m^2 rho (Bun and Steinke 2016) and delta (1 + e^epsilon + ...)."""
     if one.delta == 0:
         epsilon = None if one.epsilon is None else m * one.epsilon
         known = [] if one.rho is None else [m * m * one.rho]
@@ -131,8 +131,8 @@ def _geometric(m: int, epsilon: Fraction) -> Fraction:
     if m <= 64:
         return sum((exp_up(j * epsilon) for j in range(m)), _ZERO)
     ratio = exp_down(epsilon)
-    by_hand = m * exp_up((m - 1) * epsilon)
-    return by_hand if ratio <= 1 else min(by_hand, (exp_up(m * epsilon) - 1) / (ratio - 1))
+    plain_bound = m * exp_up((m - 1) * epsilon)
+    return plain_bound if ratio <= 1 else min(plain_bound, (exp_up(m * epsilon) - 1) / (ratio - 1))
 
 
 def sampled_epsilon(q: Fraction, epsilon: Fraction) -> Fraction:

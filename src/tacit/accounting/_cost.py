@@ -18,6 +18,7 @@ from tacit.accounting._readings import Readings
 from tacit.accounting.numeric import round_up
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,22 +30,22 @@ __all__ = ["Cost"]
 
 @dataclass(frozen=True, slots=True)
 class Cost(Readings):
-    """What a computation reveals about one unit at most: a frozen value, built from laws, that composes.
+    """The most that a computation reveals about one unit: a frozen value, built from laws, that composes.
 
     Guarantee
     ---------
-    Every reading is a certified upper value (`bounds` also gives a certified lower one): for any two
-    neighbouring data sets and both directions, what is revealed is at most what the reading says. Costs add
-    under adaptive choice of the *order and content* of queries whose costs are declared up front; where
-    costs themselves depend on answers, a `Filter` keeps the budget.
+    Every reading is a certified upper value (`bounds` also gives a certified lower value): for any two
+    neighbouring datasets and both directions, the computation reveals at most what the reading says. Costs
+    that are declared in advance add up, even if the *order and content* of the queries depend on earlier
+    answers. Where the costs themselves depend on answers, a `Filter` enforces the budget.
 
     Parameters
     ----------
     parts
-        Laws and how often each occurs; most users start from a constructor such as `Cost.laplace`.
+        Laws and how often each occurs. Most users start from a constructor such as `Cost.laplace`.
     adjacency
-        ``"add/remove"``: neighbours differ by one unit's presence. ``"replace"``: by one unit's data. Part
-        of the value; costs under different adjacencies do not mix.
+        ``"add/remove"``: neighbours differ by the presence of one unit. ``"replace"``: by the data of one
+        unit. The adjacency is part of the value; costs under different adjacencies cannot be combined.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class Cost(Readings):
     def __post_init__(self) -> None:
         if self.adjacency not in (ADD_REMOVE, REPLACE):
             raise bad_parameter(
-                "adjacency", '"add/remove" or "replace"', self.adjacency, fix='adjacency="add/remove"'
+                "adjacency", '"add/remove" or "replace"', self.adjacency, fix=Set(adjacency="add/remove")
             )
         object.__setattr__(self, "parts", canonical(self.parts))
         check(self.parts, self.adjacency)
@@ -86,7 +87,7 @@ class Cost(Readings):
     ) -> Cost:
         """Cost of continuous Laplace noise: for teaching; a release charges the lattice law that it samples.
 
-        A vector (``dimension`` above 1, L1 sensitivity) is known as epsilon-DP alone.
+        For a vector (``dimension`` above 1, L1 sensitivity), only its pure epsilon is known.
 
         Examples
         --------
@@ -123,9 +124,9 @@ class Cost(Readings):
     ) -> Cost:
         """Cost of discrete Laplace noise on a whole number, in grid steps.
 
-        At sensitivity 1 it is randomized response. In a vector with L1 sensitivity 1 one number moves by 1,
-        so its cost is that of one number; with a larger L1 sensitivity and ``dimension`` above 1 it is
-        known as epsilon-DP alone.
+        At sensitivity 1 it equals randomized response. In a vector with L1 sensitivity 1, one number moves by
+        1, so the cost is that of one number. With a larger L1 sensitivity and ``dimension`` above 1, only its
+        pure epsilon is known.
 
         Examples
         --------
@@ -148,11 +149,11 @@ class Cost(Readings):
     ) -> Cost:
         """Cost of discrete Gaussian noise on whole numbers, in grid steps.
 
-        One number (``dimension=1``) has the curve of the discrete law. In a vector with an L2 sensitivity
+        One number (``dimension=1``) has the curve of the discrete law. In a vector with an L2 sensitivity,
         several numbers move at once, and only rho = sensitivity^2 / (2 sigma^2) is known (Canonne, Kamath
-        and Steinke 2020), so the cost of a vector is `Cost.zcdp` of it. Moves are whole, so their squared
-        length is: a sensitivity whose square is within 1e-12 of a whole number counts as its root, any
-        other is rounded up to one (1.73 may stand for the root of 3).
+        and Steinke 2020), so the cost of a vector is `Cost.zcdp` of this rho. Numbers move by whole steps, so
+        the squared length of a move is whole: a sensitivity whose square is within 1e-12 of a whole number
+        counts as its root, and any other square is rounded up (1.73 stands for the root of 3).
 
         Examples
         --------
@@ -171,12 +172,12 @@ class Cost(Readings):
 
     @classmethod
     def randomized_response(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
-        """Cost of one bit told truly with probability e^epsilon / (1 + e^epsilon)."""
+        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon)."""
         return cls(((_laws.RandomizedResponseLoss(rational("epsilon", epsilon)), 1),), adjacency)
 
     @classmethod
     def exponential(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
-        """Cost of the exponential mechanism: losses in an interval of length epsilon, rho = epsilon^2/8.
+        """Cost of the exponential mechanism: losses within an interval of length epsilon; rho = epsilon^2/8.
 
         Examples
         --------
@@ -224,7 +225,7 @@ class Cost(Readings):
         True
         """
         if not isinstance(curve, Mapping):
-            raise bad_parameter("curve", "orders with their divergences", curve, fix="Cost.renyi({2: 0.1})")
+            raise bad_parameter("curve", "orders with their divergences", curve, fix=Set(curve={2: 0.1}))
         points = ((rational("order", a), rational("divergence", d)) for a, d in curve.items())
         return cls(((_laws.RenyiLoss(tuple(points)), 1),), adjacency)
 
@@ -257,10 +258,10 @@ class Cost(Readings):
     def parallel(cls, *costs: Cost) -> Cost:
         """Cost of computations on disjoint units: at every epsilon the largest delta of the branches.
 
-        Each unit takes part in one branch, settled by its data before any answer is seen. In sums every
-        combination of branches counts, so the reading is that of the worst unit; a largest epsilon of
-        different deltas is never formed. Refused under *replace*: a unit may leave one branch for another,
-        and both change.
+        Each unit takes part in one branch, fixed by its data before anyone sees an answer. In sums, every
+        combination of branches counts, so the reading is that of the worst unit; epsilons at different
+        deltas are never compared. Refused under *replace*: a unit may move from one branch to another, and
+        then both change.
 
         Examples
         --------
@@ -269,10 +270,10 @@ class Cost(Readings):
         0.3
         """
         if not costs:
-            raise bad_parameter("costs", "at least one cost", (), fix="Cost.parallel(a, b)")
+            raise bad_parameter("costs", "at least one cost", (), fix=Code("Cost.parallel(a, b)"))
         for cost in costs:
             if not isinstance(cost, Cost):
-                raise bad_parameter("cost", "a Cost", cost, fix="Cost.parallel(a, b)")
+                raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.parallel(a, b)"))
         adjacency = the_same(cost.adjacency for cost in costs)
         if sum(1 for cost in costs if cost.parts) > 1:  # before equal branches become one
             check(((_laws.ParallelLoss(tuple(cost.parts for cost in costs)), 1),), adjacency)
@@ -292,10 +293,10 @@ class Cost(Readings):
     def sampled(self, q: Number) -> Cost:
         """Cost when each unit takes part with probability q (Poisson), one draw for the whole cost.
 
-        Add/remove adjacency, exact in both directions; batches of fixed size or shuffled ones are not
-        Poisson samples. Who is drawn is the unit that the cost speaks of: ``cost.group(2).sampled(q)`` draws
-        couples together. Costs known by rho or a Renyi curve alone are refused: they do not say which
-        distributions are mixed.
+        It holds under add/remove and is exact in both directions. Batches of fixed size and shuffled batches
+        are not Poisson samples. The sample draws the unit of the cost: ``cost.group(2).sampled(q)`` draws
+        couples together. Costs known only by rho or a Renyi curve are refused, because they do not define
+        the distributions to mix.
 
         Examples
         --------
@@ -304,7 +305,7 @@ class Cost(Readings):
         """
         rate = rational("q", q)
         if rate > 1:
-            raise bad_parameter("q", "in (0, 1]", q, why="it is a probability", fix="q=0.01")
+            raise bad_parameter("q", "in (0, 1]", q, why="it is a probability", fix=Set(q=0.01))
         match self.parts:
             case _ if rate == 1 or not self.parts:
                 return self
@@ -316,8 +317,8 @@ class Cost(Readings):
     def shuffled(self, n: SupportsIndex) -> Cost:
         """Cost when n local reports, each of this cost, arrive in random order; the result is under replace.
 
-        The cost is read as that of one local report for *any two values* that it may hold, whatever
-        adjacency it was written with; it must be pure. n is public. Feldman, McMillan and Talwar 2022.
+        The cost is read as that of one local report for *any two values* of the report, whatever its own
+        adjacency; it must be pure. n is public. Feldman, McMillan and Talwar 2022.
 
         Examples
         --------
@@ -329,9 +330,9 @@ class Cost(Readings):
         if whole.epsilon is None or whole.delta or not whole.epsilon:
             raise TacitError(
                 "no-guarantee",
-                "only reports with a finite pure epsilon are amplified by shuffling",
-                why="the blanket argument needs a bound on the odds of every single report",
-                fix="Cost.randomized_response(1).shuffled(1000)",
+                "shuffling amplifies only reports with a finite pure epsilon",
+                why="the proof needs a bound on the odds of every single report",
+                fix=Code("Cost.randomized_response(1).shuffled(1000)"),
             )
         return Cost(((_laws.ShuffledLoss(reports, whole.epsilon), 1),), REPLACE)
 
@@ -349,10 +350,10 @@ class Cost(Readings):
         return Cost(tuple((grouped(law, size), times) for law, times in self.parts), self.adjacency)
 
     def stated(self, *, delta: Number) -> Cost:
-        """Return the cost as the plain statement (epsilon, delta), which every two-parameter budget can hold.
+        """Return the cost as a plain (epsilon, delta) cost, which every budget in epsilon and delta accepts.
 
-        A training run is charged this way: thousands of sampled steps, declared up front, become one
-        statement.
+        A training run is charged this way: thousands of sampled steps, declared in advance, become one
+        charge.
 
         Examples
         --------
@@ -364,7 +365,7 @@ class Cost(Readings):
         return Cost.approximate(epsilon, delta, adjacency=self.adjacency)
 
     def fits(self, budget: Budget) -> bool:
-        """Say whether this cost, declared up front as a whole, keeps the budget's promise (tight reading).
+        """Return whether this cost, declared in advance as a whole, stays within the budget (tight reading).
 
         Examples
         --------
@@ -417,7 +418,7 @@ class Cost(Readings):
 
 
 def _whole_square(move: Fraction) -> Fraction:
-    """Return the whole squared length that an L2 sensitivity of whole moves stands for."""
+    """Return the whole squared length of moves by whole steps with this L2 sensitivity."""
     squared = move * move
     near = round(squared)
     if near and abs(squared - near) <= Fraction(near, 10**12):
@@ -427,7 +428,7 @@ def _whole_square(move: Fraction) -> Fraction:
             "sensitivity",
             "at least one grid step",
             float(move),
-            why="noise on the whole numbers protects whole moves",
-            fix="sensitivity=1",
+            why="whole-number noise protects moves by whole steps",
+            fix=Set(sensitivity=1),
         )
     return Fraction(-(-squared.numerator // squared.denominator))

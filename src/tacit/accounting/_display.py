@@ -1,4 +1,4 @@
-"""How a cost is shown: as the expression that makes it, and as a small table of what it means."""
+"""How a cost is shown: as the expression that builds it, and as a small table of its readings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tacit.accounting._cost import Cost
     from tacit.accounting._laws import LossLaw, Parts
 
-__all__ = ["expression", "html", "shown", "table"]
+__all__ = ["expression", "html", "shown", "table", "words"]
 
 
 def expression(parts: Parts, adjacency: str) -> str:
-    """Return the Python expression that makes the cost.
+    """Return the Python expression that builds the cost.
 
     Examples
     --------
@@ -73,13 +73,48 @@ def _law(law: LossLaw, adjacency: str) -> str:
             return f"Cost.parallel({', '.join(expression(branch, adjacency) for branch in branches)})"
 
 
+def words(law: LossLaw) -> str:
+    """Return the kind of a law in words, for messages.
+
+    Examples
+    --------
+    >>> words(_laws.ZCDPLoss(Fraction(1, 10)))
+    'a part known only by rho'
+    """
+    match law:
+        case _laws.GaussianLoss():
+            return "Gaussian noise"
+        case _laws.LaplaceLoss():
+            return "Laplace noise"
+        case _laws.DiscreteLaplaceLoss():
+            return "discrete Laplace noise"
+        case _laws.DiscreteGaussianLoss():
+            return "discrete Gaussian noise"
+        case _laws.RandomizedResponseLoss():
+            return "randomized response"
+        case _laws.ZCDPLoss():
+            return "a part known only by rho"
+        case _laws.RenyiLoss():
+            return "a part known only by a Renyi curve"
+        case _laws.SampledLoss():
+            return "a sample"
+        case _laws.GroupLoss():
+            return "a group"
+        case _laws.ShuffledLoss():
+            return "shuffled reports"
+        case _laws.ParallelLoss():
+            return "parallel branches"
+        case _:
+            return "a part known only by epsilon"
+
+
 def _whole(parts: Parts, adjacency: str) -> str:
     text = expression(parts, adjacency)
     return text if len(parts) == 1 and parts[0][1] == 1 else f"({text})"
 
 
 def rows(cost: Cost) -> list[tuple[str, str]]:
-    """Return what the cost means, line by line; readings that do not exist are left out."""
+    """Return the readings of the cost, line by line; those that do not exist are skipped."""
     found = [("made of", repr(cost)), ("neighbours differ by", _ADJACENCY[cost.adjacency])]
     readings: dict[str, Callable[[], float]] = {
         "epsilon": lambda: cost.epsilon(delta=0),
@@ -119,7 +154,7 @@ def table(cost: Cost) -> Table:
 
 
 def shown(value: Fraction) -> str:
-    """Show a number as people write it: the exact decimal where there is a short one, else a fraction.
+    """Show a number as people write it: as a short exact decimal if there is one, else as a fraction.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""Privacy filters: budgets that hold although every query may depend on all earlier answers.
+"""Privacy filters: budgets that hold even if every query depends on all earlier answers.
 
-A filter adds up what charges fixed before their queries ran, in exact arithmetic, and admits a charge while
-the sums stay inside the budget. It never composes loss distributions: those need all queries declared up
-front. The argument is `docs/proofs/filters.md`. Rules (sums include the new charge):
+Each charge is fixed before its query runs. A filter adds up the charges in exact arithmetic and admits a new
+one while the sums stay within the budget. It never composes loss distributions, because those need all
+queries declared in advance. The proof is `docs/proofs/filters.md`. Rules (sums include the new charge):
 
 - ``Budget(epsilon)``: every delta is 0 and the sum of epsilon stays within the budget
 - ``Budget(rho)``, ``Budget(rho, delta)``: the sums of rho and delta stay within the budget
 - ``Budget(epsilon, delta)``: the sum of epsilon stays within epsilon and that of delta within delta/2,
-  **or** the sum of rho, converted at what delta/2 leaves, stays within epsilon
+  **or** the sum of rho, converted at the delta that remains of delta/2, stays within epsilon
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tacit.accounting._json import VERSION, Json, read, read_fields, write
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.numeric import below, on_grid, room, round_down
 from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Either, Fix, Say, Set
 
 __all__ = ["Filter", "Remaining"]
 
@@ -32,7 +33,7 @@ _LARGEST = Fraction(2) ** 1023  # larger than any budget
 class Remaining:
     """The largest single charge of each kind that still fits: a pure epsilon, a delta, a rho (None: none).
 
-    Printed in the terms in which the budget was declared, rounded down, so that what is shown still fits.
+    The text form uses the terms of the budget and rounds down, so that the amount shown still fits.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Remaining:
             if self.of.rho is None
             else ("rho", self.rho, self.of.rho)
         )
-        if not left:  # a delta alone buys no answer
+        if not left:  # a delta alone pays for no answer
             return f"nothing of {name} {_shown(whole or _ZERO)}"
         text = f"{name} {_shown(left)} of {_shown(whole or _ZERO)}"
         if not self.of.delta:
@@ -66,12 +67,12 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A budget and the exact sums of what was spent from it: pure data, stored and resumed at will.
+    """A budget and the exact sums of what was spent from it: plain data that can be stored and resumed.
 
     Guarantee
     ---------
-    Whatever rule picks the next query from the answers so far, and whenever it stops, all answers together
-    keep the budget's promise, if each charge's `Spend` holds for its query given those answers.
+    All answers together stay within the budget, whatever rule picks the next query from the answers so far
+    and whenever it stops, if the `Spend` of each charge holds for its query given those answers.
 
     Examples
     --------
@@ -89,22 +90,22 @@ class Filter:
     def start(cls, budget: Budget) -> Filter:
         """Return the filter of an untouched budget."""
         if not isinstance(budget, Budget):
-            raise bad_parameter("budget", "a Budget", budget, fix="Filter.start(Budget(epsilon=1))")
+            raise bad_parameter("budget", "a Budget", budget, fix=Code("Filter.start(Budget(epsilon=1))"))
         return cls(budget, _ZERO, _ZERO, _ZERO)
 
     def admits(self, spend: Spend) -> bool:
-        """Say whether the charge fits."""
+        """Return whether the charge fits."""
         return _holds(self._plus(spend))
 
     def after(self, spend: Spend) -> Filter:
-        """Return the filter after the charge, or refuse with what is left and what would fit."""
+        """Return the filter after the charge, or refuse and name what is left and what would fit."""
         charged = self._plus(spend)
         if not _holds(charged):
             left = self.remaining
             raise TacitError(
                 "budget-exceeded",
                 f"a charge of {spend} does not fit into what is left: {left}",
-                why="every answer adds to what is known about one unit, and answers cannot be taken back",
+                why=self._reason(spend, left),
                 fix=self._advice(spend, left),
             )
         return charged
@@ -136,7 +137,7 @@ class Filter:
         return Remaining(max(plain, epsilon), delta, rho)
 
     def _of_rho(self, cap: Fraction) -> tuple[Fraction | None, Fraction]:
-        """Return the rho (None: none) and the pure epsilon that a cap on the sum of rho leaves."""
+        """Return the rho (None: none) and the pure epsilon that still fit under a cap on the sum of rho."""
         if self.rho is None or self.rho > cap:
             return None, _ZERO
         return room(cap, self.rho), largest_pure(below(cap) - self.rho)
@@ -171,7 +172,7 @@ class Filter:
 
     def _plus(self, spend: Spend) -> Filter:
         if not isinstance(spend, Spend):
-            raise bad_parameter("spend", "a Spend", spend, fix="filter.admits(cost.spend)")
+            raise bad_parameter("spend", "a Spend", spend, fix=Code("filter.admits(cost.spend)"))
         return replace(
             self,
             epsilon=_add(self.epsilon, spend.epsilon),
@@ -180,48 +181,61 @@ class Filter:
         )
 
     def _largest_delta(self, half: Fraction) -> Fraction:
-        """Return a delta that fits when only the rho branch is open, by bisection from below."""
+        """Return a delta that fits if only the rule for rho is left, by bisection from below."""
         low, high = _ZERO, half
         for _ in range(40):
             middle = round_down((low + high) / 2)
             low, high = (middle, high) if self.admits(Spend(0, middle, 0)) else (low, middle)
         return low
 
-    def _advice(self, spend: Spend, left: Remaining) -> str:
-        """Say what would fit, or that nothing does."""
-        curator = "ask the curator for a larger budget"
+    def _reason(self, spend: Spend, left: Remaining) -> str:
+        """Say why a charge is refused; delta has a limit of its own that needs a word."""
+        why = "every answer adds to what is known about one unit, and answers cannot be taken back"
+        if self.budget.rho is None and self.budget.delta and spend.delta > left.delta:
+            why += "; half of the budget's delta is reserved for adding up answers"
+        return why
+
+    def _advice(self, spend: Spend, left: Remaining) -> Fix:
+        """Return what would fit; if nothing does, return what else can be done."""
+        larger = Say("ask the curator for a larger budget")
         of = self.budget
         if not (left.rho if of.rho is not None else left.epsilon):
-            return f"ask again what was released (it is free), or {curator} or one for data of other people"
+            again = Say("repeat a question that was already answered, which is free")
+            return Either(again, larger, Say("use data about other people"))
         if spend.delta and not of.delta:
-            return f"a question without delta (name the groups that are public), or {curator} with a delta"
+            return Either(Say("a question without delta, over groups that are public"), larger)
         if spend.delta > left.delta:
-            half = "" if of.rho is not None else " (half of the budget's delta is kept for adding up answers)"
-            return f"delta at most {_shown(left.delta)}{half}, or {curator}"
+            return Either(Set(delta=_number(left.delta)), larger)
         if spend.epsilon is not None and left.epsilon is not None:
-            return f"epsilon at most {_shown(left.epsilon)}, or {curator}"
+            return Either(Set(epsilon=_number(left.epsilon)), larger)
         if spend.rho is not None and left.rho is not None:
-            return f"rho at most {_shown(left.rho)}, or {curator}"
+            return Either(Set(rho=_number(left.rho)), larger)
         wants = "rho" if of.delta or of.rho else "epsilon"
-        return f"this budget holds only costs with a finite {wants}; ask for {wants}, or {curator}"
+        return Either(Say(f"this budget admits only costs with a finite {wants}: use {wants}"), larger)
+
+
+def _number(value: Fraction) -> int | float:
+    """Return six digits of a number, rounded down, as a value to set."""
+    near = float(_shown(value))
+    return int(near) if near.is_integer() else near
 
 
 def _shown(value: Fraction) -> str:
-    """Show six digits, rounded down: who asks for what is shown must not be refused for the rounding."""
+    """Show six digits, rounded down: a request for the amount shown must not fail because of rounding."""
     with localcontext() as context:
         context.prec, context.rounding = 6, ROUND_FLOOR
         return f"{float(Decimal(value.numerator) / Decimal(value.denominator)):g}"
 
 
 def _add(total: Fraction | None, more: Fraction | None) -> Fraction | None:
-    """Add exactly while the denominator is short, else round up; None once there is no finite value."""
+    """Add exactly while the denominator is short, else round up; None if there is no finite value."""
     if total is None or more is None:
         return None
     return None if (both := on_grid(total + more)) > _LARGEST else both
 
 
 def _holds(state: Filter) -> bool:
-    """Say whether the sums keep the budget's promise; once false it stays false, because sums only grow."""
+    """Return whether the sums stay within the budget; once False it stays False, because sums only grow."""
     budget = state.budget
     if budget.rho is not None:
         return state.rho is not None and state.rho <= budget.rho and state.delta <= budget.delta

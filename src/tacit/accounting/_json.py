@@ -1,4 +1,4 @@
-"""Costs as JSON data, version 1: laws by name, numbers as exact strings. Written once, readable for ever."""
+"""Costs as JSON data, version 1: laws by name, numbers as exact text. Every later release can read it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from tacit.accounting._laws import (
 )
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
+from tacit.fixes import Choose, Set
 
 __all__ = ["VERSION", "Json", "decode", "encode", "read", "read_fields", "write"]
 
-#: The version of every stored cost, budget, spend and filter; later releases keep reading it.
+#: The version of every stored cost, budget, spend and filter. Later releases still read it.
 VERSION = 1
 
 Json = dict[str, object]
@@ -53,7 +54,10 @@ _PLAIN: Final[dict[str, tuple[Callable[..., LossLaw], tuple[str, ...]]]] = {
     "gdp": (GDPLoss, ("mu",)),
 }
 _NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
+#: Stored names of the laws that hold other laws, or a curve.
+_NESTED: Final = ("group", "parallel", "renyi", "sampled", "shuffled")
 _DEEPEST = 16
+_UNCHANGED = "read the stored value exactly as Tacit wrote it"
 
 
 def write(value: Fraction | None) -> str | None:
@@ -70,36 +74,45 @@ def write(value: Fraction | None) -> str | None:
 def read(name: str, text: object) -> Fraction:
     """Read what `write` wrote, and nothing else."""
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise bad_parameter(name, 'an exact number such as "1/10"', text, why="stored values are exact")
+        raise bad_parameter(
+            name,
+            'an exact number such as "1/10"',
+            text,
+            why="stored values are exact",
+            fix=Set(**{name: "1/10"}),
+        )
     return Fraction(text)
 
 
 def read_fields(kind: str, data: object, fields: set[str]) -> Mapping[str, object]:
-    """Check a stored value's version and field names before anything is read from it."""
+    """Check the version and the field names of a stored value before reading from it."""
     if not isinstance(data, Mapping):
-        raise bad_parameter(kind, "a stored JSON object", data)
+        raise bad_parameter(kind, "a stored JSON object", data, fix=_UNCHANGED)
     version = data.get("version")
     if version != VERSION or isinstance(version, bool):
         raise TacitError(
             "unknown-version",
             f"this {kind} was stored as version {version!r}, and this release reads version {VERSION}",
-            why="a guess at what a stored promise meant would be a new promise",
-            fix="read it with the release of tacit that wrote it, or a later one",
+            why="guessing the meaning of a stored guarantee would change the guarantee",
+            fix="read it with the release of Tacit that wrote it, or with a later one",
         )
     if set(data) != fields | {"version"}:
         raise bad_parameter(
-            f"stored {kind}", f"an object with {', '.join(sorted(fields))}", sorted(data, key=str)
+            f"stored {kind}",
+            f"an object with {', '.join(sorted(fields))}",
+            sorted(data, key=str),
+            fix=_UNCHANGED,
         )
     return data
 
 
 def encode(parts: Parts, adjacency: str) -> Json:
-    """Write parts and adjacency."""
+    """Return parts and adjacency as JSON data."""
     return {"version": VERSION, "adjacency": adjacency, "parts": _encode(parts)}
 
 
 def decode(data: object) -> tuple[Parts, object]:
-    """Read what `encode` wrote, checking every field; the adjacency is checked by the cost itself."""
+    """Read what `encode` wrote and check every field; the cost itself checks the adjacency."""
     stored = read_fields("cost", data, {"adjacency", "parts"})
     return _decode(stored["parts"], 0), stored["adjacency"]
 
@@ -127,7 +140,7 @@ def _encode_law(law: LossLaw) -> Json:
 
 def _decode(data: object, depth: int) -> Parts:
     if depth > _DEEPEST:
-        raise bad_parameter("stored cost", f"nested at most {_DEEPEST} deep", "a deeper one")
+        raise bad_parameter("stored cost", f"nested at most {_DEEPEST} deep", "a deeper one", fix=_UNCHANGED)
     return canonical((_decode_law(one, depth), _whole("times", one["times"])) for one in _objects(data))
 
 
@@ -138,7 +151,7 @@ def _decode_law(data: Mapping[str, object], depth: int) -> LossLaw:
             _only(data, "curve")
             points = [_sequence("curve", point) for point in _sequence("curve", data["curve"])]
             if any(len(point) != 2 for point in points):
-                raise bad_parameter("curve", "a list of [order, divergence]", data["curve"])
+                raise bad_parameter("curve", "a list of [order, divergence]", data["curve"], fix=_UNCHANGED)
             return RenyiLoss(
                 tuple((read("order", order), read("divergence", value)) for order, value in points)
             )
@@ -161,29 +174,31 @@ def _decode_law(data: Mapping[str, object], depth: int) -> LossLaw:
             _only(data, *fields)
             return law(*(read(field, data[field]) for field in fields))
         case _:
-            raise bad_parameter("law", "the name of a known law", name)
+            raise bad_parameter("law", "the name of a known law", name, fix=Choose((*_PLAIN, *_NESTED)))
 
 
 def _objects(data: object) -> list[Mapping[str, object]]:
     items = _sequence("parts", data)
     for one in items:
         if not isinstance(one, Mapping) or "times" not in one:
-            raise bad_parameter("stored part", 'an object with "law" and "times"', one)
+            raise bad_parameter("stored part", 'an object with "law" and "times"', one, fix=_UNCHANGED)
     return [one for one in items if isinstance(one, Mapping)]
 
 
 def _only(data: Mapping[str, object], *fields: str) -> None:
     if set(data) != {"law", "times", *fields}:
-        raise bad_parameter("stored law", f"an object with {', '.join(fields)}", sorted(data, key=str))
+        raise bad_parameter(
+            "stored law", f"an object with {', '.join(fields)}", sorted(data, key=str), fix=_UNCHANGED
+        )
 
 
 def _sequence(name: str, value: object) -> Sequence[object]:
     if not isinstance(value, list | tuple):
-        raise bad_parameter(name, "a list", value)
+        raise bad_parameter(name, "a list", value, fix=_UNCHANGED)
     return value
 
 
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int):
-        raise bad_parameter(name, "a positive whole number", value)
+        raise bad_parameter(name, "a positive whole number", value, fix=Set(**{name: 1}))
     return count(name, value, zero=False)

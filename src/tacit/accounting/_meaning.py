@@ -1,4 +1,4 @@
-"""What a cost means: odds, bits, the attacker's advantage and best trade-off, the chance of a large loss."""
+"""What a cost means for people: odds, bits, the attacker's advantage, the chance of a large loss."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tacit.accounting import _worst_case
 from tacit.accounting.numeric import exp_up, float_up, log_down
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Set
 
 if TYPE_CHECKING:
     from tacit.accounting._laws import Parts
@@ -18,7 +19,7 @@ __all__ = ["Meaning"]
 
 
 class Meaning:
-    """The readings of a cost that speak of people rather than of parameters; a part of `Cost`."""
+    """The readings of a cost in terms of people rather than parameters; `Cost` inherits them."""
 
     __slots__ = ()
 
@@ -32,7 +33,7 @@ class Meaning:
 
     @property
     def odds(self) -> float:
-        """The largest factor by which odds about one unit can move, whatever else is known: exp(epsilon).
+        """The largest factor by which the odds about one unit can move, whatever else is known: exp(epsilon).
 
         Examples
         --------
@@ -47,7 +48,7 @@ class Meaning:
 
     @property
     def bits(self) -> float:
-        """The most that anyone learns about one unit, in bits: epsilon / ln 2.
+        """The most that anyone can learn about one unit, in bits: epsilon / ln 2.
 
         Examples
         --------
@@ -61,8 +62,8 @@ class Meaning:
     def kl(self) -> float:
         """The largest Kullback-Leibler divergence between neighbours' answers, in nats, rounded up.
 
-        It is at most rho (the order tends to 1), and equals it for Laplace noise, randomized response and
-        Gaussian noise.
+        It is at most rho, because it is the limit of the Renyi divergences at order 1. It equals rho for
+        Laplace noise, randomized response and Gaussian noise.
 
         Examples
         --------
@@ -76,7 +77,7 @@ class Meaning:
     def advantage(self) -> float:
         """The most by which an attacker who guesses "in" or "out" beats a coin: delta at epsilon 0.
 
-        It is P(says "in" when in) - P(says "in" when out), at most.
+        It bounds P(says "in" when in) - P(says "in" when out).
 
         Examples
         --------
@@ -89,9 +90,9 @@ class Meaning:
     def loss_exceeds(self, t: Number) -> float:
         """Return the probability that the privacy loss exceeds t, rounded up: odds move by more than exp(t).
 
-        It is not delta, and is larger than delta at the same epsilon. For noise with a stated law it is the
-        law's own figure for a unit that moves the answer by the full sensitivity; for costs known by a
-        bound alone (pure, zCDP, ...) it is the most that the bound allows.
+        It is not delta; it is larger than delta at the same epsilon. For noise with a stated law, it is the
+        probability for a unit that moves the answer by the full sensitivity. For costs known only by a bound
+        (pure, zCDP, ...), it is the most that the bound allows.
 
         Examples
         --------
@@ -105,9 +106,10 @@ class Meaning:
     def tradeoff(self, fpr: Number) -> float:
         """Return the smallest miss rate of any attacker whose false-alarm rate is at most fpr, rounded down.
 
-        Guessing blindly has miss rate 1 - fpr; the closer the figure is to that, the less an attack can do.
-        From (epsilon, delta) at several epsilons: 1 - delta - e^epsilon fpr and e^-epsilon (1 - delta -
-        fpr) are both bounds (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015).
+        A blind guess has the miss rate 1 - fpr. The closer the result is to that, the less an attack can do.
+        It is computed from (epsilon, delta) at several epsilons: 1 - delta - e^epsilon fpr and
+        e^-epsilon (1 - delta - fpr) are both bounds (Wasserman and Zhou 2010; Kairouz, Oh and Viswanath
+        2015).
 
         Examples
         --------
@@ -117,7 +119,7 @@ class Meaning:
         """
         rate = rational("fpr", fpr, zero=True)
         if rate > 1:
-            raise bad_parameter("fpr", "in [0, 1]", fpr, why="it is a probability", fix="fpr=0.05")
+            raise bad_parameter("fpr", "in [0, 1]", fpr, why="it is a probability", fix=Set(fpr=0.05))
         alpha, best = float_up(rate), 0.0
         for epsilon in _epsilons(self.parts):
             room = 1 - _worst_case.delta_bounds(self.parts, Fraction(repr(epsilon))).upper
@@ -126,7 +128,7 @@ class Meaning:
 
 
 def _epsilons(parts: Parts) -> list[float]:
-    """Return epsilons at which to look at the curve: up to the pure one, or to where delta is negligible."""
+    """Return epsilons at which to read the curve: up to the pure epsilon, or until delta is negligible."""
     from tacit.accounting._charge import charge
 
     whole = charge(parts)

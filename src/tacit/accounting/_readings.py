@@ -1,4 +1,4 @@
-"""What a cost can be asked: certified epsilon, delta, rho, mu, Renyi divergence; what a ledger charges."""
+"""The readings of a cost: certified epsilon, delta, rho, mu, Renyi divergence; what a ledger charges."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from fractions import Fraction
 from tacit.accounting import _worst_case
 from tacit.accounting._budget import Spend, read_delta
 from tacit.accounting._charge import charge
+from tacit.accounting._display import words
 from tacit.accounting._laws import GaussianLoss, GDPLoss
 from tacit.accounting._meaning import Meaning
 from tacit.accounting.numeric import Bracket, float_down, float_up, on_grid
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Code, Either, Set
 
 __all__ = ["Readings"]
 
 
 class Readings(Meaning):
-    """The readings of a cost in the parameters of the theory; a part of `Cost`."""
+    """The readings of a cost in the parameters of the theory; `Cost` inherits them."""
 
     __slots__ = ()
 
@@ -39,9 +41,9 @@ class Readings(Meaning):
             leak = charge(self.parts).delta
             raise TacitError(
                 "no-guarantee",
-                f"no epsilon is finite at delta {float(mass):.6g}",
-                why=f"with probability up to {float(leak):.6g} this cost promises nothing" if leak else "",
-                fix=f"cost.epsilon(delta={float(min(2 * leak, Fraction(1, 2))) if leak else 1e-6:.6g})",
+                f"no finite epsilon holds at delta {float(mass):.6g}",
+                why=f"with probability up to {float(leak):.6g}, this cost guarantees nothing" if leak else "",
+                fix=Set(delta=float(f"{float(min(2 * leak, Fraction(1, 2))) if leak else 1e-6:.6g}")),
             )
         return upper
 
@@ -59,8 +61,8 @@ class Readings(Meaning):
     def bounds(self, *, delta: Number | None = None, epsilon: Number | None = None) -> Bracket:
         """Return certified lower and upper values: of epsilon at delta, or of delta at epsilon.
 
-        ``method`` names the engine; where no tight one converged it is the next safe bound, never a smaller
-        number.
+        ``method`` names the method. If no tight method converged, it names the next safe bound, which is
+        never smaller.
 
         Examples
         --------
@@ -71,33 +73,33 @@ class Readings(Meaning):
         """
         if (delta is None) == (epsilon is None):
             raise bad_parameter(
-                "bounds", "asked at delta or at epsilon", "both or neither", fix="cost.bounds(delta=1e-6)"
+                "bounds", "read at a delta or at an epsilon", "both or neither", fix=Set(delta=1e-6)
             )
         if epsilon is not None:
             return _worst_case.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True))
         mass = read_delta(delta)  # type: ignore[arg-type] # one of the two is given
         if mass == 0:
             exact = self._pure("epsilon at delta 0")
-            known = not _worst_case.has_group(self.parts)  # of a group only a bound is known
+            known = not _worst_case.has_group(self.parts)  # for a group, only an upper bound is known
             return Bracket(float_down(exact) if known else 0.0, float_up(exact), "closed form")
         return _worst_case.epsilon_bounds(self.parts, mass)
 
     @property
     def rho(self) -> float:
-        """The smallest known rho of zCDP, rounded up; refused where none is finite or delta is not 0."""
+        """The smallest known rho of zCDP, rounded up; refused if none is finite or if delta is not 0."""
         whole = charge(self.parts)
         if whole.rho is None or whole.delta:
             raise TacitError(
                 "no-guarantee",
                 f"this cost has {'no finite rho' if whole.rho is None else 'a rho only up to its delta'}",
-                why="zCDP bounds every Renyi order and leaves no probability out",
-                fix="cost.spend shows epsilon, delta and rho as a ledger charges them",
+                why="zCDP bounds every Renyi order, without exceptions of small probability",
+                fix=Code("cost.spend  # epsilon, delta and rho as a ledger charges them"),
             )
         return float_up(whole.rho)
 
     @property
     def mu(self) -> float:
-        """The mu of Gaussian differential privacy, where it is exact: Gaussian noise and mu-GDP costs only.
+        """The mu of Gaussian differential privacy; it is exact for Gaussian noise and mu-GDP costs only.
 
         Examples
         --------
@@ -115,8 +117,8 @@ class Readings(Meaning):
                 case _:
                     raise TacitError(
                         "no-guarantee",
-                        f"mu is exact for Gaussian noise only, and this cost holds {type(law).__name__}",
-                        fix="cost.epsilon(delta=1e-6), or cost.rho",
+                        f"mu is exact for Gaussian noise only, and this cost contains {words(law)}",
+                        fix=Either(Code("cost.epsilon(delta=1e-6)"), Code("cost.rho")),
                     )
         return _root_up(squared)
 
@@ -132,13 +134,17 @@ class Readings(Meaning):
         exact = rational("order", order)
         if exact <= 1:
             raise bad_parameter(
-                "order", "above 1", order, why="order 1 is cost.kl", fix="cost.renyi_divergence(2)"
+                "order",
+                "above 1",
+                order,
+                why="at order 1 it is the Kullback-Leibler divergence",
+                fix=Set(order=2),
             )
         return _worst_case.renyi_divergence(self.parts, float(exact))
 
     @property
     def spend(self) -> Spend:
-        """What a ledger charges: epsilon, delta and rho, exact and rounded up; None where not finite.
+        """What a ledger charges: epsilon, delta and rho, exact or rounded up; None if not finite.
 
         Examples
         --------
@@ -155,19 +161,22 @@ class Readings(Meaning):
             raise TacitError(
                 "no-guarantee",
                 f"{asked} is not finite: this cost is not pure",
-                why="at every epsilon it leaves some probability beyond, as noise with a Gaussian tail does",
-                fix="cost.epsilon(delta=1e-6), or cost.loss_exceeds(1) for the chance of a loss above 1",
+                why="at every epsilon some probability lies beyond, as in the tail of Gaussian noise",
+                fix=Either(
+                    Code("cost.epsilon(delta=1e-6)"),
+                    Code("cost.loss_exceeds(1)  # the chance of a loss above 1"),
+                ),
             )
         return whole.epsilon
 
 
 def _bounded(value: Fraction | None) -> Fraction | None:
-    """Put a number on the ledger's grid; one beyond any budget counts as not finite."""
+    """Put a number on the ledger's grid; a number larger than any budget counts as not finite."""
     return None if value is None or value > 2**1000 else on_grid(value)
 
 
 def _root_up(value: Fraction) -> float:
-    """Return the smallest double that reads as at least the square root."""
+    """Return the smallest double whose decimal reading is at least the square root."""
     scaled = math.isqrt(value.numerator * value.denominator << 256)
     root = float(Fraction(scaled, value.denominator << 128))
     while Fraction(repr(root)) ** 2 < value:

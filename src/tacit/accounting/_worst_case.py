@@ -1,7 +1,8 @@
-"""Readings of a cost: certified numbers from the engines, the largest over what one unit may take part in.
+"""The worst case over units: certified bounds, the largest over all branches in which one unit may take part.
 
-Before an engine sees the parts, branches are spelled out (a unit is in one of them) and groups are turned
-into statements about what m units see; every step only enlarges the answer (`docs/proofs/costs.md`).
+Numeric accounting reads sums without branches and groups. So branches are written out first (a unit is in one
+of them), and groups become statements about m units. Every step only enlarges the bound
+(`docs/proofs/costs.md`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.accounting import numeric
-from tacit.accounting._branches import spelled_out
+from tacit.accounting._branches import sums_without_branches
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
@@ -42,13 +43,13 @@ __all__ = [
     "renyi_divergence",
 ]
 
-_UP = 1 + 1e-13  # covers the few roundings of this module, none of which cancels
+_UP = 1 + 1e-13  # covers the few roundings of this module
 
 
 @lru_cache(maxsize=4096)
 def delta_bounds(parts: Parts, epsilon: Fraction) -> Bracket:
-    """Return certified bounds on delta at epsilon: the largest over branches and both directions."""
-    sums, exact = spelled_out(parts)
+    """Return certified bounds on delta at epsilon, the largest over branches and directions."""
+    sums, exact = sums_without_branches(parts)
     found = [_delta_of_sum(one, float_down(epsilon)) for one in sums]
     whole = charge(parts)
     if whole.epsilon is not None and whole.epsilon <= epsilon:
@@ -59,8 +60,8 @@ def delta_bounds(parts: Parts, epsilon: Fraction) -> Bracket:
 
 @lru_cache(maxsize=4096)
 def epsilon_bounds(parts: Parts, delta: Fraction) -> Bracket:
-    """Return certified bounds on epsilon at delta: the largest over branches and both directions."""
-    sums, exact = spelled_out(parts)
+    """Return certified bounds on epsilon at delta, the largest over branches and directions."""
+    sums, exact = sums_without_branches(parts)
     found = [_epsilon_of_sum(one, float_down(delta)) for one in sums]
     whole = charge(parts)
     if whole.epsilon is not None and whole.delta <= delta:
@@ -73,23 +74,23 @@ def epsilon_bounds(parts: Parts, delta: Fraction) -> Bracket:
 def loss_exceeds(parts: Parts, level: Fraction) -> float:
     """Return an upper value of P(L > t): of the stated pair, or of all pairs that the law admits.
 
-    A law that is known by what dominates it (`Pure`, `ZCDP`, ...) says nothing of its own loss beyond
-    delta(epsilon); there P(L > t) <= delta(e) / (1 - exp(e - t)) for every e < t (Markov on the hockey
-    stick). Domination does not order P(L > t), so every combination of branches is looked at.
+    A law that is known only by what dominates it (`PureLoss`, `ZCDPLoss`, ...) determines no more than
+    delta(epsilon). There P(L > t) <= delta(e) / (1 - exp(e - t)) for every e < t (Markov's inequality).
+    Domination does not order P(L > t), so every combination of branches is read.
     """
     worst, t = 0.0, float_down(level)
-    for one in spelled_out(parts, every=True)[0]:
+    for one in sums_without_branches(parts, every=True)[0]:
         worst = max(worst, numeric.loss_exceeds(one, t) if _is_stated(one) else _dominated_loss(one, t))
     return min(1.0, worst)
 
 
 @lru_cache(maxsize=4096)
 def renyi_divergence(parts: Parts, order: float) -> float:
-    """Return an upper value of the Renyi divergence of an order, the largest over branches and directions."""
+    """Return an upper value of a Renyi divergence, the largest over branches and directions."""
     return max(
         (
             min((numeric.renyi_divergence(way, order) for way in _known_by_one_number(one)), default=math.inf)
-            for one in spelled_out(parts)[0]
+            for one in sums_without_branches(parts)[0]
         ),
         default=0.0,
     )
@@ -124,7 +125,7 @@ def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
 
 
 def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
-    """Close in on epsilon by reading delta, where the engine left the two sides further apart than that."""
+    """Narrow the bounds on epsilon by reading delta, if they are further apart than a millionth."""
     low, high = found.lower, found.upper
     if found.method == "renyi" or not (math.isfinite(high) and high - low > 1e-6 * high):
         return found
@@ -145,7 +146,7 @@ def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
 
 
 def has_group(parts: Parts) -> bool:
-    """Say whether a part, or what it samples, is a group that has no law of its own."""
+    """Return whether a part, or a part that is sampled, is a group without a law of its own."""
     return any(
         isinstance(law, GroupLoss) or (isinstance(law, SampledLoss) and has_group(law.parts))
         for law, _ in parts
@@ -153,7 +154,7 @@ def has_group(parts: Parts) -> bool:
 
 
 def _ways(parts: Parts, epsilon: float) -> Iterator[Parts]:
-    """Yield sums without groups that dominate the given one: groups become epsilon, delta or rho."""
+    """Yield sums without groups that dominate the given sum: groups become epsilon, delta or rho."""
     yield from _known_by_one_number(parts)
     for share in (1.0, 0.75, 0.5, 0.25, 0.125):
         way = _without_groups(parts, share * epsilon)
@@ -162,7 +163,7 @@ def _ways(parts: Parts, epsilon: float) -> Iterator[Parts]:
 
 
 def _without_groups(parts: Parts, epsilon: float) -> Parts | None:
-    """Replace all groups by statements that share this epsilon; None where one of them surely leaks."""
+    """Replace all groups by statements that share this epsilon; None if one of them has delta 1."""
     kept: list[tuple[LossLaw, int]] = []
     hard: dict[int, list[tuple[LossLaw, int]]] = {}
     for law, times in parts:
@@ -184,7 +185,7 @@ def _without_groups(parts: Parts, epsilon: float) -> Parts | None:
 
 
 def _grouped_at(m: int, inner: Parts, epsilon: float) -> LossLaw | None:
-    """Return (epsilon, delta) of what m units see: delta(epsilon/m) (1 + e^(epsilon/m) + ...), if below 1."""
+    """Return (epsilon, delta) for m units, delta(epsilon/m) (1 + e^(epsilon/m) + ...), if below 1."""
     one = delta_bounds(inner, Fraction(repr(epsilon)) / m).upper
     steps = math.fsum(math.exp(min(700.0, j * epsilon / m)) for j in range(m)) if m <= 1000 else math.inf
     delta = one * steps * _UP if one else 0.0
@@ -197,7 +198,7 @@ def _grouped_at(m: int, inner: Parts, epsilon: float) -> LossLaw | None:
 
 
 def _known_by_one_number(parts: Parts) -> Iterator[Parts]:
-    """Yield the parts with every group replaced by its epsilon, and by its rho, where they are finite."""
+    """Yield the parts with every group replaced by its epsilon, and by its rho, if they are finite."""
     if not has_group(parts):
         yield parts
         return
@@ -219,7 +220,7 @@ def _known_by_one_number(parts: Parts) -> Iterator[Parts]:
 
 
 def _is_stated(parts: Parts) -> bool:
-    """Say whether the parts name one pair of distributions, not a family that some pair dominates."""
+    """Return whether the parts name one pair of distributions, not a family dominated by a pair."""
     stated = GaussianLoss | LaplaceLoss | DiscreteLaplaceLoss | DiscreteGaussianLoss | RandomizedResponseLoss
     return all(
         isinstance(law, stated) or (isinstance(law, SampledLoss) and _is_stated(law.parts))

@@ -476,6 +476,29 @@ def test_the_corpus_of_stored_costs_stays_readable():
             assert cost.epsilon(delta=F(delta)) <= epsilon * (1 + 1e-6)  # never worse than when it was stored
 
 
+def test_stored_sums_keep_their_order():
+    """Ledgers compare and hash stored costs, so the order of parts is the same in every release."""
+    one = {"sensitivity": 1}
+    laws = {
+        "approximate": Cost.approximate(1, 1e-6),
+        "bounded-range": Cost.exponential(1),
+        "discrete-gaussian": Cost.discrete_gaussian(sigma=1, **one),
+        "discrete-laplace": Cost.discrete_laplace(scale=1, **one),
+        "gdp": Cost.gdp(1),
+        "gaussian": Cost.gaussian(sigma=1, **one),
+        "group": Cost.renyi({2: 0.1}).group(2),
+        "laplace": Cost.laplace(scale=1, **one),
+        "parallel": Cost.parallel(Cost.pure(1), Cost.gdp(1)),
+        "pure": Cost.pure(1),
+        "randomized-response": Cost.randomized_response(1),
+        "renyi": Cost.renyi({2: 0.1}),
+        "sampled": Cost.pure(1).sampled(0.1),
+        "zcdp": Cost.zcdp(1),
+    }
+    stored = sum(reversed(laws.values()), Cost.zero()).to_json()
+    assert [part["law"] for part in stored["parts"]] == list(laws)
+
+
 PURE_JSON = {"version": 1, "adjacency": "add/remove", "parts": [{"law": "pure", "epsilon": "1", "times": 1}]}
 
 

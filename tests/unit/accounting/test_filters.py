@@ -16,6 +16,7 @@ from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.numeric._arithmetic import below, round_up
 from tacit.errors import TacitError
+from tacit.fixes import Either, Say, Set
 
 F = Fraction
 
@@ -303,7 +304,7 @@ def test_a_gaussian_cost_does_not_fit_a_pure_budget_and_the_refusal_says_why():
     with pytest.raises(TacitError, match="finite epsilon") as refusal:
         Filter.start(Budget(epsilon=1)).after(Cost.gaussian(sigma=100, sensitivity=1).spend)
     assert refusal.value.code == "budget-exceeded"
-    assert "holds only costs with a finite epsilon" in str(refusal.value.fix)
+    assert "admits only costs with a finite epsilon" in str(refusal.value.fix)
 
 
 def test_an_epsilon_delta_budget_takes_the_better_of_adding_epsilon_and_adding_rho():
@@ -453,16 +454,37 @@ def test_what_is_left_is_told_in_the_terms_that_were_declared(budget, spent, tol
 @pytest.mark.parametrize(
     ("budget", "spend", "advice"),
     [
-        (Budget(epsilon=1), Spend(epsilon=2), "epsilon at most 1, or ask the curator"),
-        (Budget(epsilon=1), Spend(epsilon=0.5, delta=1e-9), "a question without delta"),
-        (Budget(epsilon=1, delta=1e-6), Spend(epsilon=0.5, delta=1e-6), "delta at most 5e-07 (half of"),
-        (Budget(rho=0.1), Spend(rho=1), "rho at most 0.1"),
+        (Budget(epsilon=1), Spend(epsilon=2), Set(epsilon=1)),
+        (
+            Budget(epsilon=1),
+            Spend(epsilon=0.5, delta=1e-9),
+            Say("a question without delta, over groups that are public"),
+        ),
+        (Budget(epsilon=1, delta=1e-6), Spend(epsilon=0.5, delta=1e-6), Set(delta=5e-07)),
+        (Budget(rho=0.1), Spend(rho=1), Set(rho=0.1)),
     ],
 )
 def test_a_refused_charge_says_what_would_fit(budget, spend, advice):
     with pytest.raises(TacitError) as refusal:
         Filter.start(budget).after(spend)
-    assert advice in str(refusal.value.fix)
+    assert refusal.value.fix == Either(advice, Say("ask the curator for a larger budget"))
+
+
+@pytest.mark.parametrize("charged", [Spend(epsilon=F(1, 3)), Spend(epsilon=F(2, 7))])
+def test_the_value_that_a_refusal_offers_fits(charged):
+    filter_ = Filter.start(Budget(epsilon=1)).after(charged)
+    with pytest.raises(TacitError) as refusal:
+        filter_.after(Spend(epsilon=2))
+    assert filter_.admits(Spend(**refusal.value.fix.fixes[0].values))
+
+
+def test_a_refused_delta_says_that_half_is_reserved():
+    with pytest.raises(TacitError) as refusal:
+        Filter.start(Budget(epsilon=1, delta=1e-6)).after(Spend(epsilon=0.5, delta=1e-6))
+    assert "half of the budget's delta is reserved" in refusal.value.why
+    with pytest.raises(TacitError) as refusal:
+        Filter.start(Budget(epsilon=1, delta=1e-6)).after(Spend(epsilon=2))
+    assert "half" not in refusal.value.why
 
 
 def test_where_nothing_is_left_the_refusal_says_so_and_not_at_most_zero():
@@ -470,5 +492,5 @@ def test_where_nothing_is_left_the_refusal_says_so_and_not_at_most_zero():
     with pytest.raises(TacitError) as refusal:
         spent.after(Spend(epsilon=0.1))
     assert "nothing of epsilon 1" in refusal.value.what
-    assert "ask again what was released" in str(refusal.value.fix)
-    assert "at most" not in str(refusal.value.fix)
+    assert "repeat a question that was already answered" in str(refusal.value.fix)
+    assert not any(isinstance(fix, Set) for fix in refusal.value.fix.fixes)

@@ -1,4 +1,4 @@
-"""The methods behind the certified bounds: decay, quadrature, cuts, transforms, finite pairs, closed forms."""
+"""The methods behind the certified bounds: decay, quadrature, cuts, transforms, finite pairs, formulae."""
 
 from __future__ import annotations
 

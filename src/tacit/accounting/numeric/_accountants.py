@@ -32,6 +32,8 @@ class Accountant(Protocol):
 
 
 class GaussianAccountant(NamedTuple):
+    """Gaussian losses in closed form."""
+
     mu: float
 
     def delta(self, e: float) -> Bracket:
@@ -42,6 +44,8 @@ class GaussianAccountant(NamedTuple):
 
 
 class SingleLawAccountant(NamedTuple):
+    """One law that occurs once, by its own curve."""
+
     curve: Curve
 
     def delta(self, e: float) -> Bracket:
@@ -50,7 +54,7 @@ class SingleLawAccountant(NamedTuple):
         return Bracket(max(0.0, min(lower, upper)), min(1.0, upper), "closed form")
 
     def epsilon(self, delta: float) -> Bracket:
-        """Find the root of log delta by false position (Illinois), then certify it."""
+        """Find the root of log delta by false position (Illinois variant), then certify it."""
         at_zero = self.delta(0.0).upper
         if at_zero <= delta:
             return Bracket(0.0, 0.0, "closed form")
@@ -76,9 +80,9 @@ class SingleLawAccountant(NamedTuple):
 
 
 class DitheredAccountant:
-    """The losses with those of one more Gaussian: an upper value, as leaving out an answer reveals no more.
+    """The losses with one more tiny Gaussian: an upper value, because dropping an answer reveals less.
 
-    Lower: delta_with(e + x) <= delta(e) + delta_gauss(x), for basic composition of the two.
+    For the lower value, basic composition gives delta_with(e + x) <= delta(e) + delta_gauss(x).
     """
 
     def __init__(self, loss_sum: LossSum, times: float = 1.0) -> None:
@@ -108,9 +112,9 @@ class DitheredAccountant:
 
 
 class LeakyAccountant(NamedTuple):
-    """An engine for finite pairs that dominate the parts, ``leak`` of them by infinite loss.
+    """An accountant for finite pairs that dominate the parts; a mass of ``leak`` has infinite loss.
 
-    The P-masses of the finite losses add up to 1 - leak, so delta is the leak and what the engine finds.
+    The P-masses of the finite losses add up to 1 - leak, so delta is the leak plus the inner delta.
     """
 
     inner: Accountant
@@ -131,6 +135,8 @@ class LeakyAccountant(NamedTuple):
 
 
 class RenyiAccountant(NamedTuple):
+    """Any sum with finite moments, by Renyi divergences."""
+
     loss_sum: LossSum
 
     def delta(self, e: float) -> Bracket:

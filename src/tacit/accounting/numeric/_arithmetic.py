@@ -1,8 +1,8 @@
-"""Certified exponentials and logarithms of exact rationals, and the grid on which ledgers count.
+"""Certified exponentials and logarithms of exact rationals, and the rounding rules of ledgers.
 
 Python's `decimal` rounds exp and ln correctly at the context's precision, so the true value lies strictly
-between the neighbours of what it returns; every basic operation is rounded in the wanted direction. Results
-are exact rationals that bound the true value from the named side.
+between the neighbours of the result. Every basic operation rounds in the required direction. Results are
+exact rationals that bound the true value from the named side.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 
 __all__ = [
-    "below", "exp_down", "exp_up", "float_down", "float_up", "log_down", "log_up", "on_grid", "room", "round_down",
-    "round_up",
+    "below", "exp_down", "exp_up", "float_down", "float_up", "log_down", "log_up", "on_grid", "room",
+    "round_down", "round_up",
 ]  # fmt: skip
 
 _DIGITS = 60
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
-#: Ledgers count in whole multiples of this where a number has no short exact form.
+#: Ledgers count in whole multiples of this if a number has no short exact form.
 GRID = Fraction(1, 10**60)
 _SIGNIFICANT = 30
 _MOST_BITS = 1000  # of a denominator that is kept exactly
@@ -28,7 +28,7 @@ _LARGEST_EXPONENT = 3000  # e^3000 is beyond any double
 
 
 def exp_up(x: Fraction) -> Fraction:
-    """Return a rational at or above exp(x), within 1e-58 of it relatively for |x| <= 3000; larger x overflow.
+    """Return a rational at or above exp(x), with relative error below 1e-58; x above 3000 overflows.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def exp_up(x: Fraction) -> Fraction:
 
 
 def exp_down(x: Fraction) -> Fraction:
-    """Return a rational at or below exp(x); zero where x is below -3000."""
+    """Return a rational at or below exp(x); zero if x is below -3000."""
     if x < -_LARGEST_EXPONENT:
         return Fraction(0)
     if not x:
@@ -64,7 +64,7 @@ def log_down(x: Fraction) -> Fraction:
 
 
 def round_up(x: Fraction, digits: int = _SIGNIFICANT) -> Fraction:
-    """Round x >= 0 up to 30 (or so many) significant digits, no finer than 10^-60: short, and never below x.
+    """Round x >= 0 up to 30 (or other) significant digits, no finer than 10^-60: short, and never below x.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def round_down(x: Fraction) -> Fraction:
 
 
 def on_grid(x: Fraction) -> Fraction:
-    """Keep x >= 0 exactly where its denominator has at most 1000 bits, else `round_up`.
+    """Keep x >= 0 exactly if its denominator has at most 1000 bits, else round it up.
 
     Examples
     --------
@@ -93,10 +93,10 @@ def on_grid(x: Fraction) -> Fraction:
 
 
 def below(cap: Fraction) -> Fraction:
-    """Return c at most the cap >= 0, nearly it, such that ``on_grid(y) <= c`` for every y in [0, c].
+    """Return a c just below the cap >= 0 (or equal) such that ``on_grid(y) <= c`` for every y in [0, c].
 
-    A number rounds up to a multiple of its step, a power of ten. As `_step` knows a size only up to a factor
-    of ten, the step of y <= cap is at most ten times that of the cap, so it divides c.
+    A number rounds up to a multiple of its step, a power of ten. `_step` knows the size of a number only up
+    to a factor of ten, so the step of y <= cap is at most ten times the step of the cap. So it divides c.
     """
     step = 10 * _step(cap, _SIGNIFICANT)
     return cap // step * step
@@ -105,8 +105,8 @@ def below(cap: Fraction) -> Fraction:
 def room(cap: Fraction, total: Fraction) -> Fraction:
     """Return the largest charge x >= 0 with ``on_grid(total + on_grid(x)) <= cap``, up to 1e-28 of the cap.
 
-    Where the cap and what is left of it have short denominators, that is the difference itself. Otherwise
-    the sum may be rounded up, and x is a short number with total + x <= `below` (cap). Zero if total > cap.
+    If the cap and the difference have short denominators, x is the difference itself. Otherwise the sum may
+    be rounded up, and x is a short number with total + x <= `below` (cap). Zero if total > cap.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def room(cap: Fraction, total: Fraction) -> Fraction:
 
 
 def float_up(value: Fraction) -> float:
-    """Return the double that reads as exactly the value (0.3 is three tenths), else one not below it.
+    """Return the double whose decimal reading is the value (0.3 is three tenths), else a double not below it.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def float_up(value: Fraction) -> float:
 
 
 def float_down(value: Fraction) -> float:
-    """Return the largest double at or below a number: a reading at a smaller delta or epsilon is safe."""
+    """Return the largest double at or below a number: reading at a smaller delta or epsilon is safe."""
     near = float(value)
     return math.nextafter(near, 0.0) if Fraction(near) > value else near
 

@@ -22,7 +22,7 @@ __all__ = ["Atoms", "LatticeAtoms"]
 
 @dataclass(frozen=True, slots=True)
 class Atoms:
-    """Finitely many losses with their P-masses, each within a relative ``slack``."""
+    """Finitely many losses with their P-masses, each with a relative error of at most ``slack``."""
 
     losses: Reals
     masses: Reals
@@ -53,7 +53,7 @@ class Atoms:
         return MgfLine(top + math.log(total), norm_error, phi, error)
 
     def split(self, c: float, h: float, nodes: int, level: float) -> SplitLine:
-        """Return M in two parts, of losses below and above the level."""
+        """Return M in two parts, for losses below and above the level."""
         whole = self.line(c, h, nodes)
         exponents = c * self.losses + np.log(self.masses)
         weights = np.exp(exponents - whole.log_norm)
@@ -93,7 +93,7 @@ class Atoms:
 
 @dataclass(frozen=True, slots=True)
 class LatticeAtoms:
-    """Losses offset + i * stride * step; on the nodes of one period of a lattice of that step, by one FFT."""
+    """Losses offset + i * stride * step; one FFT gives the nodes of one period of the lattice."""
 
     offset: float
     step: float

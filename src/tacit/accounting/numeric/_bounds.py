@@ -83,7 +83,7 @@ def renyi_divergence(parts: Parts, order: float) -> float:
 
 
 def _bounded(parts: Parts) -> Parts:
-    """Put laws with moments for those without: they dominate, or are what was sampled."""
+    """Replace laws without moments by laws with moments that dominate them."""
     laws: list[tuple[LossLaw, int]] = []
     for law, times in parts:
         match law:
@@ -99,7 +99,7 @@ def _bounded(parts: Parts) -> Parts:
 
 
 def _directions(parts: Parts) -> tuple[bool, ...]:
-    """Return the directions to take (add: True); only a sample tells them apart."""
+    """Return the directions to read (add: True); they differ only if a part is sampled."""
     return (
         (False, True)
         if any(isinstance(law, SampledLoss) and law.q < 1 for law, _ in plain(parts))
@@ -143,7 +143,7 @@ def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
 
 
 def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
-    """Say whether Chernoff's bound alone certifies delta(e) <= delta."""
+    """Return whether Chernoff's bound alone certifies delta(e) <= delta."""
     rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
     try:
         loss_sum, leak, *_ = factors_of(rest, add=add)

@@ -1,4 +1,4 @@
-"""What every numerical engine returns, and the unit of its error bounds."""
+"""The result of every accountant, certified bounds, and the unit of its error bounds."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Bracket", "NotConverged", "U", "as_float", "down", "larger", "settle", "up"]
 
-#: Unit roundoff of a double; error bounds are stated in multiples of it (docs/proofs/accounting.md, 1).
+#: Unit roundoff of a double; error bounds are multiples of it (docs/proofs/accounting.md, section 1).
 U = 2.0**-53
 
 
 class NotConverged(Exception):  # noqa: N818
-    """An engine has no certified value at a reasonable price here; the caller takes the next safe bound."""
+    """An accountant has no certified value at a reasonable price; the caller takes the next safe bound."""
 
 
 class Bracket(NamedTuple):
-    """A certified lower and upper value of one number, and the engine that certifies it.
+    """A certified lower and upper value of one number, and the method that certifies it.
 
-    Guarantee: ``lower <= truth <= upper``, with truncation, aliasing and floating-point rounding included.
-    ``method`` is "closed form", "lattice", "spectral", "dithered", "curve" or, where no tight engine
-    converged, the next safe bound: "renyi" or "basic composition".
+    Guarantee: ``lower <= truth <= upper``, including truncation, aliasing and floating-point rounding.
+    ``method`` is "closed form", "lattice", "spectral", "dithered" or "group". If no tight method converged,
+    it is the next safe bound: "renyi" or "basic composition".
     """
 
     lower: float
@@ -39,17 +39,17 @@ def larger(one: Bracket, other: Bracket) -> Bracket:
 
 
 def up(x: float, relative: float = 4 * U) -> float:
-    """Return x enlarged by a relative margin (never closer to zero than one step)."""
+    """Return x raised by a relative margin, and by at least one step."""
     return math.nextafter(x + abs(x) * relative, math.inf)
 
 
 def down(x: float, relative: float = 4 * U) -> float:
-    """Return x lowered by a relative margin."""
+    """Return x lowered by a relative margin, and by at least one step."""
     return math.nextafter(x - abs(x) * relative, -math.inf)
 
 
 def as_float(x: Fraction) -> float:
-    """Return the nearest double; a number beyond the doubles is infinite or zero."""
+    """Return the nearest double; a number outside their range becomes infinite or zero."""
     try:
         return float(x)
     except OverflowError:
@@ -60,8 +60,8 @@ def settle(delta_at: Callable[[float], Bracket], guess: float, delta: float, slo
     """Turn an approximate root into certified bounds on epsilon: step outwards until delta proves them.
 
     Guarantee: ``delta_at(upper).upper <= delta`` (or upper is infinite) and ``delta_at(lower).lower >=
-    delta`` (or lower is 0). ``slope`` is about -d log delta / d epsilon; with it two or three evaluations
-    do.
+    delta`` (or lower is 0). ``slope`` approximates -d log delta / d epsilon; with it, two or three
+    evaluations are enough.
     """
     here = delta_at(guess)
     least = max(abs(guess) * 2.0**-50, 1e-300)
@@ -69,7 +69,7 @@ def settle(delta_at: Callable[[float], Bracket], guess: float, delta: float, slo
     if slope > 0 and here.upper > delta:
         step = max(least, 1.01 * (here.upper / delta - 1) / slope)
     there = here
-    while not there.upper <= delta:  # not a number proves nothing
+    while not there.upper <= delta:  # NaN proves nothing
         high, step = guess + step, step * 4
         if not high < 1e300:
             return Bracket(max(0.0, guess), math.inf, here.method)

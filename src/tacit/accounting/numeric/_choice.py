@@ -57,7 +57,7 @@ _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5
 
 
 def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
-    """Return the best bounds on what is asked; families of mechanisms get their lower value from a member."""
+    """Return the best bounds; families of mechanisms get their lower value from one of their members."""
     found = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
         known = canonical(
@@ -74,7 +74,7 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
 
 
 def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
-    """Return the answer of the first engine that has one."""
+    """Return the answer of the first accountant that has one."""
     for make in _candidates(parts, add=add):
         try:
             found = ask(make())
@@ -86,7 +86,10 @@ def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
 
 
 def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]]:
-    """Yield makers of engines for parts without `Approximate`, the best first; the last always answers."""
+    """Yield builders of accountants, the best first, for parts without `ApproximateLoss`.
+
+    The last one always answers.
+    """
     if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
         yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
         return
@@ -120,7 +123,7 @@ def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: bool, 
 
 
 def _listed(loss_sum: LossSum) -> Accountant:
-    """Return the engine for few finite laws: their losses are listed."""
+    """Return the accountant for few finite laws: their losses are listed."""
     laws = [(law, times) for law, times in loss_sum.factors if isinstance(law, Atoms)]
     if len(laws) < len(loss_sum.factors):
         raise NotConverged
@@ -130,7 +133,7 @@ def _listed(loss_sum: LossSum) -> Accountant:
 
 
 def _on(accountant: Callable[[LossSum], Accountant], found: Factors) -> Accountant:
-    """Return the engine for the factors; what they left out is added as infinite loss."""
+    """Return the accountant for the factors; the part outside them is added as infinite loss."""
     if accountant not in found.kept:
         found.kept[accountant] = accountant(found.loss_sum)
     inner: Accountant = found.kept[accountant]
@@ -138,7 +141,7 @@ def _on(accountant: Callable[[LossSum], Accountant], found: Factors) -> Accounta
 
 
 def _member(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
-    """Return a law of the family that a law stands for."""
+    """Return one member of the family of laws that a law stands for."""
     match law:
         case BoundedRangeLoss(epsilon):
             return [(RandomizedResponseLoss(epsilon / 2), times)]

@@ -46,11 +46,11 @@ class Curve(NamedTuple):
     lower: Callable[[Reals], Reals]
     low: float
     high: float
-    quick: bool = True  # cheap enough for a thousand epsilons
+    quick: bool = True  # cheap enough for thousands of epsilons
 
 
 def curve(law: LossLaw, *, add: bool) -> Curve:
-    """Return the curve of one law, once."""
+    """Return the curve of one law that occurs once."""
     if isinstance(law, SampledLoss):
         return sampled_curve(as_float(law.q), curve_of_sum(law.parts, add=add), add=add)
     if isinstance(law, GaussianLoss | GDPLoss | DiscreteGaussianLoss | ApproximateLoss):
@@ -105,7 +105,7 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
 
     Remove: delta(e) = q inner(log(1 + (exp(e) - 1)/q)) above log(1-q). Add: with w = 1 - (1-q) exp(e),
     delta(e) = w inner(log(q exp(e) / w)) below -log(1-q) (Balle, Barthe and Gaboardi 2018; Zhu, Dong and
-    Wang 2022). Delta falls in epsilon, so what rounding may do to the inner epsilon is stepped over.
+    Wang 2022). Delta falls in epsilon, so a small step to the left covers the rounding of the inner epsilon.
     """
     gone = math.log1p(-q)
 
@@ -161,7 +161,7 @@ def closed_curve(law: LossLaw) -> Curve:
 
 
 def _between(e0: float, inner: Callable[[Reals], Reals]) -> Curve:
-    """Return a curve that is 1 - exp(e) up to -e0, the formula in between, and nothing from e0 on."""
+    """Return a curve that is 1 - exp(e) up to -e0, then the formula, and 0 from e0 on."""
 
     def at(e: Reals, sign: float) -> Reals:
         e = e - sign * 8 * U * (np.abs(e) + e0)
@@ -177,7 +177,11 @@ def _discrete_laplace(scale: float, s: float) -> Callable[[Reals], Reals]:
     def at(e: Reals) -> Reals:
         last = np.clip(np.ceil((s - e * scale) / 2) - 1, 0, s)
         best = np.zeros_like(e)
-        for x in (last - 1, last, last + 1):  # rounding may miss the best by one: delta is the largest
+        for x in (
+            last - 1,
+            last,
+            last + 1,
+        ):  # rounding may miss the best set by one; delta is the largest over all sets
             x = np.clip(x, 0, s)
             head = -np.expm1(e - (s - x) / scale) - math.exp(-1 / scale) * np.expm1(-x / scale)
             best = np.maximum(best, head / (1 + math.exp(-1 / scale)))

@@ -47,22 +47,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Factors", "factors_of"]
 
-_REACH = 600.0  # exp of more leaves the doubles; delta there counts as infinite loss
-_NEGLIGIBLE = 1e-35  # delta beyond which a curve is cut off (the rest counts as infinite loss)
+_REACH = 600.0  # the exponential of more overflows a double; larger losses count as infinite
+_NEGLIGIBLE = 1e-35  # where delta is smaller, a curve is cut off, and the rest counts as infinite loss
 
 
 class Factors(NamedTuple):
-    """The parts of one direction as factors; the infinite loss these left out; whether they are exact."""
+    """The parts of one direction as factors, the infinite loss outside them, and whether they are exact."""
 
     loss_sum: LossSum
     leak: float
     exact: bool
-    kept: dict[Callable[[LossSum], Any], Any]  # engines that were built for the mix
+    kept: dict[Callable[[LossSum], Any], Any]  # accountants that were built for the loss sum
 
 
 @lru_cache(maxsize=256)
 def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
-    """Turn laws (no `Approximate` among them) into factors; samples as finite pairs if asked."""
+    """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs."""
     mu2, factors, stays, exact = Fraction(0), [], 0.0, True
     for law, times in parts:
         part = law_mu2(law)
@@ -81,7 +81,7 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
 
 
 def _factor(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
-    """Return the law on vertical lines, the infinite loss split off, and whether the factor is exact."""
+    """Return the factor of a law, the infinite loss split off, and whether the factor is exact."""
     match law:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
             return ResponseMgf(as_float(epsilon)), 0.0, True
@@ -113,7 +113,7 @@ def _finite_pair(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
 
 @lru_cache(maxsize=256)
 def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
-    """Return a finite pair that dominates a law known by its curve, and whether it is the law itself."""
+    """Return a finite pair that dominates a law with a known curve, and whether it is the law itself."""
     whole, kinks = curve(law, add=add), None
     if isinstance(law, SampledLoss):
         kinks = _kinks(plain(law.parts))
@@ -127,7 +127,7 @@ def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
 
 
 def _kinks(parts: Parts) -> Reals | None:
-    """Return the losses of a finite lattice law: its curve is made of straight lines between them."""
+    """Return the losses of a finite lattice law; its curve consists of straight lines between them."""
     if not all(on_lattice(law) and not isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts):
         return None
     try:
@@ -139,7 +139,7 @@ def _kinks(parts: Parts) -> Reals | None:
 
 
 def _grid(curve: Curve, kinks: Reals | None) -> Reals:
-    """Return where to take the dots: at the kinks, or evenly over what matters."""
+    """Return where to take the dots: at the kinks, or over the range where delta matters."""
     if kinks is not None:
         return kinks
     reach = curve.high

@@ -1,7 +1,7 @@
 """Connect the dots: a pair with finitely many losses that dominates a curve of delta over epsilon.
 
-Straight lines in exp(epsilon) join the curve's upper values on a grid. Delta is convex there, so the lines lie
-above it (Doroshenko et al. 2022). The proof is docs/proofs/accounting.md, section 7.
+Straight lines in exp(epsilon) join the upper values of the curve on a grid. Delta is convex in exp(epsilon),
+so the lines lie above it (Doroshenko et al. 2022). The proof is docs/proofs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST = 700.0  # the exponential of more overflows a double
 
 
 class FinitePair(NamedTuple):
-    """A finite pair that dominates a curve: losses, P-masses, how much these were raised, infinite loss."""
+    """A finite pair that dominates a curve: losses, P-masses, how much they were raised, infinite loss."""
 
     losses: Reals
     masses: Reals
@@ -38,10 +38,10 @@ def connect_dots(curve: Curve, grid: Reals) -> FinitePair:
     y = np.concatenate([[1.0], np.clip(curve.upper(grid), 0.0, 1.0)])
     if not np.isfinite(y).all():
         raise NotConverged
-    keep = _hull(x, y)  # of upper values of a convex curve: still above it, and convex
+    keep = _hull(x, y)  # the hull of upper values of a convex curve lies above the curve, and is convex
     x, y = x[keep], y[keep]
     masses = x[1:] * np.diff(np.append(np.minimum(np.diff(y) / np.diff(x), 0.0), 0.0))
-    # What rounding took is given back: delta of the pair on the grid is an accurate sum of positive terms.
+    # Make up for rounding: delta of the pair on the grid is an accurate sum of positive terms.
     beyond = np.append(np.cumsum((masses / x[1:])[::-1])[::-1][1:], 0.0)  # Q-mass above each point
     steps = beyond * np.append(np.diff(x[1:]), 0.0)
     reached = y[-1] + np.cumsum(steps[::-1])[::-1]

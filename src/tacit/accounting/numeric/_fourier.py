@@ -3,9 +3,9 @@
 For independent losses with M = prod M_i^k_i and any c > 0, ``delta(e) = (1 / 2 pi i) int exp(log M(z) - z
 e) / (z (z+1)) dz`` over Re z = c. The trapezoid rule of step h = 2 pi / T on that line returns exactly
 ``sum_n delta(e + n T) exp(c n T)``: every alias is positive, so the plain sum is an upper value, and the
-aliases are at most ``1 / (exp(c T) - 1)`` from the left and a geometric series by Chernoff's bound at a
-larger c2 from the right. Nodes beyond the last are bounded by the factors' ``decay``. Losses on a lattice o
-+ g Z need the nodes of one period only, with the kernel summed over the lattice. The argument:
+aliases are at most ``1 / (exp(c T) - 1)`` from the left and, by Chernoff's bound at a larger c2, a geometric
+series from the right. The ``decay`` of the factors bounds the nodes beyond the last. Losses on a lattice
+o + g Z need only the nodes of one period, with the kernel summed over the lattice. The proof is
 docs/proofs/accounting.md, section 3.
 """
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 __all__ = ["FourierInversion"]
 
 _FINE, _COARSE = 0.05, 8  # steps of log c
-_NEAR = 0.03  # epsilons this close share a line, so that delta and epsilon agree
-_SHOWN = 3e-6  # error relative to delta that needs no better line
+_NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
+_SHOWN = 3e-6  # relative error of delta that needs no better line
 _KEPT = 8
 
 
 class _Unseen(NotConverged):
-    """No line sees delta here; elsewhere one may."""
+    """No line resolves delta at this epsilon; at another epsilon one may."""
 
 
 class _RealAxis(NamedTuple):
-    """Real c with log M, its derivatives, and the logarithm of Chernoff's bound on delta(0), about."""
+    """Real points c with approximate log M, its derivatives, and log of Chernoff's bound on delta(0)."""
 
     c: Reals
     log_m: Reals
@@ -47,10 +47,13 @@ class _RealAxis(NamedTuple):
 
 
 class FourierInversion:
-    """Bounds on delta and epsilon of one mix; lines that were evaluated serve every epsilon nearby."""
+    """Bounds on delta and epsilon of one loss sum; each evaluated line serves all epsilons nearby."""
 
     def __init__(self, loss_sum: LossSum, *, whole: bool = True) -> None:
-        self._loss_sum, self._whole = loss_sum, whole  # not whole: what a cut took out, not to be cut again
+        self._loss_sum, self._whole = (
+            loss_sum,
+            whole,
+        )  # not whole: the part that a cut took out, which is not cut again
         self._scale = spread(loss_sum)
         if not 1e-140 < self._scale < 1e140:
             raise NotConverged
@@ -70,7 +73,7 @@ class FourierInversion:
         for _ in range(40):
             try:
                 line = self._line(self._key(e))
-            except _Unseen:  # about the largest loss, or beyond it
+            except _Unseen:  # near the largest loss, or beyond it
                 if high - low <= 1e-6 * e:
                     raise
                 high, e = e, (low + e) / 2
@@ -110,26 +113,26 @@ class FourierInversion:
         return self._fine[at]
 
     def _saddle(self, near: _RealAxis) -> tuple[Reals, Reals]:
-        """Return epsilons and about log delta there, by the saddle point; both monotone."""
+        """Return epsilons and approximate log delta there, by the saddle point; both are monotone."""
         c, log_m, mean, bend, _ = near
         e = mean - 1 / c - 1 / (c + 1)
         width = np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2)) / 2
         return np.maximum.accumulate(e), np.minimum.accumulate(log_m - c * e - np.log(c * (c + 1)) - width)
 
     def _estimate(self, log_delta: float) -> float:
-        """Return about the epsilon of a delta."""
+        """Return approximately the epsilon of a delta."""
         near = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
         e, logs = self._saddle(near)
         return max(0.0, float(np.interp(-log_delta, -logs, e)))
 
     def _key(self, e: float) -> tuple[int, int, int]:
-        """Return what epsilons that share a line have in common: the best c by Chernoff's bound, and 3 %."""
+        """Return a key that epsilons within 3 % and with the same best c by Chernoff's bound share."""
         coarse = int(np.argmin(self._coarse.hat - self._coarse.c * e))
         near = self._near(coarse)
         return coarse, int(np.argmin(near.hat - near.c * e)), round(math.log1p(e / self._scale) / _NEAR)
 
     def _middle(self, key: tuple[int, int, int]) -> float:
-        """Return a stand-in for the epsilons of a key, where its c is about the best."""
+        """Return a representative epsilon of a key, for which its c is about the best."""
         coarse, best, place = key
         near = self._near(coarse)
         ends = [max(0, best - 1), min(len(near.c) - 1, best + 1)]
@@ -137,7 +140,7 @@ class FourierInversion:
         return max(0.0, min(max(self._scale * math.expm1(place * _NEAR), float(low)), float(high)))
 
     def _line(self, key: tuple[int, int, int]) -> Spectrum:
-        """Return a line for a key, planned by what delta seems to be: good enough to search with."""
+        """Return a line for a key, chosen by an estimate of delta: good enough for the search."""
         if key in self._spectra:
             return self._spectra[key]
         if key not in self._rough:
@@ -148,7 +151,7 @@ class FourierInversion:
         return self._rough[key]
 
     def _spectrum(self, e: float) -> Spectrum:
-        """Return the line for an epsilon, planned anew where delta is far smaller than it seemed."""
+        """Return the line for an epsilon; choose another if delta is far smaller than estimated."""
         key = self._key(e)
         if key not in self._spectra:
             line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
@@ -171,7 +174,7 @@ class FourierInversion:
         return self._spectra[key]
 
     def _beside(self, line: Spectrum, near: _RealAxis, e: float) -> Spectrum:
-        """Return a line that shows delta, common losses beside it on a line of their own, where none did."""
+        """If no line resolves delta, return one that does, with the common losses on a line of their own."""
         value, error, _ = line.sums(e)
         best = error / max(value, 1e-300)
         if best <= _SHOWN or self._loss_sum.lattice is not None or not self._whole:
@@ -205,7 +208,7 @@ class FourierInversion:
         store[key] = line
 
     def _choose_line(self, near: _RealAxis, e: float, log_delta: float) -> LineChoice:
-        """Choose the line with short periods that keeps delta visible among the terms of the sum."""
+        """Choose the line with a short period on which delta is not hidden by the terms of the sum."""
         c, log_m, _, bend, hat = near
         need = -log_delta - SMALL
         left = need / c
@@ -216,7 +219,7 @@ class FourierInversion:
         right = right[np.arange(len(c)), partner]
         ratio = np.minimum(log_delta + c * e - log_m, 0.0)
         price = np.maximum(left, right) * np.sqrt(20 - ratio)
-        least = -14.0 if self._whole else 0.0  # the smooth cut is known to fewer digits
+        least = -14.0 if self._whole else 0.0  # the smooth cut has fewer certified digits
         price[ratio < min(least, float(ratio.max()) - 3)] = np.inf
         at = int(np.argmin(price))
         if not math.isfinite(price[at]):

@@ -1,6 +1,6 @@
-"""One line of the spectral engine: how far to go along it, its sum, and the certified error of that.
+"""One line of Fourier inversion: how many nodes it needs, its sum, and the certified error of the sum.
 
-The argument: docs/proofs/accounting.md, section 3.
+The proof is docs/proofs/accounting.md, section 3.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_NODES = 1 << 16
 
 
 class LineChoice(NamedTuple):
-    """Where to integrate (any choice is valid; a good one is tight and quick)."""
+    """Where to integrate. Any choice is valid; a good one is tight and quick."""
 
     c: float
     c2: float
     period: float
-    log_ratio: float  # of delta to M(c) exp(-c e), about
-    width: float  # of the loss under this tilt, about
-    log_delta: float  # about
+    log_ratio: float  # approximate, of delta to M(c) exp(-c e)
+    width: float  # approximate, of the loss under this tilt
+    log_delta: float  # approximate
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Spectrum:
     log_norm2: float  # an upper value of log M(c2)
     lattice: LossLattice | None
     cut: LossCut | None = None
-    common: FourierInversion | None = None  # of what the cut took out, where that may matter
+    common: FourierInversion | None = None  # of the losses that the cut took out, if they may matter
 
     def sums(self, e: float) -> tuple[float, float, float]:
-        """Return sum, its error bound and the sum for -d delta / d e, all relative to exp(log M(c) - c e)."""
+        """Return the sum, its error bound and the sum for -d delta / d e, relative to exp(log M(c) - c e)."""
         value, error, slope = self._own(e)
         if self.cut is None or self.common is None:
             return value, error, slope
@@ -99,7 +99,9 @@ class Spectrum:
         if not (log < 700 and slip < 0.01 and math.isfinite(value) and math.isfinite(error)):
             raise NotConverged
         upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
-        if self.cut is not None:  # what was taken out of the sum (itself, or from the right), from the left
+        if (
+            self.cut is not None
+        ):  # the losses taken out: themselves or their aliases from the right, then aliases from the left
             fade = (self.cut.tilt - self.choice.c) * self.choice.period if self.common is not None else 0.0
             upper += math.exp(min(0.0, self.cut.log_bulk - self.cut.tilt * e - fade)) * (1 + 1e-9)
             upper += (1 + 1e-9) / math.expm1(min(700.0, self.choice.c * self.choice.period))
@@ -108,21 +110,21 @@ class Spectrum:
         return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
 
     def log_delta(self, e: float) -> float:
-        """Return log delta(e), about; minus infinity where this line does not see it."""
+        """Return approximate log delta(e); minus infinity if this line does not resolve it."""
         value, error, _ = self.sums(e)
         return self.log_norm - self.choice.c * e + math.log(value) if value > error else -math.inf
 
     def drowned(self, e: float, log_delta: float) -> bool:
-        """Say whether rounding covers both what is there and what is sought."""
+        """Return whether rounding hides both the value at e and the value that is sought."""
         value, error, _ = self.sums(e)
         sought = math.exp(max(-700.0, min(0.0, log_delta - self.log_norm + self.choice.c * e)))
         return error > 0.01 * max(value, sought)
 
     def root(self, e: float, log_delta: float, low: float, high: float) -> tuple[float, float]:
-        """Return about where delta(e) = delta between low and high, and -d log delta / d e there.
+        """Return approximately where delta(e) = delta between low and high, and -d log delta / d e there.
 
-        Newton's rule, kept between ends that close in: where large losses are rare, log delta is convex, and
-        a step from the right alone would leave.
+        Newton's method between shrinking ends: where large losses are rare, log delta is convex, and a step
+        from the right alone could leave the interval.
         """
         c, slope = self.choice.c, self.choice.c
         for _ in range(60):
@@ -141,7 +143,7 @@ class Spectrum:
 
 
 def _smooth(n: int) -> int:
-    """Return the least number >= n of the form 2^a 3^b 5^c: quick for the FFT."""
+    """Return the smallest number >= n of the form 2^a 3^b 5^c, for a quick FFT."""
     best = 1 << (n - 1).bit_length()
     five = 1
     while five < best:
@@ -187,7 +189,7 @@ class _Beyond(NamedTuple):
     """What the nodes beyond a node can add to the sum, bounded by the decay of the factors."""
 
     decays: list[tuple[Callable[[float], float], int]]
-    log_rare: float  # of the share of rare losses, where a cut takes out the sums without any
+    log_rare: float  # of the share of sums with a rare loss, if there is a cut
     c: float
     h: float
     half: int
@@ -220,7 +222,7 @@ def _beyond(loss_sum: LossSum, c: float, h: float, half: int, cut: LossCut | Non
 
 
 def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> int:
-    """Return how many nodes to take, so that the nodes beyond them add little: found by doubling and halving."""
+    """Return a number of nodes such that all nodes beyond add little, by doubling and halving."""
     most = min(beyond.half, _MOST_NODES if beyond.lattice is None else _MOST_NODES // 4)
     wanted = choice.log_ratio + SMALL
     low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (choice.width * h))))
@@ -300,7 +302,7 @@ def _product(loss_sum: LossSum, c: float, h: float, nodes: int, cut: LossCut | N
 
 
 def _with_rare_loss(others: _Product, loss_sum: LossSum, c: float, h: float, cut: LossCut) -> _Product:
-    """Multiply the other factors by M^k - B^k of the cut one: all its sums that have at least one rare loss."""
+    """Multiply the other factors by M^k - B^k of the cut factor: its sums with at least one rare loss."""
     law, often = splittable(loss_sum.factors[cut.which][0]), loss_sum.factors[cut.which][1]
     parts = law.split(c, h, len(others.phi) - 1, cut.level)
     inner = difference(parts.bulk, parts.rest, often)

@@ -2,9 +2,9 @@
 
 With a = epsilon/mu - mu/2 and b = epsilon/mu + mu/2, ``delta = Phi(-a) - exp(epsilon) Phi(-b) = exp(-a^2/2)
 (erfcx(a/sqrt 2) - erfcx(b/sqrt 2)) / 2``, because epsilon - b^2/2 = -a^2/2. The second form has no large
-factors; the error of its difference is the error of its two terms, and where mu is so small that they
-nearly agree it is the integral of a convex function, which lies between the midpoint and the trapezoid
-rule. Errors are argued in docs/proofs/accounting.md, section 2.
+factors. The error of its difference is the error of its two terms. If mu is so small that they nearly agree,
+the difference is the integral of a convex function, which lies between the midpoint rule and the trapezoid
+rule. The error bounds are proved in docs/proofs/accounting.md, section 2.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["gaussian_curve", "gaussian_delta", "gaussian_epsilon", "gaussian_tai
 
 _ROOT2, _SLOPE0 = math.sqrt(2), 2 / math.sqrt(math.pi)
 _SPECIAL = 2.0**-44  # granted relative error of scipy's erfcx and log_ndtr; observed 2^-49 and 2^-46
-_NARROW = 1e-4  # mu below it: the convex integral
+_NARROW = 1e-4  # below this mu: the convex integral
 
 
 def gaussian_delta(mu: float, epsilon: float) -> Bracket:
-    """Return bounds on delta at epsilon for N(mu, 1) against N(0, 1); mu may err by 4u relatively."""
+    """Return bounds on delta at epsilon for N(mu, 1) against N(0, 1); mu may have a relative error of 4u."""
     from scipy.special import erfcx, log_ndtr
 
     if mu == 0:
@@ -41,7 +41,7 @@ def gaussian_delta(mu: float, epsilon: float) -> Bracket:
         error = first * (_SPECIAL + slip) + second * (_SPECIAL + 4 * U) * (1 + abs(epsilon) + abs(log_second))
         error += second * slip * (abs(b) + 1)
         return Bracket(max(0.0, first - second - error), min(1.0, first - second + error), "closed form")
-    if a > 37.5:  # exp(-a^2/2) leaves the normal doubles, and delta <= Phi(-a) is below it
+    if a > 37.5:  # exp(-a^2/2) is below the normal doubles, and delta <= Phi(-a) is smaller still
         return Bracket(0.0, 1e-305, "closed form")
     scale, x, y = 0.5 * math.exp(-a * a / 2), a / _ROOT2, b / _ROOT2
     common = abs(a) * slip + U * (a * a + 8)  # relative, of the factor that multiplies the difference
@@ -91,7 +91,7 @@ def _slope(x: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> Bracket:
-    """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, by Newton's rule."""
+    """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, by Newton's method."""
     from scipy.special import log_ndtr, ndtri
 
     if gaussian_delta(mu, 0.0).upper <= delta:

@@ -16,10 +16,10 @@ __all__ = ["InfiniteLossSplit", "can_be_infinite", "split_infinite_loss"]
 
 
 class InfiniteLossSplit(NamedTuple):
-    """What has finite loss, bounds on the mass of infinite loss, a lower value of the chance of neither end.
+    """The part with finite loss, bounds on the mass of infinite loss, and a bound on the mass without any.
 
-    delta(e) of the whole is at most ``most + (1 - most) delta_rest(e)`` at every real e, and at least ``least
-    + good delta_rest(e)`` (docs/proofs/accounting.md, section 1).
+    At every real e, delta(e) of the whole is at most ``most + (1 - most) delta_rest(e)`` and at least ``least
+    + good delta_rest(e)``.
     """
 
     rest: Parts
@@ -29,11 +29,11 @@ class InfiniteLossSplit(NamedTuple):
 
 
 def split_infinite_loss(parts: Parts, *, add: bool) -> InfiniteLossSplit:
-    """Split off infinite loss: of approximate parts, and q times it of what is sampled."""
+    """Split off infinite loss: all of it for approximate parts, q times it for samples."""
     if not can_be_infinite(parts):
         return InfiniteLossSplit(parts, 0.0, 0.0, 1.0)
     kept: list[tuple[LossLaw, int]] = []
-    least = most = good = 0.0  # logarithms of what stays
+    least = most = good = 0.0  # logarithms of the mass that stays
     for law, times in parts:
         match law:
             case ApproximateLoss(epsilon, delta):
@@ -60,7 +60,7 @@ def split_infinite_loss(parts: Parts, *, add: bool) -> InfiniteLossSplit:
 
 
 def can_be_infinite(parts: Parts) -> bool:
-    """Say whether some loss is infinite."""
+    """Return whether some loss is infinite."""
     return any(
         isinstance(law, ApproximateLoss) or (isinstance(law, SampledLoss) and can_be_infinite(law.parts))
         for law, _ in parts

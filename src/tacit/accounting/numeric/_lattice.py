@@ -1,12 +1,13 @@
 """Losses on a lattice: whole-number noise and coins exactly, Laplace and bounded range between two laws.
 
 An exact lattice law is a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa
-exp(l/2) on [-e, e] (so Q-density kappa exp(-l/2)) lies between two of them on a step g that divides e:
-splitting each cell to its edges so that P- and Q-mass stay (connect the dots) puts 4 kappa exp(l/2)
-tanh(g/4) on inner points, half of it on the ends, and dominates; merging cells of width 2g, whose ratio of
-masses is exp(centre), puts 4 kappa exp(l/2) sinh(g/2) on every other point, and is dominated. Few points
-are composed by plain convolution, which adds positive numbers only and so keeps the relative accuracy of
-the smallest mass; many by the spectral engine. The argument: docs/proofs/accounting.md, section 5.
+exp(l/2) on [-e, e] (so its Q-density is kappa exp(-l/2)) lies between two lattice laws with a step g that
+divides e. The upper law splits each cell to its edges and keeps its P- and Q-mass (connect the dots): it has
+4 kappa exp(l/2) tanh(g/4) on inner points and half of that on the ends. The lower law merges cells of width
+2g, whose ratio of masses is exp(centre): it has 4 kappa exp(l/2) sinh(g/2) on every other point. Few points
+are composed by plain convolution, which adds only positive numbers and so keeps the relative accuracy of the
+smallest mass. Many points are composed by Fourier inversion. The proof is docs/proofs/accounting.md, section
+5.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ __all__ = [
     "two_point_accountant",
 ]
 
-_DIRECT = 4200  # points of a composition done by convolution
-_LARGE = 1 << 15  # points of a composition done by the spectral engine
-_CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution can take, else the last
+_DIRECT = 4200  # most points of a composition by convolution
+_LARGE = 1 << 15  # most points of a composition by Fourier inversion
+_CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution allows, else the last
 
 
 class _Pmf(NamedTuple):
-    """P-masses on ``offset + i * step``, each within a relative ``slack`` of the truth."""
+    """P-masses on ``offset + i * step``, each with a relative error of at most ``slack``."""
 
     offset: Fraction
     step: Fraction
@@ -64,7 +65,7 @@ class _Pmf(NamedTuple):
 
 
 class _ComposedLosses(NamedTuple):
-    """All losses of a composition, increasing, with their masses; ``places`` are exact where known."""
+    """All losses of a composition, increasing, with their masses; ``places`` are exact if known."""
 
     losses: Reals
     masses: Reals
@@ -89,7 +90,7 @@ class _ComposedLosses(NamedTuple):
         return settle(self.delta, max(0.0, self.root(delta)), delta)
 
     def root(self, delta: float) -> float:
-        """Return about the smallest e with delta(e) <= delta: between two losses delta is P - exp(e) Q."""
+        """Return about the smallest e with delta(e) <= delta; between two losses delta is P - exp(e) Q."""
         low, high = -1, len(self.losses) - 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -101,7 +102,7 @@ class _ComposedLosses(NamedTuple):
         return float(self.losses[high]) + (math.log((p - delta) / q) if p > delta else -math.inf)
 
     def tail(self, t: float) -> float:
-        """Return an upper value of P(L > t), t as its decimal notation says."""
+        """Return an upper value of P(L > t), where t is read by its decimal notation."""
         if self.places is None:
             reach = float(max(abs(self.losses[0]), abs(self.losses[-1])))
             above = self.losses > t - 4 * U * (reach + abs(t))
@@ -112,7 +113,7 @@ class _ComposedLosses(NamedTuple):
 
 
 class LatticeAccountant(NamedTuple):
-    """A composition between two lattice laws; ``lower`` is ``upper`` where it is on the lattice exactly."""
+    """A composition between two lattice laws; ``lower`` is ``upper`` if it lies exactly on the lattice."""
 
     upper: _ComposedLosses | FourierInversion
     lower: _ComposedLosses | FourierInversion
@@ -124,7 +125,7 @@ class LatticeAccountant(NamedTuple):
         )
 
     def losses(self) -> Reals | None:
-        """Return the losses where they are listed exactly."""
+        """Return the losses if they are listed exactly, else None."""
         return (
             self.upper.losses
             if self.lower is self.upper and isinstance(self.upper, _ComposedLosses)
@@ -132,7 +133,7 @@ class LatticeAccountant(NamedTuple):
         )
 
     def tail(self, t: float) -> float | None:
-        """Return an upper value of P(L > t) where the losses are listed exactly."""
+        """Return an upper value of P(L > t) if the losses are listed exactly, else None."""
         return (
             self.upper.tail(t)
             if self.lower is self.upper and isinstance(self.upper, _ComposedLosses)
@@ -149,7 +150,7 @@ class LatticeAccountant(NamedTuple):
 
 
 def on_lattice(law: LossLaw) -> bool:
-    """Say whether this engine takes the law."""
+    """Return whether this accountant covers the law."""
     return isinstance(
         law,
         RandomizedResponseLoss
@@ -163,7 +164,7 @@ def on_lattice(law: LossLaw) -> bool:
 
 @lru_cache(maxsize=64)
 def lattice_accountant(parts: Parts) -> LatticeAccountant:
-    """Compose laws that are `on_lattice`; raise `NotConverged` where no reasonable lattice carries them."""
+    """Compose laws that are `on_lattice`; raise `NotConverged` if their common lattice is too fine."""
     steps = [_natural(law)[1] for law, _ in parts]
     smooth = [law for law, _ in parts if not _exact(law)]
     base = steps[0]
@@ -193,7 +194,7 @@ def lattice_accountant(parts: Parts) -> LatticeAccountant:
 
 
 def two_point_accountant(law: Atoms, times: int) -> LatticeAccountant:
-    """Compose one law of two losses with itself: it spans a lattice of its own."""
+    """Compose one law of two losses with itself; the two losses span a lattice."""
     low, high = (Fraction(float(loss)) for loss in law.losses)
     total = _compose(
         [(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low)
@@ -202,7 +203,7 @@ def two_point_accountant(law: Atoms, times: int) -> LatticeAccountant:
 
 
 def snapped_accountant(parts: Parts) -> LatticeAccountant:
-    """Compose few bounded laws on a lattice that is not theirs: dots on it dominate each."""
+    """Compose few bounded laws on a lattice that is not their own, by finite pairs that dominate them."""
     span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
     step = span / (_DIRECT - 2 * sum(times for _, times in parts) - 1)
     if step <= 0:
@@ -221,7 +222,7 @@ def snapped_accountant(parts: Parts) -> LatticeAccountant:
 
 
 def listed_accountant(laws: list[tuple[Atoms, int]]) -> LatticeAccountant:
-    """List every combination of losses of few finite laws."""
+    """List every combination of the losses of few finite laws."""
     losses, masses, slack = np.zeros(1), np.ones(1), 0.0
     for law, times in laws:
         for _ in range(times):
@@ -236,7 +237,7 @@ def listed_accountant(laws: list[tuple[Atoms, int]]) -> LatticeAccountant:
 
 
 def _closed(parts: Parts, base: Fraction) -> FourierInversion | None:
-    """Return large lattice noise in closed form, where its own lattice is the common one."""
+    """Return large lattice noise in closed form, if its own lattice is the common lattice."""
     factors: list[tuple[Factor, int]] = []
     for law, times in parts:
         match law:
@@ -253,7 +254,7 @@ def _closed(parts: Parts, base: Fraction) -> FourierInversion | None:
 def _compose(
     laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction
 ) -> _ComposedLosses | FourierInversion:
-    """Convolve few points; hand many to the spectral engine."""
+    """Convolve few points; use Fourier inversion for many."""
     points = span / step + 1
     if points > _DIRECT:
         if sum(len(pmf.masses) for pmf, _ in laws) > _LARGE:
@@ -297,7 +298,7 @@ def _exact(law: LossLaw) -> bool:
 
 
 def _natural(law: LossLaw) -> tuple[Fraction, Fraction, Fraction]:
-    """Return offset, step and span of the law's own lattice (a density: the two ends)."""
+    """Return offset, step and span of the law's own lattice; for a density, its two ends."""
     match law:
         case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e):
             return -e, 2 * e, 2 * e
@@ -312,7 +313,7 @@ def _natural(law: LossLaw) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _window(sigma: Fraction) -> int:
-    """Return how many points on each side carry all but exp(-722) of a discrete Gaussian."""
+    """Return how many points on each side hold all but exp(-722) of a discrete Gaussian."""
     return math.ceil(38 * sigma) + 2
 
 
@@ -327,7 +328,7 @@ def _pmf(law: LossLaw, step: Fraction, *, merge: bool) -> _Pmf:
     losses = g * (np.arange(cells + 1) - cells / 2)
     if isinstance(law, LaplaceLoss):
         shape, ends = 0.25 * np.exp((losses - e) / 2), (0.5 * math.exp(-e), 0.5)
-    else:  # kappa = 1 / (4 sinh(e/2)), with the large exponential taken out
+    else:  # kappa = 1 / (4 sinh(e/2)), without its large exponential
         shape, ends = 0.5 * np.exp((losses - e) / 2) / -math.expm1(-e), (0.0, 0.0)
     if merge:
         masses = np.zeros(cells + 1)
@@ -363,7 +364,7 @@ def _exact_pmf(law: LossLaw) -> _Pmf:
 
 
 def discrete_gaussian(sigma: Fraction, s: Fraction) -> Factor:
-    """Return whole-number Gaussian noise as a factor: in closed form from sigma = 3 on, else by its atoms."""
+    """Return whole-number Gaussian noise as a factor: in closed form from sigma = 3, else by its atoms."""
     if sigma >= 3:
         return DiscreteGaussianMgf(as_float(sigma), as_float(s))
     pmf = _exact_pmf(DiscreteGaussianLoss(sigma, s))

@@ -1,4 +1,4 @@
-"""Independent losses together: what is known of their sum on the real axis."""
+"""A sum of independent losses, and its moments on the real axis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LossLattice(NamedTuple):
 
 
 class LossSum(NamedTuple):
-    """Independent losses, each so many times; ``lattice`` where they all lie on one."""
+    """Independent losses, each with its number of times; ``lattice`` if they all lie on one."""
 
     factors: tuple[tuple[Factor, int], ...]
     lattice: LossLattice | None = None
@@ -35,7 +35,7 @@ def peak(c: float) -> float:
 
 
 def steer(loss_sum: LossSum, c: Reals) -> tuple[Reals, Reals, Reals]:
-    """Return log M and its first two derivatives on a grid of c, about."""
+    """Return approximate values of log M and its first two derivatives on a grid of c."""
     total = np.zeros((3, len(c)))
     for factor, times in loss_sum.factors:
         for row, part in zip(total, factor.cumulants(c), strict=True):
@@ -44,7 +44,7 @@ def steer(loss_sum: LossSum, c: Reals) -> tuple[Reals, Reals, Reals]:
 
 
 def spread(loss_sum: LossSum) -> float:
-    """Return the standard deviation of the loss, about."""
+    """Return the approximate standard deviation of the loss."""
     return math.sqrt(float(steer(loss_sum, np.array([1e-9]))[2][0]))
 
 

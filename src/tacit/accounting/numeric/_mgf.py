@@ -54,7 +54,7 @@ class MgfLine(NamedTuple):
 
 
 class SplitLine(NamedTuple):
-    """M(c + i t) / M(c) in two parts, of common and of rare large losses, with the error of each."""
+    """M(c + i t) / M(c) in two parts, for common losses and for rare large losses, with the error of each."""
 
     log_norm: float
     norm_error: float
@@ -66,7 +66,7 @@ class SplitLine(NamedTuple):
 
 
 class Factor(Protocol):
-    """What the spectral engine asks of a law in one direction."""
+    """What Fourier inversion needs from a law in one direction."""
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]: ...
 
@@ -80,7 +80,7 @@ def no_decay(_: float) -> float:
 
 
 class _ClosedFormMgf:
-    """A factor whose log M(z) is a formula; derivatives by a small step into the complex plane."""
+    """A factor with a formula for log M(z); derivatives by a small step into the complex plane."""
 
     __slots__ = ()
 
@@ -88,15 +88,15 @@ class _ClosedFormMgf:
         raise NotImplementedError
 
     def reach(self) -> float:
-        """Return the size of d log M / d z, for the error from the rounding of parameters and of z."""
+        """Return the size of d log M / d z, for the error from rounding parameters and z."""
         raise NotImplementedError
 
     def drift(self, c: float, t: Reals) -> Reals | float:  # noqa: ARG002
-        """Return the size of d log M / d z on the line: what the rounding of t is multiplied by."""
+        """Return the size of d log M / d z on the line, which multiplies the rounding error of t."""
         return self.reach()
 
     def scale(self) -> float:
-        """Return about the standard deviation of the loss."""
+        """Return the approximate standard deviation of the loss."""
         return self.reach()
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
@@ -116,7 +116,7 @@ class _ClosedFormMgf:
 
 @dataclass(frozen=True, slots=True)
 class GaussianMgf(_ClosedFormMgf):
-    """N(mu, 1) against N(0, 1): log M = mu^2 z (z+1) / 2; given as mu^2, so that sums stay exact."""
+    """N(mu, 1) against N(0, 1): log M = mu^2 z (z+1) / 2. It holds mu^2, so that sums stay exact."""
 
     mu2: float
 
@@ -139,7 +139,7 @@ class GaussianMgf(_ClosedFormMgf):
 
 @dataclass(frozen=True, slots=True)
 class ResponseMgf(_ClosedFormMgf):
-    """Randomized response: the losses are +-e, the first with probability 1 / (1 + exp(-e))."""
+    """Randomized response: the losses are e and -e, the first with probability 1 / (1 + exp(-e))."""
 
     e: float
 
@@ -211,7 +211,7 @@ class DiscreteLaplaceMgf(_ClosedFormMgf):
     """Whole-number Laplace noise: r = exp(-1/scale), loss (s - 2x)/scale for x = 0 .. s.
 
     (1 + r) exp(-z e) M = 1 + exp(-(2z+1) e) + (1 - r) (w - w^s) / (1 - w), w = exp(-(2z+1)/scale), e =
-    s/scale. ``periodic``: the engine stays within half a period, |t| <= pi scale / 2, where |1 - w| rises.
+    s/scale. ``periodic``: the nodes stay within half a period, |t| <= pi scale / 2, where |1 - w| rises.
     """
 
     rate: float  # 1 / scale
@@ -249,8 +249,8 @@ class DiscreteGaussianMgf(_ClosedFormMgf):
 
     M = exp(mu^2 z (z+1) / 2) T(z s) / T(0), T(a) = 1 + 2 sum_n exp(-2 pi^2 sigma^2 n^2) cos(2 pi n a); for
     |t| s <= pi sigma^2 (half a period) only n = 1 can matter, and |M(c+it)/M(c)| <= exp(-mu^2 t^2/2) +
-    exp(-(pi sigma)^2/2) up to rounding. ``periodic``: the engine stays within half a period, so that the
-    bound on the decay holds for all its nodes.
+    exp(-(pi sigma)^2/2) up to rounding. ``periodic``: the nodes stay within half a period, so that the bound
+    on the decay holds for all of them.
     """
 
     sigma: float
@@ -258,7 +258,7 @@ class DiscreteGaussianMgf(_ClosedFormMgf):
     periodic: bool = False
 
     def _reduce(self, t: Reals) -> tuple[Reals, Reals]:
-        """Return t less n periods of 2 pi sigma^2 / s, and n: M changes by the factor (-1)^(n s)."""
+        """Return t minus n periods of 2 pi sigma^2 / s, and n: M changes by the factor (-1)^(n s)."""
         period = 2 * math.pi * self.sigma**2 / self.moves
         turns = np.round(t / period)
         return t - turns * period, turns

@@ -1,4 +1,4 @@
-"""Simple facts about a sum of laws: whether it is Gaussian, its largest loss, and which losses are infinite."""
+"""Simple facts about a sum of laws: whether it is Gaussian, and its largest loss."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["exact_largest_loss", "gaussian_mu2", "largest_loss", "law_mu2", "mix
 
 
 def plain(parts: Parts) -> Parts:
-    """Open samples that keep everything; refuse what must be spelled out before."""
+    """Replace samples of rate 1 by their parts; refuse groups and branches, which are resolved earlier."""
     for law, _ in parts:
         if isinstance(law, GroupLoss | ParallelLoss):
             raise TypeError(type(law).__name__)
@@ -53,7 +53,7 @@ def law_mu2(law: LossLaw) -> Fraction | None:
 
 
 def gaussian_mu2(parts: Parts) -> Fraction | None:
-    """Return the sum of mu^2 where every part is Gaussian."""
+    """Return the sum of mu^2 if every part is Gaussian, else None."""
     total = Fraction(0)
     for law, times in parts:
         part = law_mu2(law)
@@ -64,7 +64,7 @@ def gaussian_mu2(parts: Parts) -> Fraction | None:
 
 
 def exact_largest_loss(parts: Parts) -> Fraction | None:
-    """Return the largest loss exactly; None where it is infinite or not rational."""
+    """Return the largest loss exactly; None if it is infinite or not rational."""
     total = Fraction(0)
     for law, times in parts:
         match law:
@@ -99,5 +99,5 @@ def largest_loss(parts: Parts, *, add: bool) -> float:
 
 
 def mixed(q: float, e: float) -> float:
-    """Return log(1 - q + q exp(e)), about."""
+    """Return log(1 - q + q exp(e)), up to rounding."""
     return e + math.log(q + (1 - q) * math.exp(-e)) if e > 0 else math.log1p(q * math.expm1(e))

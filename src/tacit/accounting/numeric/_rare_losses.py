@@ -1,10 +1,10 @@
-"""Rare large losses: the common ones are taken out of the sum, so that they do not drown what is sought.
+"""Rare large losses: common losses are taken out of the sum, so that their rounding does not hide the result.
 
-Where delta is far below Chernoff's bound, most of M(z)^k belongs to compositions of common losses only. They
-add up to less than epsilon and contribute nothing; in the sum over the line they cancel, and their rounding
-is all that is left. With M = B + R, B of losses about below a level, ``M^k - B^k`` is again the transform of
-a positive measure (compositions with at least one rare loss), so every statement on aliases holds for it, and
-what ``B^k`` adds is bounded by Chernoff's bound alone. The argument: docs/proofs/accounting.md, section 3.
+If delta is far below Chernoff's bound, most of M(z)^k belongs to compositions of common losses only. They add
+up to less than epsilon and contribute nothing. In the sum over the line they cancel, and only their rounding
+errors remain. Let M = B + R, where B holds the losses roughly below a level. Then ``M^k - B^k`` is again the
+transform of a positive measure (compositions with at least one rare loss), so every statement on aliases
+holds for it, and Chernoff's bound covers ``B^k``. The proof is docs/proofs/accounting.md, section 3.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TILTS = (1.3, 1.7, 2.5, 4.0, 6.0, 10.0, 16.0, 25.0, 40.0, 65.0, 100.0, 160.0, 2
 
 
 class LossCut(NamedTuple):
-    """Which factor is split at which level; the bulk adds at most exp(log_bulk - tilt * e) to delta(e)."""
+    """Which factor is split where; the common part adds at most exp(log_bulk - tilt * e) to delta(e)."""
 
     which: int
     level: float
@@ -43,7 +43,7 @@ class LossCut(NamedTuple):
 def choose_cut(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float, log_delta: float
 ) -> LossCut | None:
-    """Return the highest cut whose bulk is certified to add less than 1e-7 of delta near e, or None."""
+    """Return the highest cut whose common part provably adds less than 1e-7 of delta near e, or None."""
     able = _able(factors, e, c)
     if able is None:
         return None
@@ -65,7 +65,7 @@ def choose_cut(
 def visible_cuts(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float, period: float
 ) -> Iterator[LossCut]:
-    """Yield cuts whose bulk may matter at e: its delta is found elsewhere, its aliases are bounded here."""
+    """Yield cuts whose common part may matter at e: its delta has a line of its own; bound its aliases."""
     able = _able(factors, e, c)
     if able is None:
         return
@@ -87,7 +87,7 @@ def visible_cuts(
 def _able(
     factors: tuple[tuple[Factor, int], ...], e: float, c: float
 ) -> tuple[int, Atoms | SampledGaussianMgf, int] | None:
-    """Return the one factor that can be split here, if there is one."""
+    """Return the factor that can be split here, if there is exactly one."""
     able = [i for i, (law, _) in enumerate(factors) if isinstance(law, Atoms | SampledGaussianMgf)]
     if len(able) != 1 or e <= 0:
         return None
@@ -100,14 +100,14 @@ def _able(
 
 
 def _cuts(law: Atoms | SampledGaussianMgf, level: float) -> bool:
-    """Say whether there is something on both sides of the level."""
+    """Return whether there are losses on both sides of the level."""
     if isinstance(law, Atoms):
         return bool(law.losses[0] < level < law.losses[-1])
     return law.cut(level) > 1
 
 
 def splittable(factor: Factor) -> Atoms | SampledGaussianMgf:
-    """Return a factor that can be split in common and rare losses."""
+    """Return a factor that can be split into common and rare losses; raise TypeError for others."""
     if isinstance(factor, Atoms | SampledGaussianMgf):
         return factor
     raise TypeError(type(factor).__name__)

@@ -1,9 +1,8 @@
-"""The safe road: Renyi divergences on the real axis, converted by Canonne, Kamath and Steinke (2020).
+"""The safe bound: Renyi divergences on the real axis, converted by Canonne, Kamath and Steinke (2020).
 
 With z = order - 1 and K(z) = z D_(1+z), ``delta(e) <= exp(K(z) - z e) z^z / (1+z)^(1+z)`` for every z > 0
-(their proposition 12): Chernoff's bound on the hockey stick. It needs M on the real axis only, so it takes
-costs of which nothing but rho or a Renyi curve is known, and it is where a tight engine that does not
-converge falls back to.
+(their proposition 12), which is a Chernoff bound. It needs M on the real axis only. So it covers costs known
+only by rho or a Renyi curve, and it answers when the tight accountants do not converge.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["RenyiCurveMgf", "renyi_delta", "renyi_epsilon"]
 
 @dataclass(frozen=True, slots=True)
 class RenyiCurveMgf:
-    """A Renyi curve known at some orders: (order-1) D is convex and 0 at order 1, so chords lie above it."""
+    """A Renyi curve known at some orders; (order-1) D is convex and 0 at order 1, so chords lie above it."""
 
     orders: Reals  # minus one, increasing, first 0
     values: Reals  # (order - 1) * divergence
@@ -47,7 +46,7 @@ class RenyiCurveMgf:
 
 
 def _best(loss_sum: LossSum, price: Callable[[Reals, Reals], Reals]) -> float:
-    """Return the z > 0 that makes the bound smallest, about."""
+    """Return approximately the z > 0 with the smallest bound."""
     centre, width = 1 / (spread(loss_sum) + 1e-150), 12.0
     knots = [factor.orders[1:] for factor, _ in loss_sum.factors if isinstance(factor, RenyiCurveMgf)]
     for _ in range(5):
@@ -61,7 +60,7 @@ def _best(loss_sum: LossSum, price: Callable[[Reals, Reals], Reals]) -> float:
 
 
 def renyi_delta(loss_sum: LossSum, epsilon: float) -> Bracket:
-    """Return an upper value of delta at epsilon (the lower one is 0)."""
+    """Return an upper value of delta at epsilon; the lower value is 0."""
     if not loss_sum.factors:
         return Bracket(0.0, max(0.0, -math.expm1(epsilon) * (1 + 4 * U)), "closed form")
     z = _best(loss_sum, lambda grid, logs: logs - grid * epsilon)
@@ -69,7 +68,7 @@ def renyi_delta(loss_sum: LossSum, epsilon: float) -> Bracket:
 
 
 def renyi_epsilon(loss_sum: LossSum, delta: float) -> Bracket:
-    """Return an upper value of epsilon at delta (the lower one is 0)."""
+    """Return an upper value of epsilon at delta; the lower value is 0."""
     if delta <= 0:
         return Bracket(0.0, math.inf, "renyi")
     z = _best(loss_sum, lambda grid, logs: (logs - math.log(delta)) / grid)

@@ -1,16 +1,17 @@
-"""The Poisson-sampled Gaussian on a vertical line: proven quadrature, proven decay.
+"""The Poisson-sampled Gaussian on a vertical line, with proven bounds on its quadrature and its decay.
 
-In units of sigma, with x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u): removing a unit has loss
-log A and ``M(z) = E A^(z+1)``; adding one has loss -log A and ``M(z) = E A^(-z)``. Both are E A^p.
+In units of sigma, let x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u). If a unit is removed, the loss
+is log A and ``M(z) = E A^(z+1)``. If one is added, the loss is -log A and ``M(z) = E A^(-z)``. Both have the
+form E A^p.
 
-Quadrature. A is analytic and free of zeros for |Im x| < pi/mu; on Im x = +-a, theta = mu a, |A| <= A(x),
-|A| >= A(x) cos(theta/2) and |arg A| <= theta, so the trapezoid rule of step s errs by at most
+Quadrature: A is analytic and has no zeros for |Im x| < pi/mu. On Im x = +-a, with theta = mu a, |A| <= A(x),
+|A| >= A(x) cos(theta/2) and |arg A| <= theta. So the error of the trapezoid rule with step s is at most
 ``2 exp(a^2/2 + |t| theta + pen - 2 pi a / s) / (1 - exp(-2 pi a / s))`` relative to M(c); pen = 0 (remove) or
 -c log cos(theta/2) (add).
 
-Decay. The tilted loss has a density; below any unimodal minorant of it lie stacked uniform laws of widths w_k
-and masses m_k, hence ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - s(t w_k / 2))`` where s is a non-increasing
-majorant of |sin y / y|: the bound falls in t. Both are argued in docs/proofs/accounting.md, section 4.
+Decay: the tilted loss has a density. Uniform laws of widths w_k and masses m_k can be stacked below any
+unimodal minorant of it, so ``|M(c+it)/M(c)| <= 1 - sum_k m_k (1 - s(t w_k / 2))``, where s is a majorant of
+|sin y / y| that does not increase. This bound falls in t. docs/proofs/accounting.md, section 4, proves both.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CommonPartMgf", "SampledGaussianMgf"]
 
-_LOG_TINY = 41.0  # quadrature and truncation are driven to exp(-41) = 1.6e-18 of M(c)
+_LOG_TINY = 41.0  # quadrature and truncation errors stay below exp(-41) = 1.6e-18 of M(c)
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _MOST_POINTS = 1 << 18
 _CUT = 0.06  # width of the smooth cut between common and rare losses
-_HIGHEST = 600.0  # log of a density: lower slabs lie under it too
-_LEAST = -3.0  # log-moment of a common part: below it the tail on the left may matter
+_HIGHEST = 600.0  # log of a density; slabs of a smaller height lie under it too
+_LEAST = -3.0  # log-moment of a common part; below this the left tail may matter
 _NDTR = 2.0**-41  # granted relative error of scipy's ndtr
 
 
 @dataclass(frozen=True, slots=True)
 class SampledGaussianMgf:
-    """(1-q) N(0, 1) + q N(mu, 1) against N(0, 1) (remove), or the other way round (add)."""
+    """(1-q) N(0, 1) + q N(mu, 1) against N(0, 1) (remove), or the reverse (add)."""
 
     q: float
     mu: float
@@ -72,16 +73,16 @@ class SampledGaussianMgf:
         spread = np.maximum(weights @ log_a**2 - mean**2, 0.0)
         logs = top + np.log(total * (step / _ROOT_2PI))
         if not self.add and level is None:
-            logs[(c + 1) * self.mu > x[-1] - 6] = np.inf  # the mass of this tilt may lie beyond the grid
+            logs[(c + 1) * self.mu > x[-1] - 6] = np.inf  # the mass at this tilt may lie beyond the grid
         return logs, -mean if self.add else mean, spread
 
     def _quadrature(
         self, c: float, t: float, *, cut: bool = False, far: float = -math.inf, high: float = math.inf
     ) -> tuple[Reals, float]:
-        """Return nodes x and their distance: a rule that errs by exp(-41) M(c) up to |t|, tails included.
+        """Return nodes x and their distance: the rule has an error of exp(-41) M(c) up to |t|, with tails.
 
-        With a cut, the integrand has a factor Phi(+-(x - x0) / w) more, at most exp(a^2 / 2 w^2) times larger
-        off the axis.
+        With a cut, the integrand has the additional factor Phi(+-(x - x0) / w), which is at most
+        exp(a^2 / 2 w^2) times larger off the axis.
         """
         theta = np.linspace(0.1, 3.1, 31)
         a = np.minimum(theta / self.mu, 9.5)
@@ -119,7 +120,7 @@ class SampledGaussianMgf:
     def _transform(
         self, x: Reals, log_a: Reals, weights: Reals, c: float, h: float, nodes: int
     ) -> tuple[Complexes, Reals, float]:
-        """Return the sum over the nodes, a bound on its error, and the part of it that is there at t = 0."""
+        """Return the sum over the nodes, a bound on its error, and the part of the error at t = 0."""
         power = -c if self.add else c + 1
         size = float(weights @ np.abs(log_a))
         moved = self.mu * float(weights @ np.abs(x)) + self.mu**2 + self.q / (1 - self.q)
@@ -128,13 +129,13 @@ class SampledGaussianMgf:
         return phi, rough + 2 * slip + 8 * U * (size + moved) * h * np.arange(nodes + 1), slip
 
     def cut(self, level: float) -> float:
-        """Return the x where the loss is about the level."""
+        """Return the x at which the loss is about the level."""
         if level > _HIGHEST:
             raise NotConverged
         return (math.log1p(math.expm1(level) / self.q) + self.mu**2 / 2) / self.mu
 
     def split(self, c: float, h: float, nodes: int, level: float) -> SplitLine:
-        """Return M in two parts, of losses about below and above the level (remove only)."""
+        """Return M in two parts, of losses roughly below and above the level (remove only)."""
         from scipy.special import ndtr
 
         x0 = self.cut(level)
@@ -162,7 +163,7 @@ class SampledGaussianMgf:
         )
 
     def log_bulk(self, c: float, level: float) -> float:
-        """Return an upper value of the log-moment of the losses about below the level (remove only)."""
+        """Return an upper value of the log-moment of the losses roughly below the level (remove only)."""
         from scipy.special import ndtr
 
         x0 = self.cut(level)
@@ -177,14 +178,14 @@ class SampledGaussianMgf:
         return top + math.log(total * (step / _ROOT_2PI)) + slip * (1 + abs(top))
 
     def common(self, level: float) -> CommonPartMgf:
-        """Return the part of losses about below the level, of mass below one (remove only)."""
+        """Return the losses roughly below the level, of mass below one (remove only)."""
         return CommonPartMgf(self, level)
 
     def decay(self, c: float) -> Callable[[float], float]:
         return self._falling(*self._slabs(c))
 
     def bulk_decay(self, c: float, level: float) -> Callable[[float], float]:
-        """Return the decay of the part below the level; the same slabs lie under the whole."""
+        """Return the decay of the part below the level; its slabs also lie under the whole density."""
         return self._falling(*self._slabs(c, level))
 
     def common_line(self, c: float, h: float, nodes: int, level: float) -> MgfLine:
@@ -225,7 +226,7 @@ class SampledGaussianMgf:
     def _slabs(self, c: float, level: float | None = None, norm: float | None = None) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss.
 
-        With a level, of its part below it; relative to M(c), or to what has the logarithm ``norm``.
+        With a level, only the part below it counts. Masses are relative to M(c), or to exp(``norm``).
         """
         power = -c if self.add else c + 1
         high = 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5)
@@ -240,7 +241,7 @@ class SampledGaussianMgf:
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
         bend = gap * gap * (1 + abs(power + 1) * self.mu**2 / 4) / 8
         floor = np.exp(np.minimum(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6, _HIGHEST))
-        if level is not None:  # the cut falls in x: its least in a cell is on the right
+        if level is not None:  # the cut falls in x: its smallest value in a cell is on the right
             from scipy.special import ndtr
 
             floor = floor * ndtr((self.cut(level) - x[1:]) / _CUT)
@@ -259,7 +260,7 @@ class SampledGaussianMgf:
 
 @dataclass(frozen=True, slots=True)
 class CommonPartMgf:
-    """B of a sampled Gaussian (remove): losses about below a level, weighted by the smooth cut."""
+    """B of a sampled Gaussian (remove): losses roughly below a level, weighted by the smooth cut."""
 
     whole: SampledGaussianMgf
     level: float

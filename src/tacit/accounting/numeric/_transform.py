@@ -1,4 +1,4 @@
-"""Sums of turning exponentials at many frequencies: small ones by two tables, large ones by an FFT."""
+"""Sums of complex exponentials at many frequencies: small sums by two tables, large sums by an FFT."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _HALF = 16
 
 
 def transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals | float]:
-    """Return sum_a weights[a] exp(i j h losses[a]), j = 0 .. nodes, and its error but for that of the phases.
+    """Return sum_a weights[a] exp(i j h losses[a]), j = 0 .. nodes, and its error without that of the phases.
 
-    Small sums: j = block * r + s turns the table of exponentials into two small ones and one matrix
-    product. Large sums: each weight is spread over a uniform grid by a Gaussian, one FFT, and the Gaussian
+    Small sums: j = block * r + s splits the table of exponentials into two small tables and one matrix
+    product. Large sums: a Gaussian spreads each weight over a uniform grid, one FFT follows, and the Gaussian
     is divided out (Greengard and Lee 2004). The weights are positive and sum to one (proofs, section 3).
     """
     if nodes == 0:
@@ -35,12 +35,12 @@ def transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Comp
     angles = h * losses
     fine = np.exp(1j * np.multiply.outer(np.arange(block), angles))
     coarse = np.exp(1j * np.multiply.outer(block * np.arange(rows), angles)) * weights
-    # Not by BLAS: its threads cost more than they bring at this size.
+    # Not by BLAS: at this size its threads cost more than they save.
     return np.einsum("ra,sa->rs", coarse, fine).ravel()[: nodes + 1], (len(losses) + 32) * U
 
 
 def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals]:
-    """Return the same by spreading over 16 points on each side: the method itself errs by less than 1e-14."""
+    """Return the same sum by spreading over 16 points on each side; the method error is below 1e-14."""
     points = 1 << (4 * nodes + 3).bit_length()  # at least 4 x the highest frequency
     if points > _MOST_POINTS or len(losses) > _MOST_LOSSES:
         raise NotConverged
@@ -53,16 +53,16 @@ def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tu
     shifts = np.arange(1 - _HALF, _HALF + 1)
     for some in np.array_split(
         shifts, max(1, 2 * _HALF * len(losses) >> 20)
-    ):  # a million spread weights at a time
+    ):  # at most a million weights at a time
         away = offset - some[:, None] * (2 * math.pi / points)
         near = (where + some[:, None]) % points
         grid += np.bincount(near.ravel(), (weights * np.exp(away * away * (-0.25 / tau))).ravel(), points)
     j = np.arange(nodes + 1)
-    growth = np.exp(tau * j * j)  # undoing the Gaussian enlarges the rounding of the grid and of the FFT
+    growth = np.exp(
+        tau * j * j
+    )  # dividing by the Gaussian enlarges the rounding errors of the grid and the FFT
     counts = np.bincount(where % points, minlength=points)
-    ahead = np.cumsum(
-        np.concatenate([counts, counts[: 4 * _HALF]])
-    )  # a cell adds up what lies within 16 of it
+    ahead = np.cumsum(np.concatenate([counts, counts[: 4 * _HALF]]))  # a cell sums what lies within 16 cells
     window = ahead[4 * _HALF :] - ahead[:points]
     crowd = float(weights @ window[(where - 2 * _HALF) % points]) + float(weights @ counts[where % points])
     error = 1e-14 + 16 * U * j + growth * (U * (16 * math.log2(points) + crowd + 128))

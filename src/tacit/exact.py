@@ -1,4 +1,4 @@
-"""Exact rationals from what users write: the one door for numeric parameters."""
+"""Exact rationals from what users write: every numeric parameter is read here."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import SupportsIndex
 
 from tacit.errors import bad_parameter
+from tacit.fixes import Code, Set
 
 __all__ = ["Number", "count", "rational"]
 
@@ -16,19 +17,19 @@ Number = int | float | Fraction | Decimal
 
 _SMALLEST = Fraction(2) ** -1022  # the smallest normal double: below it a float has lost digits
 _LARGEST = Fraction(2) ** 1023
-_MOST_BITS = 4096  # of a numerator or denominator; more is an attack, not a parameter
+_MOST_BITS = 4096  # of a numerator or denominator; a longer number is an attack, not a parameter
 
 
 def rational(name: str, value: Number, *, zero: bool = False, negative: bool = False) -> Fraction:
-    """Read a number as the exact rational that its decimal notation says: ``0.1`` is one tenth.
+    """Read a number as the exact rational of its decimal notation: ``0.1`` is one tenth.
 
     Parameters
     ----------
     name
-        The parameter's name, for the refusal.
+        The parameter's name, for the error message.
     value
-        An int, a float (taken at its shortest decimal reading), a Fraction or a Decimal. Booleans, strings,
-        NaN, infinities, denormals and NumPy's narrow number types are refused.
+        An int, a float (read as its shortest decimal), a Fraction or a Decimal. Booleans, strings, NaN,
+        infinities, denormals and NumPy's narrow number types are refused.
     zero, negative
         Whether zero and negative numbers are allowed.
 
@@ -41,15 +42,17 @@ def rational(name: str, value: Number, *, zero: bool = False, negative: bool = F
     must_be = f"a {kind}"
     exact = _read(value)
     if exact is None:
-        fix = f"{name}=float(...)" if type(value).__module__ == "numpy" else f"{name}=0.5"
+        narrow = type(value).__module__ == "numpy"
+        fix = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
         raise bad_parameter(name, must_be, value, fix=fix)
     if (exact == 0 and not zero) or (exact < 0 and not negative):
-        raise bad_parameter(name, must_be, value, fix=f"{name}=0.5")
+        raise bad_parameter(name, must_be, value, fix=Set(**{name: 0.5}))
     if exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST:
-        raise bad_parameter(name, f"{must_be} between 2^-1022 and 2^1023 in size", value, fix=f"{name}=0.5")
+        must_be += " between 2^-1022 and 2^1023 in size"
+        raise bad_parameter(name, must_be, value, fix=Set(**{name: 0.5}))
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
         raise bad_parameter(
-            name, f"a fraction of at most {_MOST_BITS} bits", "a longer one", fix=f"{name}=float(...)"
+            name, f"a fraction of at most {_MOST_BITS} bits", "a longer one", fix=Code(f"{name}=float(...)")
         )
     return exact
 
@@ -58,18 +61,18 @@ def count(name: str, value: SupportsIndex, *, zero: bool = True) -> int:
     """Read a whole number that counts things: an int or a NumPy integer, never a boolean or a float."""
     must_be = "a non-negative whole number" if zero else "a positive whole number"
     if isinstance(value, bool) or type(value).__name__ == "bool":
-        raise bad_parameter(name, must_be, value, fix=f"{name}=10")
+        raise bad_parameter(name, must_be, value, fix=Set(**{name: 10}))
     try:
         whole = value.__index__()
     except (AttributeError, TypeError):
-        raise bad_parameter(name, must_be, value, fix=f"{name}=10") from None
+        raise bad_parameter(name, must_be, value, fix=Set(**{name: 10})) from None
     if whole < 0 or (whole == 0 and not zero):
-        raise bad_parameter(name, must_be, value, fix=f"{name}=10")
+        raise bad_parameter(name, must_be, value, fix=Set(**{name: 10}))
     return whole
 
 
 def _read(value: object) -> Fraction | None:
-    """Return the exact value, or None where the type or the value is not a finite number we accept."""
+    """Return the exact value, or None if it is not a finite number of an accepted type."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | Fraction):

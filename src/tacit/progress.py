@@ -1,4 +1,4 @@
-"""Show that a long operation is under way: on a terminal, and only once it has taken a while."""
+"""Show that a long operation is running: only on a terminal, and only after a second."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _STEP = 0.2
 def progress(label: str, share: Callable[[], float] | None = None) -> Iterator[None]:
     """Show a bar on standard error while the block runs.
 
-    Nothing is shown where standard error is no terminal, nor for what is done within a second. The bar
-    shows how much of the work is done, never a number of rows.
+    Nothing is shown if standard error is not a terminal or if the block ends within a second. The bar shows
+    the share of the work that is done, never a number of rows.
 
     Parameters
     ----------
     label
         What is being done.
     share
-        Asked now and then, from another thread, how much is done: from 0 to 1, less than 0 where that is
-        not known.
+        Called now and then from another thread. It returns the share of the work that is done, from 0 to 1,
+        or a negative number if that is not known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one door for numbers."""
+"""Numeric parameters are read exactly, in one place."""
 
 import math
 from decimal import Decimal
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import TacitError
 from tacit.exact import count, rational
+from tacit.fixes import Code, Set
 
 HOSTILE = [
     math.nan, math.inf, -math.inf, -1, -0.5, 0, 0.0, -0.0, True, False, None, "1", "1e400", b"1", 1j, [1],
@@ -28,6 +29,21 @@ def test_hostile_numbers_are_refused(value):
     assert refusal.value.code == "bad-parameter"
     assert refusal.value.what.startswith("epsilon must be ")
     assert str(refusal.value.fix)
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "fix"),
+    [
+        (rational, -1, Set(epsilon=0.5)),
+        (rational, 5e-324, Set(epsilon=0.5)),
+        (rational, np.float32(0.5), Code("epsilon=float(...)")),
+        (count, 1.5, Set(epsilon=10)),
+    ],
+)
+def test_a_refusal_carries_a_working_value_for_the_same_parameter(read, value, fix):
+    with pytest.raises(TacitError) as refusal:
+        read("epsilon", value)
+    assert refusal.value.fix == fix
 
 
 @pytest.mark.parametrize(

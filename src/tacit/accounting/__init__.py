@@ -1,4 +1,4 @@
-"""The algebra of privacy: costs, budgets, filters, conversions and calibration. No data, no noise.
+"""The algebra of privacy: costs, budgets, filters, conversions and calibration, without data or noise.
 
 Examples
 --------
@@ -9,12 +9,12 @@ Examples
 
 from tacit.accounting import textbook
 from tacit.accounting._adjacency import ADJACENCIES, Adjacency
-from tacit.accounting._numeric import Bracket
+from tacit.accounting._budget import Budget, Spend
+from tacit.accounting._calibration import calibrate, queries_within, scale_for, sigma_for
+from tacit.accounting._cost import Cost
+from tacit.accounting._filters import Filter, Remaining
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
-from tacit.accounting.budget import Budget, Spend
-from tacit.accounting.calibration import calibrate, queries_within, scale_for, sigma_for
-from tacit.accounting.cost import Cost
-from tacit.accounting.filters import Filter, Remaining
+from tacit.accounting.numeric import Bracket
 
 __all__ = [
     "ADJACENCIES",

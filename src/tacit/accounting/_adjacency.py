@@ -1,19 +1,20 @@
-"""Neighbours: which costs may be combined, and which laws say something under which relation."""
+"""Neighbouring datasets: which costs may be combined, and which laws hold under which relation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting._algebra import can_sample
-from tacit.accounting.laws import Group, Law, Parallel, Parts, Sampled, Shuffled
+from tacit.accounting._laws import GroupLoss, LossLaw, ParallelLoss, Parts, SampledLoss, ShuffledLoss
 from tacit.errors import TacitError
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "the_same"]
 
-#: Neighbours differ by one unit's presence, or by one unit's data.
+#: Neighbours differ by the presence of one unit, or by the data of one unit.
 Adjacency = Literal["add/remove", "replace"]
 ADJACENCIES: tuple[Adjacency, ...] = ("add/remove", "replace")
 ADD_REMOVE: Adjacency = "add/remove"
@@ -21,58 +22,58 @@ REPLACE: Adjacency = "replace"
 
 
 def the_same(adjacencies: Iterable[Adjacency]) -> Adjacency:
-    """Return the one adjacency of costs that are to be combined."""
+    """Return the common adjacency of costs that are combined, or refuse."""
     kinds = set(adjacencies)
     if len(kinds) > 1:
         raise TacitError(
             "adjacency-mixed",
             "costs under add/remove and under replace cannot be combined",
-            why="they protect against different changes of the data, so their sum would promise neither",
-            fix='state both with the same adjacency="add/remove" and the sensitivity that belongs to it',
+            why="they protect against different changes of the data, so their sum would guarantee neither",
+            fix="state both costs under the same adjacency, each with the sensitivity that belongs to it",
         )
     return kinds.pop()
 
 
 def check(parts: Parts, adjacency: Adjacency) -> None:
-    """Refuse laws that say nothing under this adjacency, wherever they stand in the tree."""
+    """Refuse laws that guarantee nothing under this adjacency, at every level of nesting."""
     for law, _ in parts:
         _check(law, adjacency)
 
 
-def _check(law: Law, adjacency: Adjacency) -> None:
+def _check(law: LossLaw, adjacency: Adjacency) -> None:
     match law:
-        case Sampled(_, inner):
+        case SampledLoss(_, inner):
             if adjacency != ADD_REMOVE:
                 raise TacitError(
                     "no-guarantee",
-                    "Poisson sampling speaks of a unit added or removed, not of one replaced",
+                    "Poisson sampling covers a unit that is added or removed, not one that is replaced",
                     why="a replaced unit changes both sides, and the mixture that hides it is unknown",
-                    fix='state the cost under adjacency="add/remove" and sample that',
+                    fix="state the cost under add/remove, then sample it",
                 )
             if not can_sample(inner):
                 raise TacitError(
                     "no-guarantee",
-                    "a cost known by rho, by a Renyi curve or as shuffled reports cannot be sampled",
-                    why="sampling mixes two distributions, and such a cost does not say which they are",
-                    fix="Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)",
+                    "a cost known only by rho, by a Renyi curve or as shuffled reports cannot be sampled",
+                    why="sampling mixes two distributions, and such a cost does not define them",
+                    fix=Code("Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)"),
                 )
             check(inner, adjacency)
-        case Group(_, inner):
+        case GroupLoss(_, inner):
             check(inner, adjacency)
-        case Parallel(branches):
+        case ParallelLoss(branches):
             if adjacency != ADD_REMOVE:
                 raise TacitError(
                     "no-guarantee",
-                    "parallel branches speak of a unit added or removed, not of one replaced",
-                    why="a replaced unit may leave one branch for another, and both then change",
-                    fix='state the branches under adjacency="add/remove"',
+                    "parallel branches cover a unit that is added or removed, not one that is replaced",
+                    why="a replaced unit may move from one branch to another, and then both change",
+                    fix="state the branches under add/remove",
                 )
             for branch in branches:
                 check(branch, adjacency)
-        case Shuffled() if adjacency != REPLACE:
+        case ShuffledLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",
-                "shuffled reports speak of a report replaced, not of one added",
+                "shuffled reports cover a report that is replaced, not one that is added",
                 why="the number of reports is public",
-                fix='adjacency="replace"',
+                fix=Set(adjacency="replace"),
             )

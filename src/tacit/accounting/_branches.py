@@ -1,4 +1,4 @@
-"""Branches spelled out: the sums, one of which is what a unit takes part in."""
+"""Branches written out: all sums of laws in which one unit may take part."""
 
 from __future__ import annotations
 
@@ -7,36 +7,47 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
 
-from tacit.accounting._algebra import can_sample, charge, dominates
-from tacit.accounting.laws import ZCDP, Approximate, Law, Parallel, Parts, Pure, Sampled, canonical
+from tacit.accounting._algebra import can_sample, dominates
+from tacit.accounting._charge import charge
+from tacit.accounting._laws import (
+    ApproximateLoss,
+    LossLaw,
+    ParallelLoss,
+    Parts,
+    PureLoss,
+    SampledLoss,
+    ZCDPLoss,
+    canonical,
+)
 from tacit.errors import TacitError
 
-__all__ = ["spelled_out"]
+__all__ = ["sums_without_branches"]
 
 _MOST = 64
 
 
 @lru_cache(maxsize=256)
-def spelled_out(parts: Parts, *, every: bool = False) -> tuple[tuple[Parts, ...], bool]:
+def sums_without_branches(parts: Parts, *, every: bool = False) -> tuple[tuple[Parts, ...], bool]:
     """Return sums without branches, the largest of which is the cost, and whether they are the exact choices.
 
-    A unit is in one branch of each `Parallel`, settled before any answer, so every combination of branches
-    is a possible sum and nothing else is. Dominated sums are left out, unless ``every`` one is asked for.
-    Where there are more than 64, each set of branches becomes one law that dominates them all.
+    A unit is in one branch of each `ParallelLoss`, fixed before any answer. So the possible sums are exactly
+    the combinations of branches. Dominated sums are dropped, unless ``every`` sum is requested. If there are
+    more than 64 combinations, one law that dominates all branches replaces them.
 
     Examples
     --------
     >>> from fractions import Fraction
-    >>> both = Parallel((((Pure(Fraction(1)), 1),), ((Pure(Fraction(2)), 1),)))
-    >>> sums, exact = spelled_out(((both, 3),))
+    >>> one, two = PureLoss(Fraction(1)), PureLoss(Fraction(2))
+    >>> both = ParallelLoss((((one, 1),), ((two, 1),)))
+    >>> sums, exact = sums_without_branches(((both, 3),))
     >>> [(law.epsilon, times) for ((law, times),) in sums]
     [(Fraction(2, 1), 3)]
     """
     choices: list[list[Parts]] = []
     size, exact = 1, True
     for law, times in parts:
-        options, spelled = _options(law, every=every)
-        exact &= spelled
+        options, exactly = _options(law, every=every)
+        exact &= exactly
         ways = math.comb(times + len(options) - 1, times)
         if ways > 1 and size * ways > _MOST:
             options, ways, exact = [_envelope(options)], 1, False
@@ -50,18 +61,18 @@ def spelled_out(parts: Parts, *, every: bool = False) -> tuple[tuple[Parts, ...]
     return tuple(dict.fromkeys(sums) if every else _undominated(sums)), exact
 
 
-def _options(law: Law, *, every: bool) -> tuple[list[Parts], bool]:
+def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:
     match law:
-        case Parallel(branches):
-            found = [spelled_out(branch, every=every) for branch in branches]
+        case ParallelLoss(branches):
+            found = [sums_without_branches(branch, every=every) for branch in branches]
             options = [one for sums, _ in found for one in sums]
             exact = all(exact for _, exact in found)
             return list(dict.fromkeys(options)) if every else _undominated(options), exact
-        case Sampled(q, inner):
-            sums, exact = spelled_out(inner, every=every)
+        case SampledLoss(q, inner):
+            sums, exact = sums_without_branches(inner, every=every)
             if not all(can_sample(one) for one in sums):
                 raise _too_many()
-            return [((Sampled(q, one), 1),) for one in sums], exact
+            return [((SampledLoss(q, one), 1),) for one in sums], exact
         case _:
             return [((law, 1),)], True
 
@@ -75,16 +86,16 @@ def _undominated(options: list[Parts]) -> list[Parts]:
 
 
 def _envelope(options: list[Parts]) -> Parts:
-    """Return one sum that dominates every option: by epsilon and delta, or by rho where that is all."""
+    """Return one sum that dominates every option: by epsilon and delta, or else by rho and delta."""
     charges = [charge(option) for option in options]
     delta = max(one.delta for one in charges)
-    leak: Parts = ((Approximate(Fraction(0), delta), 1),) if 0 < delta < 1 else ()
+    leak: Parts = ((ApproximateLoss(Fraction(0), delta), 1),) if 0 < delta < 1 else ()
     epsilons = [one.epsilon for one in charges if one.epsilon is not None]
     rhos = [one.rho for one in charges if one.rho is not None]
     if len(epsilons) == len(charges) and delta < 1:
-        return canonical((*leak, (Pure(max(epsilons)), 1)))
+        return canonical((*leak, (PureLoss(max(epsilons)), 1)))
     if len(rhos) == len(charges) and delta < 1:
-        return canonical((*leak, (ZCDP(max(rhos)), 1)))
+        return canonical((*leak, (ZCDPLoss(max(rhos)), 1)))
     raise _too_many()
 
 
@@ -92,6 +103,6 @@ def _too_many() -> TacitError:
     return TacitError(
         "no-guarantee",
         f"there are more than {_MOST} combinations of branches, and no single epsilon or rho covers them",
-        why="each combination is what some unit may take part in",
-        fix="give the branches as costs with a finite rho or epsilon, or state one cost that covers them all",
+        why="a unit may take part in each of these combinations",
+        fix="state branches with a finite rho or epsilon, or state one cost that covers them all",
     )

@@ -1,9 +1,8 @@
 """Certified rho of the laws that have one, and the largest rho that an (epsilon, delta) target allows.
 
-The zCDP parameter of a pair is the supremum of D_a / a over orders a > 1 and both directions. For
-randomized response, Laplace and discrete Laplace noise it is the limit a -> 1, the KL divergence: with w =
-a - 1/2 the logarithm of the moment function is concave in w^2 (`docs/proofs/costs.md`; Harrison and
-Manurangsi 2025).
+The zCDP parameter of a pair is the supremum of D_a / a over orders a > 1 and both directions. For randomized
+response, Laplace and discrete Laplace noise, it is the limit a -> 1, the KL divergence: with w = a - 1/2, the
+logarithm of the moment function is concave in w^2 (`docs/proofs/costs.md`; Harrison and Manurangsi 2025).
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.accounting._certified import exp_down, exp_up, log_down, round_down, round_up
+from tacit.accounting.numeric import exp_down, exp_up, log_down, round_down, round_up
 
 __all__ = ["discrete_laplace_rho", "laplace_rho", "largest_pure", "pure_rho", "rho_cap"]
 
 
 @lru_cache(maxsize=1024)
 def pure_rho(epsilon: Fraction) -> Fraction:
-    """Return epsilon tanh(epsilon/2), rounded up: holds for every epsilon-DP mechanism.
+    """Return epsilon tanh(epsilon/2), rounded up: a rho of every epsilon-DP mechanism.
 
     Examples
     --------
@@ -55,7 +54,7 @@ def largest_pure(rho: Fraction) -> Fraction:
     >>> pure_rho(largest_pure(Fraction(1, 10))) <= Fraction(1, 10)
     True
     """
-    rho = round_down(rho)  # as `pure_rho` is rounded up to a multiple of the same step
+    rho = round_down(rho)  # because `pure_rho` rounds up to a multiple of the same step
     if rho <= 0:
         return Fraction(0)
     target = float(rho)
@@ -74,8 +73,9 @@ def rho_cap(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return a rho for which rho-zCDP gives (epsilon, delta)-DP: at most the true cap, and close to it.
 
     Canonne, Kamath and Steinke 2020, Proposition 12: any order a > 1 with ``a rho + log((a-1)/a) - (log
-    delta + log a)/(a-1) <= epsilon`` will do. The order is searched in floating point; the cap that it
-    allows is then bounded from below with certified logarithms, so a poor order costs, never lies.
+    delta + log a)/(a-1) <= epsilon`` is enough. The search for the order is in floating point.
+    Certified logarithms then bound the cap of this order from below: a poor order makes the cap smaller,
+    never wrong.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def rho_cap(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _best_order(epsilon: float, log_delta: float) -> float:
-    """Return the a - 1 that allows most, by a coarse scan and a golden section in log(a - 1)."""
+    """Return the a - 1 that allows the most, by a coarse scan and a golden section search in log(a - 1)."""
 
     def allows(u: float) -> float:
         z = math.exp(u)

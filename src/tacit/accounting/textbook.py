@@ -1,6 +1,6 @@
 """The formulae of the textbooks, by name: for teaching and comparison, never for charging.
 
-Each is a valid bound in its own range, rounded to the nearest double. `Cost` reads the same situations
+Each is a valid bound in its own range, rounded to the nearest double. `Cost` computes the same quantities
 tightly and with certified rounding; the difference is what tight accounting saves.
 
 Examples
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +69,8 @@ def advanced(epsilon: Number, k: SupportsIndex, *, slack: Number, delta: Number 
 def optimal_delta(total: Number, epsilon: Number, k: SupportsIndex, delta: Number = 0) -> float:
     """Return the smallest delta at which k answers, each (epsilon, delta)-DP, are (total, .)-DP.
 
-    Kairouz, Oh and Viswanath 2015, Theorem 3.3, as a sum over how many of k coins were told truly; in
-    double precision, so figures below 1e-12 are lost (`Cost.delta` has no such floor).
+    Kairouz, Oh and Viswanath 2015, Theorem 3.3, as a sum over the number of true answers among k coins. It is
+    in double precision, so values below 1e-12 are lost (`Cost.delta` has no such limit).
 
     Examples
     --------
@@ -100,7 +101,11 @@ def optimal(epsilon: Number, k: SupportsIndex, *, delta_total: Number, delta: Nu
     most = basic(epsilon, k)[0]
     if optimal_delta(most, epsilon, k, delta) > target:
         raise bad_parameter(
-            "delta_total", "at least 1 - (1 - delta)^k", delta_total, why="the leaks alone add up to more"
+            "delta_total",
+            "at least 1 - (1 - delta)^k",
+            delta_total,
+            why="the deltas of the answers alone add up to more",
+            fix="a larger delta_total, or a smaller delta",
         )
     return _smallest(lambda x: optimal_delta(x, epsilon, k, delta) <= target, most)
 
@@ -121,7 +126,7 @@ def renyi_epsilon(order: Number, divergence: Number, *, delta: Number) -> float:
     """
     a = rational("order", order)
     if a <= 1:
-        raise bad_parameter("order", "above 1", order, fix="order=2")
+        raise bad_parameter("order", "above 1", order, fix=Set(order=2))
     return _positive("divergence", divergence) + math.log(1 / _probability("delta", delta)) / float(a - 1)
 
 
@@ -139,8 +144,8 @@ def gaussian_sigma(epsilon: Number, *, delta: Number, sensitivity: Number) -> fl
             "epsilon",
             "at most 1 in the classic formula",
             epsilon,
-            why="above 1 its noise is too small for the promise",
-            fix="tacit.accounting.sigma_for(Budget(epsilon=2, delta=1e-6), sensitivity=1)",
+            why="above 1 its noise is too small",
+            fix=Code("tacit.accounting.sigma_for(Budget(epsilon=2, delta=1e-6), sensitivity=1)"),
         )
     return (
         _positive("sensitivity", sensitivity)
@@ -150,7 +155,7 @@ def gaussian_sigma(epsilon: Number, *, delta: Number, sensitivity: Number) -> fl
 
 
 def gaussian_epsilon(*, sigma: Number, delta: Number, sensitivity: Number) -> float:
-    """Return the classic sensitivity sqrt(2 ln(1.25/delta)) / sigma; a valid promise where at most 1."""
+    """Return the classic sensitivity sqrt(2 ln(1.25/delta)) / sigma; valid if it is at most 1."""
     spread = math.sqrt(2 * math.log(1.25 / _probability("delta", delta)))
     return _positive("sensitivity", sensitivity) * spread / _positive("sigma", sigma)
 
@@ -167,7 +172,7 @@ def laplace_scale(epsilon: Number, *, sensitivity: Number) -> float:
 
 
 def group(epsilon: Number, m: SupportsIndex, delta: Number = 0) -> tuple[float, float]:
-    """Return (m epsilon, delta (e^(m epsilon) - 1) / (e^epsilon - 1)): what m units see of (epsilon, delta).
+    """Return (m epsilon, delta (e^(m epsilon) - 1) / (e^epsilon - 1)): (epsilon, delta) for m units together.
 
     Examples
     --------
@@ -188,7 +193,7 @@ def sampled(epsilon: Number, q: Number, delta: Number = 0) -> tuple[float, float
     """
     rate = _positive("q", q)
     if rate > 1:
-        raise bad_parameter("q", "in (0, 1]", q, fix="q=0.01")
+        raise bad_parameter("q", "in (0, 1]", q, fix=Set(q=0.01))
     return math.log1p(rate * math.expm1(_positive("epsilon", epsilon))), rate * _delta("delta", delta)
 
 
@@ -199,14 +204,14 @@ def _positive(name: str, value: Number) -> float:
 def _delta(name: str, value: Number) -> float:
     exact = rational(name, value, zero=True)
     if exact >= 1:
-        raise bad_parameter(name, "in [0, 1)", value, fix=f"{name}=1e-6")
+        raise bad_parameter(name, "in [0, 1)", value, fix=Set(**{name: 1e-6}))
     return float(exact)
 
 
 def _probability(name: str, value: Number) -> float:
     exact = rational(name, value)
     if exact >= 1:
-        raise bad_parameter(name, "in (0, 1)", value, fix=f"{name}=1e-6")
+        raise bad_parameter(name, "in (0, 1)", value, fix=Set(**{name: 1e-6}))
     return float(exact)
 
 

@@ -1,17 +1,17 @@
 """Exact noise: draws that follow their stated law exactly, from secure bits, at NumPy's speed.
 
-Integers only, no seed, no floats in the law. Parameters are exact: a Fraction, an int, or a float at its
-decimal reading (0.1 is one tenth). ``size=None`` gives a Python int of any size; a shape gives an array of
-64-bit integers, and a draw that does not fit is refused with code ``does-not-fit``. A generator that fails
-refuses with ``randomness-failed``.
+All draws are integers. There is no seed, and no law is computed in floating point. Parameters are exact: a
+Fraction, an int, or a float at its decimal reading (0.1 is one tenth). ``size=None`` returns a Python int of
+any size. A shape returns an array of 64-bit integers; if a draw does not fit, the call is refused with code
+``does-not-fit``. If the operating system's generator fails, the call is refused with ``randomness-failed``.
 """
 
-from tacit.noise.coins import bernoulli, bernoulli_exp
-from tacit.noise.gaussian import discrete_gaussian
-from tacit.noise.grid import from_grid, quantise
-from tacit.noise.laplace import discrete_laplace, geometric
-from tacit.noise.selection import select, select_top
-from tacit.noise.uniform import permutation, uniform_below
+from tacit.noise._coins import bernoulli, bernoulli_exp
+from tacit.noise._gaussian import discrete_gaussian
+from tacit.noise._grid import from_grid, quantise
+from tacit.noise._laplace import discrete_laplace, geometric
+from tacit.noise._selection import select, select_top
+from tacit.noise._uniform import permutation, uniform_below
 
 __all__ = [
     "bernoulli",

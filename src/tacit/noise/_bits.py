@@ -1,9 +1,9 @@
 """Secure random bits: the operating system's entropy, expanded by AES-256 in counter mode.
 
-Every key serves one thread of one process for at most one mebibyte, then a fresh one is drawn from the
-operating system. There is no seed. State is thread-local, dropped in a forked child, and cannot be pickled or
-copied. Where the generator fails, the draw fails with code ``randomness-failed``; there is no other source to
-fall back to.
+Each key serves one thread of one process for at most one mebibyte; then a fresh key is drawn from the
+operating system. There is no seed. The state is thread-local, is dropped in a forked child, and cannot be
+pickled or copied. If the generator fails, the draw fails with code ``randomness-failed``; there is no other
+source to fall back to.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _ZEROS = memoryview(bytes(_PER_KEY))
 
 
 class ExhaustedError(Exception):
-    """A test fed fewer bits than the draw asked for."""
+    """A test fed fewer bits than the draw needs."""
 
 
 class _Stream(threading.local):
-    """One thread's cipher stream and its stock of unused words; each leaves the stock by one atomic pop."""
+    """One thread's cipher stream and its stock of unused words; each word is taken by one atomic pop."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -79,8 +79,8 @@ def _failed() -> TacitError:
     return TacitError(
         "randomness-failed",
         "the operating system's random generator did not deliver",
-        why="noise from any other source would not protect anyone, so nothing was drawn",
-        fix="make os.urandom work on this machine, then run again",
+        why="noise from any other source would not protect anyone, so no noise was drawn",
+        fix="repair the random generator of this operating system, then run again",
     )
 
 
@@ -93,12 +93,12 @@ def _forget() -> None:
     _stream = _Stream()
 
 
-if hasattr(os, "register_at_fork"):  # where there is fork
+if hasattr(os, "register_at_fork"):  # systems that can fork
     os.register_at_fork(after_in_child=_forget)
 
 
 def _own() -> _Stream:
-    """Return this thread's stream; a process forked behind Python's back is noticed by its number."""
+    """Return this thread's stream; a fork that Python did not see is recognised by its process number."""
     if _stream.owner != os.getpid():
         _forget()
     return _stream
@@ -131,7 +131,7 @@ def words(count: int) -> list[int]:
             fresh.fill(0)
         try:
             return [stock.pop() for _ in range(count)]
-        except IndexError:  # a signal handler drew in between; what was popped is lost, never reused
+        except IndexError:  # a signal handler drew words in between; the popped words are lost, never reused
             continue
 
 
@@ -140,15 +140,15 @@ def word() -> int:
     return words(1)[0]
 
 
-#: The one seam for tests. Production code never sets it, and no production object holds it.
+#: Tests set this to feed known bits. Production code never sets it, and no production object holds it.
 _FED: ContextVar[Callable[[int], bytes] | None] = ContextVar("tacit-fed-bits", default=None)
 
 
 @contextmanager
 def feed(bits: bytes) -> Iterator[Callable[[], int]]:
-    """Feed these bytes instead of random ones, in this context only; yields a count of bytes used so far.
+    """Feed these bytes instead of random ones, in this context only; yield a function that counts used bytes.
 
-    Tests alone use it. Asking for more than was fed raises `ExhaustedError`.
+    Only tests use it. A draw that needs more bytes than were fed raises `ExhaustedError`.
     """
     used = 0
 

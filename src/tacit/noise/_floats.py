@@ -1,8 +1,8 @@
 """The quick case: exponentials and logarithms from IEEE arithmetic alone, with proven errors.
 
 No mathematical library is trusted: tables come from exact integers, polynomials are written out, and the
-stated bounds hold with room to spare in every rounding mode (docs/proofs/noise.md). A caller that finds its
-decision closer than the bound decides in exact arithmetic instead.
+stated bounds hold with a margin in every rounding mode (docs/proofs/noise.md). Where a comparison is closer
+than the bound, the caller decides in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def exp_minus(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Approximate ``exp(-x)`` for ``x >= 0``: the error is at most ``2^-46 exp(-x) + 2^-91``.
 
     x = k/32 + r with r < 1/32 exactly (scaling by 32 and taking the fraction of a double are exact);
-    exp(-k/32) comes from the table, exp(-r) from its Taylor series to degree 7, whose rest is below 2^-55.
+    exp(-k/32) comes from the table, exp(-r) from its Taylor series to degree 7, whose remainder is below
+    2^-55.
     """
     scaled = np.minimum(x, FAR)
     scaled *= _PARTS
@@ -79,7 +80,7 @@ _CUTS = 64  # pieces of [1/2, 1) for the logarithm
 
 @cache
 def _log_table() -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return a short factor c near 1/x for each piece of [1/2, 1), then -log(c), and log 2, within 2^-52."""
+    """Return, for each piece of [1/2, 1), a short factor c near 1/x and -log(c); then log 2, within 2^-52."""
     factors = [Fraction(round(Fraction(128 * 256, 128 + 2 * j + 1)), 128) for j in range(_CUTS)]
     bits = 128
     logs = [exact_minus_log(1 / c, bits)[0] / (1 << bits) for c in factors]
@@ -117,7 +118,7 @@ def _log_near_one(z: NDArray[np.float64]) -> NDArray[np.float64]:
 def minus_log_uniform(u: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Approximate ``-log U`` for a U in ``[u, u + 1] / 2^64``.
 
-    The relative error is at most 2^-37, plus 2 / min(u, 2^64 - 1 - u) for what the later bits of U add.
+    The relative error is at most 2^-37, plus 2 / min(u, 2^64 - 1 - u) for the later bits of U.
     """
     v = u.astype(np.float64)
     v += 0.5

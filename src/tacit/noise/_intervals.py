@@ -1,7 +1,7 @@
 """Exact comparisons: certified integer intervals around real numbers, and uniform reals extended bit by bit.
 
 An interval at ``bits`` is a pair of integers ``low <= 2**bits * value <= high``. Every step below rounds the
-low end down and the high end up, so that the pair is certain by construction, whatever the precision.
+low end down and the high end up, so the pair holds by construction at every precision.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from tacit.noise._bits import word
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Interval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
+__all__ = ["IntegerInterval", "below", "exp_minus", "logistic", "minus_log", "scaled"]
 
-Interval = tuple[int, int]
+#: Integers below and above a real number times a power of two.
+IntegerInterval = tuple[int, int]
 
 
-def below(digits: int, bits: int, bound: Callable[[int], Interval]) -> bool:
+def below(digits: int, bits: int, bound: Callable[[int], IntegerInterval]) -> bool:
     """Decide exactly whether a uniform real lies below a bound.
 
     The uniform real is known to lie in ``[digits, digits + 1) / 2**bits``; ``bound(bits)`` is a certified
-    interval. While the two overlap, 64 fresh bits are appended. The answer is that of the infinitely long
-    comparison.
+    interval. While the two overlap, 64 fresh bits are appended. The answer equals that of a comparison of
+    infinitely many bits.
     """
     while True:
         low, high = bound(bits)
@@ -37,17 +38,18 @@ def below(digits: int, bits: int, bound: Callable[[int], Interval]) -> bool:
         bits += 64
 
 
-def scaled(value: Fraction, bits: int) -> Interval:
+def scaled(value: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of a rational number."""
     low, rest = divmod(value.numerator << bits, value.denominator)
     return low, low + (rest > 0)
 
 
-def exp_minus(x: Fraction, bits: int) -> Interval:
+def exp_minus(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``exp(-x)`` for a rational ``x >= 0``; its width is at most 2.
 
     With q = x / 2^k < 1/2, exp(q) is summed by its Taylor series (all terms positive, so floors give a lower
-    and ceilings an upper bound, and the rest after a term t is at most t), inverted, and squared k times.
+    and ceilings an upper bound, and the remainder after a term t is at most t), inverted, and squared k
+    times.
     """
     n, d = x.numerator, x.denominator
     if n == 0:
@@ -76,7 +78,7 @@ def exp_minus(x: Fraction, bits: int) -> Interval:
     return low >> shift, min((high >> shift) + 1, 1 << bits)
 
 
-def logistic(x: Fraction, bits: int) -> Interval:
+def logistic(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``1 / (1 + exp(x))`` for a rational ``x >= 0``."""
     work = bits + 8
     low, high = exp_minus(x, work)
@@ -84,7 +86,7 @@ def logistic(x: Fraction, bits: int) -> Interval:
     return (low << bits) // (one + low), (high << bits) // (one + high) + 1
 
 
-def minus_log(x: Fraction, bits: int) -> Interval:
+def minus_log(x: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``-log(x)`` for a rational ``0 < x <= 1``.
 
     With x = f * 2^-k and 1/2 < f <= 1: -log(x) = k log 2 + 2 artanh(z), z = (1 - f) / (1 + f) < 1/3.
@@ -100,13 +102,13 @@ def minus_log(x: Fraction, bits: int) -> Interval:
 
 
 @lru_cache(maxsize=8)
-def _log_two(bits: int) -> Interval:
+def _log_two(bits: int) -> IntegerInterval:
     """Return the interval of ``log(2) = 2 artanh(1/3)``."""
     low, high = _artanh(Fraction(1, 3), bits)
     return 2 * low, 2 * high
 
 
-def _artanh(z: Fraction, bits: int) -> Interval:
+def _artanh(z: Fraction, bits: int) -> IntegerInterval:
     """Return the interval of ``artanh(z) = z + z^3/3 + z^5/5 + ...`` for a rational ``0 <= z <= 1/3``."""
     if z == 0:
         return 0, 0
@@ -121,6 +123,6 @@ def _artanh(z: Fraction, bits: int) -> Interval:
         high_power = ((high_power * high_square) >> work) + 1
         low += low_power // j
         high += high_power // j + 1
-    high += 1  # the rest of the series is below the last power times 1/8
+    high += 1  # the remainder of the series is below the last power times 1/8
     shift = work - bits
     return low >> shift, (high >> shift) + 1

@@ -1,4 +1,4 @@
-"""Parameters and shapes at the door: one number or one per element, exact, with a double beside each."""
+"""The parameters of a draw: one exact number, or one per element with a double near each; shapes."""
 
 from __future__ import annotations
 
@@ -13,37 +13,48 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Either, Say, Set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LARGEST_SCALE", "Numbers", "Size", "Values", "does_not_fit", "read", "read_size", "spread"]
+__all__ = [
+    "LARGEST_SCALE",
+    "DrawShape",
+    "ExactArray",
+    "NumberOrArray",
+    "does_not_fit",
+    "read",
+    "read_size",
+    "spread",
+]
 
 #: One number, or one per element: an array of doubles or integers, or a (nested) sequence of numbers.
-Numbers = Number | Sequence[Any] | np.ndarray[Any, Any]
-Size = int | tuple[int, ...] | None
+NumberOrArray = Number | Sequence[Any] | np.ndarray[Any, Any]
+#: The shape of the result: None for one Python number, a length, or the lengths of all axes.
+DrawShape = int | tuple[int, ...] | None
 
 LARGEST_SCALE = Fraction(2**60)
 _MOST_DRAWS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """One exact number per element; `near` holds them within a relative 2^-52."""
+class ExactArray:
+    """One exact number per element; `near` holds each as a double, with a relative error below 2^-52."""
 
     near: NDArray[np.float64]
     exact: Callable[[int], Fraction]  # by flat position
     labels: NDArray[Any]  # equal where the exact numbers are equal, flat
 
-    def at(self, index: NDArray[np.intp]) -> Values:
-        """Return the values at some flat positions."""
-        return Values(self.near.ravel()[index], lambda i: self.exact(int(index[i])), self.labels[index])
+    def at(self, index: NDArray[np.intp]) -> ExactArray:
+        """Return the numbers at some flat positions."""
+        return ExactArray(self.near.ravel()[index], lambda i: self.exact(int(index[i])), self.labels[index])
 
 
 def read(
-    name: str, value: Numbers, *, zero: bool = False, most: Fraction | None = LARGEST_SCALE
-) -> Fraction | Values:
-    """Read one number as a Fraction, or many as `Values` whose `near` has their shape."""
+    name: str, value: NumberOrArray, *, zero: bool = False, most: Fraction | None = LARGEST_SCALE
+) -> Fraction | ExactArray:
+    """Read one number as a Fraction, or many as an `ExactArray` whose `near` has their shape."""
     if type(value) is int or type(value) is float:
         return _plain(name, value, zero, most)
     if type(value) is Fraction and _ordinary(value, most):
@@ -61,12 +72,12 @@ def read(
         near = np.array([float(item) for item in exact], dtype=np.float64).reshape(items.shape)
         numbers: dict[Fraction, int] = {}
         labels = np.array([numbers.setdefault(item, len(numbers)) for item in exact], np.intp)
-        return Values(near, exact.__getitem__, labels)
+        return ExactArray(near, exact.__getitem__, labels)
     return _one(name, value, zero=zero, most=most)  # type: ignore[arg-type]
 
 
 def _ordinary(value: Fraction, most: Fraction | None) -> bool:
-    """Tell quickly, in whole numbers, that a fraction is positive, not overlong and not above `most`."""
+    """Check quickly, in whole numbers, that a fraction is positive, short and at most `most`."""
     n, d = value.numerator, value.denominator
     if not (n > 0 and n.bit_length() <= 1000 and d.bit_length() <= 1000):
         return False
@@ -75,7 +86,7 @@ def _ordinary(value: Fraction, most: Fraction | None) -> bool:
 
 @lru_cache(maxsize=256, typed=True)
 def _plain(name: str, value: float, zero: bool, most: Fraction | None) -> Fraction:  # noqa: FBT001
-    """Read a plain int or float, remembered: callers draw at the same scale again and again."""
+    """Read a plain int or float, with a cache: callers draw at the same scale again and again."""
     return _one(name, value, zero=zero, most=most)
 
 
@@ -88,56 +99,58 @@ def _one(name: str, value: Number, *, zero: bool, most: Fraction | None) -> Frac
 
 def _too_large(name: str, most: Fraction, value: object) -> TacitError:
     shown = "2^60" if most == LARGEST_SCALE else str(most)
-    return bad_parameter(name, f"at most {shown}", value, fix=f"{name}=1")
+    return bad_parameter(name, f"at most {shown}", value, fix=Set(**{name: 1}))
 
 
-def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | None) -> Values:
+def _read_array(name: str, value: NDArray[Any], *, zero: bool, most: Fraction | None) -> ExactArray:
     """Check an array of doubles or whole numbers without a Python loop."""
     kind = value.dtype.kind
     if not (kind in "iu" or value.dtype == np.float64):
-        fix = f"{name}={name}.astype(float)"
+        fix = Code(f"{name}={name}.astype(float)")
         raise bad_parameter(name, "an array of 64-bit floats or whole numbers", value.dtype.name, fix=fix)
     near = value.astype(np.float64)
     wrong = ~np.isfinite(near) | (near < 0)
     wrong |= (near < 2.0**-1022) & ~((near == 0) & zero)
     if wrong.any():
-        _one(name, value[wrong][0].item(), zero=zero, most=most)  # raises the sentence for this value
+        _one(name, value[wrong][0].item(), zero=zero, most=most)  # raises the error for this value
     if most is not None and near.size and near.max() >= float(most):
         for item in np.unique(value[near >= float(most)]):
             _one(name, item.item(), zero=zero, most=most)
-    flat = value.flatten()  # a copy: the caller may change the array meanwhile
-    return Values(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
+    flat = value.flatten()  # a copy: the caller may change the array later
+    return ExactArray(near, lambda i: rational(name, flat[i].item(), zero=True), flat)
 
 
-def read_size(size: Size) -> tuple[int, ...] | None:
-    """Read a shape: None, a whole number or a tuple of them."""
+def read_size(size: DrawShape) -> tuple[int, ...] | None:
+    """Read a shape: None, a whole number or a tuple of whole numbers."""
     if size is None:
         return None
     shape = tuple(count("size", n) for n in (size if isinstance(size, tuple) else (size,)))
     if math.prod(shape) > _MOST_DRAWS:
-        raise bad_parameter("size", "at most 2^32 draws at once", size, fix="draw in parts")
+        raise bad_parameter("size", "at most 2^32 draws at once", size, fix="draw fewer numbers at a time")
     return shape
 
 
-def spread(name: str, values: Values, shape: tuple[int, ...] | None) -> tuple[Values, tuple[int, ...]]:
-    """Lay one parameter per element out over the asked shape, by NumPy's broadcasting rule; returned flat."""
+def spread(
+    name: str, values: ExactArray, shape: tuple[int, ...] | None
+) -> tuple[ExactArray, tuple[int, ...]]:
+    """Spread one parameter per element over the requested shape by NumPy's broadcasting rule, flat."""
     own = values.near.shape
     if shape is None or shape == own:
-        return Values(values.near.ravel(), values.exact, values.labels), own
+        return ExactArray(values.near.ravel(), values.exact, values.labels), own
     try:
         index = np.broadcast_to(np.arange(values.near.size).reshape(own), shape).ravel()
     except ValueError:
         raise bad_parameter(
-            "size", f"a shape that {name} of shape {own} fits", shape, fix="size=None"
+            "size", f"a shape to which {name} of shape {own} can be broadcast", shape, fix=Set(size=None)
         ) from None
     return values.at(index), shape
 
 
 def does_not_fit(name: str) -> TacitError:
-    """Build the refusal for a draw beyond 64 bits."""
+    """Build the error for a draw that needs more than 64 bits."""
     return TacitError(
         "does-not-fit",
         f"a draw of {name} does not fit into 64 bits, so the array cannot hold it",
-        why="wrapping around would change the law silently",
-        fix="draw one at a time (size=None gives Python ints of any size), or use a smaller scale",
+        why="an integer overflow would silently change the law of the noise",
+        fix=Either(Set(size=None), Say("a smaller scale")),
     )

@@ -1,0 +1,179 @@
+"""Budget: what may be learned in total. Spend: what one charge takes from it. Both in exact rationals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.accounting._display import shown
+from tacit.accounting._json import VERSION, Json, read, read_fields, write
+from tacit.accounting._zcdp import pure_rho
+from tacit.accounting.numeric import on_grid
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Either, Set
+
+__all__ = ["Budget", "Spend"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Budget:
+    """What may be learned in total about any one unit.
+
+    Parameters
+    ----------
+    epsilon
+        Pure differential privacy: no answer changes anyone's odds by more than a factor of exp(epsilon).
+    delta
+        With epsilon: the delta of (epsilon, delta)-differential privacy. With rho: the probability with which
+        the rho may not hold.
+    rho
+        Zero-concentrated differential privacy (zCDP), the natural measure of Gaussian noise.
+
+    Give either epsilon or rho. A number is read by its decimal notation, so ``0.1`` is exactly one tenth.
+
+    Examples
+    --------
+    >>> Budget(epsilon=1, delta=1e-6)
+    Budget(epsilon=1, delta=1e-06)
+    >>> Budget(1) == Budget(epsilon=1.0)
+    True
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    def __init__(
+        self, epsilon: Number | None = None, delta: Number = 0, *, rho: Number | None = None
+    ) -> None:
+        if (epsilon is None) == (rho is None):
+            raise TacitError(
+                "bad-parameter",
+                "a budget is given in epsilon or in rho, "
+                + ("got neither" if epsilon is None else "got both"),
+                why="there is no default epsilon: the curator decides how much may be learned",
+                fix=Either(Set(epsilon=1), Set(epsilon=1, delta=1e-6), Set(rho=0.1)),
+            )
+        object.__setattr__(self, "epsilon", None if epsilon is None else rational("epsilon", epsilon))
+        object.__setattr__(self, "delta", read_delta(delta))
+        object.__setattr__(self, "rho", None if rho is None else rational("rho", rho))
+
+    def __repr__(self) -> str:
+        return f"Budget({_fields(self.epsilon, self.delta, self.rho)})"
+
+    def to_json(self) -> Json:
+        """Return the budget as JSON data, exact and readable by every later release."""
+        return {
+            "version": VERSION,
+            "epsilon": write(self.epsilon),
+            "delta": write(self.delta),
+            "rho": write(self.rho),
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Budget:
+        """Read what `to_json` wrote.
+
+        Examples
+        --------
+        >>> Budget.from_json(Budget(rho=0.1).to_json())
+        Budget(rho=0.1)
+        """
+        epsilon, delta, rho = _read_three("budget", data)
+        return cls(epsilon, delta, rho=rho)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Spend:
+    """What one charge takes from a budget: exact numbers, each at or above the true value.
+
+    Guarantee
+    ---------
+    For every pair of neighbours and both directions, the law of the answer is a mixture: with probability
+    ``1 - delta``, a part whose privacy loss stays within epsilon and that is rho-zCDP; with probability
+    delta, anything. It is the *same* part for epsilon and rho, and the filters rely on this
+    (`docs/proofs/filters.md`).
+
+    Parameters
+    ----------
+    epsilon
+        None if no finite epsilon holds (Gaussian noise).
+    delta
+        In [0, 1].
+    rho
+        None if no finite rho holds. A finite epsilon always gives a rho of at most epsilon tanh(epsilon/2).
+
+    Numbers whose denominator has at most 1000 bits are kept exactly. Others are rounded up to 30 significant
+    digits (no finer than 10^-60).
+
+    Examples
+    --------
+    >>> Spend(epsilon=0.5, rho=0.1)
+    Spend(epsilon=0.5, rho=0.1)
+    """
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+
+    def __init__(self, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None) -> None:
+        exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
+        mass = rational("delta", delta, zero=True)
+        if mass > 1:
+            raise bad_parameter("delta", "in [0, 1]", delta, fix=Set(delta=1e-6))
+        known = None if rho is None else on_grid(rational("rho", rho, zero=True))
+        if exact is not None:
+            implied = pure_rho(exact)
+            known = implied if known is None else min(known, implied)
+        object.__setattr__(self, "epsilon", exact)
+        object.__setattr__(self, "delta", min(Fraction(1), on_grid(mass)))
+        object.__setattr__(self, "rho", known)
+
+    def __repr__(self) -> str:
+        implied = self.epsilon is not None and self.rho == pure_rho(self.epsilon)
+        return f"Spend({_fields(self.epsilon, self.delta, None if implied else self.rho)})"
+
+    def __str__(self) -> str:
+        given = {
+            "epsilon": self.epsilon,
+            "rho": self.rho if self.epsilon is None else None,
+            "delta": self.delta,
+        }
+        return ", ".join(f"{name} {float(value):.6g}" for name, value in given.items() if value) or "nothing"
+
+    def to_json(self) -> Json:
+        """Return the spend as JSON data, exact and readable by every later release."""
+        return {
+            "version": VERSION,
+            "epsilon": write(self.epsilon),
+            "delta": write(self.delta),
+            "rho": write(self.rho),
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Spend:
+        """Read what `to_json` wrote."""
+        epsilon, delta, rho = _read_three("spend", data)
+        return cls(epsilon, delta, rho=rho)
+
+
+def read_delta(delta: Number) -> Fraction:
+    """Read a delta in [0, 1)."""
+    exact = rational("delta", delta, zero=True)
+    if exact >= 1:
+        raise bad_parameter(
+            "delta", "in [0, 1)", delta, why="a delta of 1 guarantees nothing", fix=Set(delta=1e-6)
+        )
+    return exact
+
+
+def _read_three(kind: str, data: object) -> tuple[Fraction | None, Fraction, Fraction | None]:
+    stored = read_fields(kind, data, {"epsilon", "delta", "rho"})
+    epsilon, rho = (None if stored[name] is None else read(name, stored[name]) for name in ("epsilon", "rho"))
+    return epsilon, read("delta", stored["delta"]), rho
+
+
+def _fields(epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> str:
+    given = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
+    return ", ".join(f"{name}={shown(value)}" for name, value in given.items() if value is not None)

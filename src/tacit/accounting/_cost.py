@@ -1,0 +1,434 @@
+"""Cost: what a computation takes from a budget, as a value that composes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
+
+from tacit.accounting import _laws
+from tacit.accounting._adjacency import ADD_REMOVE, REPLACE, Adjacency, check, the_same
+from tacit.accounting._algebra import grouped
+from tacit.accounting._budget import Budget, read_delta
+from tacit.accounting._charge import charge
+from tacit.accounting._json import decode, encode
+from tacit.accounting._laws import Parts, canonical
+from tacit.accounting._readings import Readings
+from tacit.accounting.numeric import round_up
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Set
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tacit.accounting._json import Json
+
+__all__ = ["Cost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost(Readings):
+    """The most that a computation reveals about one unit: a frozen value, built from laws, that composes.
+
+    Guarantee
+    ---------
+    Every reading is a certified upper value (`bounds` also gives a certified lower value): for any two
+    neighbouring datasets and both directions, the computation reveals at most what the reading says. Costs
+    that are declared in advance add up, even if the *order and content* of the queries depend on earlier
+    answers. Where the costs themselves depend on answers, a `Filter` enforces the budget.
+
+    Parameters
+    ----------
+    parts
+        Laws and how often each occurs. Most users start from a constructor such as `Cost.laplace`.
+    adjacency
+        ``"add/remove"``: neighbours differ by the presence of one unit. ``"replace"``: by the data of one
+        unit. The adjacency is part of the value; costs under different adjacencies cannot be combined.
+
+    Examples
+    --------
+    >>> gaussian = Cost.gaussian(sigma=25, sensitivity=1)
+    >>> (800 * gaussian).rho
+    0.64
+    >>> Cost.pure(0.1) + Cost.pure(0.2) == Cost.pure(0.2) + Cost.pure(0.1)
+    True
+    """
+
+    parts: Parts
+    adjacency: Adjacency = ADD_REMOVE
+
+    __array_ufunc__: ClassVar[None] = None  # so that NumPy's whole numbers multiply a cost
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in (ADD_REMOVE, REPLACE):
+            raise bad_parameter(
+                "adjacency", '"add/remove" or "replace"', self.adjacency, fix=Set(adjacency="add/remove")
+            )
+        object.__setattr__(self, "parts", canonical(self.parts))
+        check(self.parts, self.adjacency)
+
+    # -- built from laws
+
+    @classmethod
+    def zero(cls, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Return the cost of revealing nothing."""
+        return cls((), adjacency)
+
+    @classmethod
+    def laplace(
+        cls,
+        *,
+        scale: Number,
+        sensitivity: Number,
+        dimension: SupportsIndex = 1,
+        adjacency: Adjacency = ADD_REMOVE,
+    ) -> Cost:
+        """Cost of continuous Laplace noise: for teaching; a release charges the lattice law that it samples.
+
+        For a vector (``dimension`` above 1, L1 sensitivity), only its pure epsilon is known.
+
+        Examples
+        --------
+        >>> Cost.laplace(scale=2, sensitivity=1).epsilon(delta=0)
+        0.5
+        """
+        law = _laws.LaplaceLoss(rational("scale", scale), rational("sensitivity", sensitivity))
+        if count("dimension", dimension, zero=False) > 1:
+            return cls(((_laws.PureLoss(law.sensitivity / law.scale), 1),), adjacency)
+        return cls(((law, 1),), adjacency)
+
+    @classmethod
+    def gaussian(cls, *, sigma: Number, sensitivity: Number, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of continuous Gaussian noise on a number, or on a vector with an L2 sensitivity.
+
+        Examples
+        --------
+        >>> Cost.gaussian(sigma=10, sensitivity=1).mu
+        0.1
+        """
+        return cls(
+            ((_laws.GaussianLoss(rational("sigma", sigma), rational("sensitivity", sensitivity)), 1),),
+            adjacency,
+        )
+
+    @classmethod
+    def discrete_laplace(
+        cls,
+        *,
+        scale: Number,
+        sensitivity: Number,
+        dimension: SupportsIndex = 1,
+        adjacency: Adjacency = ADD_REMOVE,
+    ) -> Cost:
+        """Cost of discrete Laplace noise on a whole number, in grid steps.
+
+        At sensitivity 1 it equals randomized response. In a vector with L1 sensitivity 1, one number moves by
+        1, so the cost is that of one number. With a larger L1 sensitivity and ``dimension`` above 1, only its
+        pure epsilon is known.
+
+        Examples
+        --------
+        >>> round(Cost.discrete_laplace(scale=1, sensitivity=1).rho, 3)
+        0.462
+        """
+        law = _laws.DiscreteLaplaceLoss(rational("scale", scale), rational("sensitivity", sensitivity))
+        if count("dimension", dimension, zero=False) > 1 and law.sensitivity > 1:
+            return cls(((_laws.PureLoss(law.sensitivity / law.scale), 1),), adjacency)
+        return cls(((law, 1),), adjacency)
+
+    @classmethod
+    def discrete_gaussian(
+        cls,
+        *,
+        sigma: Number,
+        sensitivity: Number,
+        dimension: SupportsIndex = 1,
+        adjacency: Adjacency = ADD_REMOVE,
+    ) -> Cost:
+        """Cost of discrete Gaussian noise on whole numbers, in grid steps.
+
+        One number (``dimension=1``) has the curve of the discrete law. In a vector with an L2 sensitivity,
+        several numbers move at once, and only rho = sensitivity^2 / (2 sigma^2) is known (Canonne, Kamath
+        and Steinke 2020), so the cost of a vector is `Cost.zcdp` of this rho. Numbers move by whole steps, so
+        the squared length of a move is whole: a sensitivity whose square is within 1e-12 of a whole number
+        counts as its root, and any other square is rounded up (1.73 stands for the root of 3).
+
+        Examples
+        --------
+        >>> Cost.discrete_gaussian(sigma=8, sensitivity=1).rho == Cost.gaussian(sigma=8, sensitivity=1).rho
+        True
+        >>> Cost.discrete_gaussian(sigma=8, sensitivity=2**0.5, dimension=10)
+        Cost.zcdp(0.015625)
+        """
+        spread, move = rational("sigma", sigma), rational("sensitivity", sensitivity)
+        if count("dimension", dimension, zero=False) == 1:
+            return cls(((_laws.DiscreteGaussianLoss(spread, move), 1),), adjacency)
+        squared = _whole_square(move)
+        if squared == 1:  # one number moves by 1
+            return cls(((_laws.DiscreteGaussianLoss(spread, squared), 1),), adjacency)
+        return cls.zcdp(squared / (2 * spread**2), adjacency=adjacency)
+
+    @classmethod
+    def randomized_response(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon)."""
+        return cls(((_laws.RandomizedResponseLoss(rational("epsilon", epsilon)), 1),), adjacency)
+
+    @classmethod
+    def exponential(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of the exponential mechanism: losses within an interval of length epsilon; rho = epsilon^2/8.
+
+        Examples
+        --------
+        >>> Cost.exponential(1).rho
+        0.125
+        """
+        return cls(((_laws.BoundedRangeLoss(rational("epsilon", epsilon)), 1),), adjacency)
+
+    @classmethod
+    def pure(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of any epsilon-DP mechanism.
+
+        Examples
+        --------
+        >>> (Cost.pure(0.1) + Cost.pure(0.2)).epsilon(delta=0)
+        0.3
+        """
+        return cls(((_laws.PureLoss(rational("epsilon", epsilon)), 1),), adjacency)
+
+    @classmethod
+    def approximate(cls, epsilon: Number, delta: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of any (epsilon, delta)-DP mechanism; epsilon may be 0, and delta 0 is `Cost.pure`.
+
+        Examples
+        --------
+        >>> leaks_all_with_probability_one_in_a_thousand = Cost.approximate(0, 0.001)
+        """
+        mass = read_delta(delta)
+        if mass == 0:
+            return cls.pure(epsilon, adjacency=adjacency)
+        return cls(((_laws.ApproximateLoss(rational("epsilon", epsilon, zero=True), mass), 1),), adjacency)
+
+    @classmethod
+    def zcdp(cls, rho: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of any rho-zCDP mechanism (zero-concentrated differential privacy)."""
+        return cls(((_laws.ZCDPLoss(rational("rho", rho)), 1),), adjacency)
+
+    @classmethod
+    def renyi(cls, curve: Mapping[Number, Number], *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of a mechanism known by Renyi divergences, as ``{order: divergence}`` with orders above 1.
+
+        Examples
+        --------
+        >>> Cost.renyi({2: 0.1, 8: 0.4}).renyi_divergence(4) <= 0.4
+        True
+        """
+        if not isinstance(curve, Mapping):
+            raise bad_parameter("curve", "orders with their divergences", curve, fix=Set(curve={2: 0.1}))
+        points = ((rational("order", a), rational("divergence", d)) for a, d in curve.items())
+        return cls(((_laws.RenyiLoss(tuple(points)), 1),), adjacency)
+
+    @classmethod
+    def gdp(cls, mu: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
+        """Cost of any mu-GDP mechanism (Gaussian differential privacy)."""
+        return cls(((_laws.GDPLoss(rational("mu", mu)), 1),), adjacency)
+
+    # -- algebra
+
+    def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            return NotImplemented
+        return Cost((*self.parts, *other.parts), the_same([self.adjacency, other.adjacency]))
+
+    def __radd__(self, other: object) -> Cost:
+        if other == 0 and isinstance(other, int):  # sum([a, b]) starts from 0
+            return self
+        return NotImplemented
+
+    def __mul__(self, times: SupportsIndex) -> Cost:
+        if isinstance(times, Cost):
+            return NotImplemented
+        k = count("times", times)
+        return Cost(tuple((law, k * often) for law, often in self.parts), self.adjacency)
+
+    __rmul__ = __mul__
+
+    @classmethod
+    def parallel(cls, *costs: Cost) -> Cost:
+        """Cost of computations on disjoint units: at every epsilon the largest delta of the branches.
+
+        Each unit takes part in one branch, fixed by its data before anyone sees an answer. In sums, every
+        combination of branches counts, so the reading is that of the worst unit; epsilons at different
+        deltas are never compared. Refused under *replace*: a unit may move from one branch to another, and
+        then both change.
+
+        Examples
+        --------
+        >>> hospitals = [Cost.pure(0.1), Cost.pure(0.3), Cost.pure(0.2)]
+        >>> Cost.parallel(*hospitals).epsilon(delta=0)
+        0.3
+        """
+        if not costs:
+            raise bad_parameter("costs", "at least one cost", (), fix=Code("Cost.parallel(a, b)"))
+        for cost in costs:
+            if not isinstance(cost, Cost):
+                raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.parallel(a, b)"))
+        adjacency = the_same(cost.adjacency for cost in costs)
+        if sum(1 for cost in costs if cost.parts) > 1:  # before equal branches become one
+            check(((_laws.ParallelLoss(tuple(cost.parts for cost in costs)), 1),), adjacency)
+        branches: set[Parts] = set()
+        for cost in costs:
+            match cost.parts:
+                case ((_laws.ParallelLoss(inner), 1),):
+                    branches.update(inner)
+                case parts:
+                    branches.add(parts)
+        if len(branches) > 1:
+            branches.discard(())  # a branch that reveals nothing is never the largest
+        if len(branches) == 1:
+            return cls(branches.pop(), adjacency)
+        return cls(((_laws.ParallelLoss(tuple(branches)), 1),), adjacency)
+
+    def sampled(self, q: Number) -> Cost:
+        """Cost when each unit takes part with probability q (Poisson), one draw for the whole cost.
+
+        It holds under add/remove and is exact in both directions. Batches of fixed size and shuffled batches
+        are not Poisson samples. The sample draws the unit of the cost: ``cost.group(2).sampled(q)`` draws
+        couples together. Costs known only by rho or a Renyi curve are refused, because they do not define
+        the distributions to mix.
+
+        Examples
+        --------
+        >>> round(Cost.pure(1).sampled(0.05).epsilon(delta=0), 4)
+        0.0824
+        """
+        rate = rational("q", q)
+        if rate > 1:
+            raise bad_parameter("q", "in (0, 1]", q, why="it is a probability", fix=Set(q=0.01))
+        match self.parts:
+            case _ if rate == 1 or not self.parts:
+                return self
+            case ((_laws.SampledLoss(already, inner), 1),):
+                return Cost(((_laws.SampledLoss(rate * already, inner), 1),), self.adjacency)
+            case _:
+                return Cost(((_laws.SampledLoss(rate, self.parts), 1),), self.adjacency)
+
+    def shuffled(self, n: SupportsIndex) -> Cost:
+        """Cost when n local reports, each of this cost, arrive in random order; the result is under replace.
+
+        The cost is read as that of one local report for *any two values* of the report, whatever its own
+        adjacency; it must be pure. n is public. Feldman, McMillan and Talwar 2022.
+
+        Examples
+        --------
+        >>> Cost.randomized_response(1).shuffled(10_000).epsilon(delta=1e-6) < 0.1
+        True
+        """
+        reports = count("n", n, zero=False)
+        whole = charge(self.parts)
+        if whole.epsilon is None or whole.delta or not whole.epsilon:
+            raise TacitError(
+                "no-guarantee",
+                "shuffling amplifies only reports with a finite pure epsilon",
+                why="the proof needs a bound on the odds of every single report",
+                fix=Code("Cost.randomized_response(1).shuffled(1000)"),
+            )
+        return Cost(((_laws.ShuffledLoss(reports, whole.epsilon), 1),), REPLACE)
+
+    def group(self, m: SupportsIndex) -> Cost:
+        """Cost for m units together: a family of five is ``cost.group(5)``.
+
+        Examples
+        --------
+        >>> Cost.pure(0.1).group(5).epsilon(delta=0)
+        0.5
+        """
+        size = count("m", m, zero=False)
+        if size == 1:
+            return self
+        return Cost(tuple((grouped(law, size), times) for law, times in self.parts), self.adjacency)
+
+    def stated(self, *, delta: Number) -> Cost:
+        """Return the cost as a plain (epsilon, delta) cost, which every budget in epsilon and delta accepts.
+
+        A training run is charged this way: thousands of sampled steps, declared in advance, become one
+        charge.
+
+        Examples
+        --------
+        >>> run = 1000 * Cost.gaussian(sigma=100, sensitivity=1)
+        >>> run.stated(delta=1e-6).spend.delta
+        Fraction(1, 1000000)
+        """
+        epsilon = round_up(Fraction(self.epsilon(delta=delta)), digits=12)
+        return Cost.approximate(epsilon, delta, adjacency=self.adjacency)
+
+    def fits(self, budget: Budget) -> bool:
+        """Return whether this cost, declared in advance as a whole, stays within the budget (tight reading).
+
+        Examples
+        --------
+        >>> (800 * Cost.gaussian(sigma=25, sensitivity=1)).fits(Budget(epsilon=7, delta=1e-7))
+        True
+        """
+        whole = charge(self.parts)
+        if budget.rho is not None:
+            return whole.rho is not None and whole.rho <= budget.rho and whole.delta <= budget.delta
+        assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
+        if whole.epsilon is not None and whole.epsilon <= budget.epsilon and whole.delta <= budget.delta:
+            return True
+        if budget.delta == 0:
+            return False
+        return Fraction(self.delta(epsilon=budget.epsilon)) <= budget.delta
+
+    # -- stored and shown
+
+    def to_json(self) -> Json:
+        """Return the cost as JSON data, exact and readable by every later release."""
+        return encode(self.parts, self.adjacency)
+
+    @classmethod
+    def from_json(cls, data: object) -> Cost:
+        """Read what `to_json` wrote.
+
+        Examples
+        --------
+        >>> cost = Cost.pure(1).sampled(0.01)
+        >>> Cost.from_json(cost.to_json()) == cost
+        True
+        """
+        parts, adjacency = decode(data)
+        return cls(parts, adjacency)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        from tacit.accounting._display import expression
+
+        return expression(self.parts, self.adjacency)
+
+    def _repr_html_(self) -> str:
+        from tacit.accounting._display import html
+
+        return html(self)
+
+    def __rich__(self) -> Table:
+        from tacit.accounting._display import table
+
+        return table(self)
+
+
+def _whole_square(move: Fraction) -> Fraction:
+    """Return the whole squared length of moves by whole steps with this L2 sensitivity."""
+    squared = move * move
+    near = round(squared)
+    if near and abs(squared - near) <= Fraction(near, 10**12):
+        return Fraction(near)
+    if squared < 1:
+        raise bad_parameter(
+            "sensitivity",
+            "at least one grid step",
+            float(move),
+            why="whole-number noise protects moves by whole steps",
+            fix=Set(sensitivity=1),
+        )
+    return Fraction(-(-squared.numerator // squared.denominator))

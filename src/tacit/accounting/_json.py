@@ -1,0 +1,204 @@
+"""Costs as JSON data, version 1: laws by name, numbers as exact text. Every later release can read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+from tacit.accounting._laws import (
+    ApproximateLoss,
+    BoundedRangeLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    GDPLoss,
+    GroupLoss,
+    LaplaceLoss,
+    LossLaw,
+    ParallelLoss,
+    Parts,
+    PureLoss,
+    RandomizedResponseLoss,
+    RenyiLoss,
+    SampledLoss,
+    ShuffledLoss,
+    ZCDPLoss,
+    canonical,
+)
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Choose, Set
+
+__all__ = ["VERSION", "Json", "decode", "encode", "read", "read_fields", "write"]
+
+#: The version of every stored cost, budget, spend and filter. Later releases still read it.
+VERSION = 1
+
+Json = dict[str, object]
+
+_EXACT = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
+
+#: Stored name -> (law, its numeric fields). Entries may be added, never changed or removed.
+_PLAIN: Final[dict[str, tuple[Callable[..., LossLaw], tuple[str, ...]]]] = {
+    "gaussian": (GaussianLoss, ("sigma", "sensitivity")),
+    "laplace": (LaplaceLoss, ("scale", "sensitivity")),
+    "discrete-laplace": (DiscreteLaplaceLoss, ("scale", "sensitivity")),
+    "discrete-gaussian": (DiscreteGaussianLoss, ("sigma", "sensitivity")),
+    "randomized-response": (RandomizedResponseLoss, ("epsilon",)),
+    "bounded-range": (BoundedRangeLoss, ("epsilon",)),
+    "pure": (PureLoss, ("epsilon",)),
+    "approximate": (ApproximateLoss, ("epsilon", "delta")),
+    "zcdp": (ZCDPLoss, ("rho",)),
+    "gdp": (GDPLoss, ("mu",)),
+}
+_NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
+#: Stored names of the laws that hold other laws, or a curve.
+_NESTED: Final = ("group", "parallel", "renyi", "sampled", "shuffled")
+_DEEPEST = 16
+_UNCHANGED = "read the stored value exactly as Tacit wrote it"
+
+
+def write(value: Fraction | None) -> str | None:
+    """Write an exact non-negative rational.
+
+    Examples
+    --------
+    >>> write(Fraction(1, 10)), write(Fraction(3)), write(None)
+    ('1/10', '3', None)
+    """
+    return None if value is None else str(value)
+
+
+def read(name: str, text: object) -> Fraction:
+    """Read what `write` wrote, and nothing else."""
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise bad_parameter(
+            name,
+            'an exact number such as "1/10"',
+            text,
+            why="stored values are exact",
+            fix=Set(**{name: "1/10"}),
+        )
+    return Fraction(text)
+
+
+def read_fields(kind: str, data: object, fields: set[str]) -> Mapping[str, object]:
+    """Check the version and the field names of a stored value before reading from it."""
+    if not isinstance(data, Mapping):
+        raise bad_parameter(kind, "a stored JSON object", data, fix=_UNCHANGED)
+    version = data.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise TacitError(
+            "unknown-version",
+            f"this {kind} was stored as version {version!r}, and this release reads version {VERSION}",
+            why="guessing the meaning of a stored guarantee would change the guarantee",
+            fix="read it with the release of Tacit that wrote it, or with a later one",
+        )
+    if set(data) != fields | {"version"}:
+        raise bad_parameter(
+            f"stored {kind}",
+            f"an object with {', '.join(sorted(fields))}",
+            sorted(data, key=str),
+            fix=_UNCHANGED,
+        )
+    return data
+
+
+def encode(parts: Parts, adjacency: str) -> Json:
+    """Return parts and adjacency as JSON data."""
+    return {"version": VERSION, "adjacency": adjacency, "parts": _encode(parts)}
+
+
+def decode(data: object) -> tuple[Parts, object]:
+    """Read what `encode` wrote and check every field; the cost itself checks the adjacency."""
+    stored = read_fields("cost", data, {"adjacency", "parts"})
+    return _decode(stored["parts"], 0), stored["adjacency"]
+
+
+def _encode(parts: Parts) -> list[Json]:
+    return [{**_encode_law(law), "times": times} for law, times in parts]
+
+
+def _encode_law(law: LossLaw) -> Json:
+    match law:
+        case RenyiLoss(curve):
+            return {"law": "renyi", "curve": [[write(order), write(value)] for order, value in curve]}
+        case SampledLoss(q, parts):
+            return {"law": "sampled", "q": write(q), "parts": _encode(parts)}
+        case ShuffledLoss(n, epsilon0):
+            return {"law": "shuffled", "n": n, "epsilon0": write(epsilon0)}
+        case GroupLoss(m, parts):
+            return {"law": "group", "m": m, "parts": _encode(parts)}
+        case ParallelLoss(branches):
+            return {"law": "parallel", "branches": [_encode(branch) for branch in branches]}
+        case _:
+            name = _NAMES[type(law)]
+            return {"law": name, **{field: write(getattr(law, field)) for field in _PLAIN[name][1]}}
+
+
+def _decode(data: object, depth: int) -> Parts:
+    if depth > _DEEPEST:
+        raise bad_parameter("stored cost", f"nested at most {_DEEPEST} deep", "a deeper one", fix=_UNCHANGED)
+    return canonical((_decode_law(one, depth), _whole("times", one["times"])) for one in _objects(data))
+
+
+def _decode_law(data: Mapping[str, object], depth: int) -> LossLaw:
+    name = data.get("law")
+    match name:
+        case "renyi":
+            _only(data, "curve")
+            points = [_sequence("curve", point) for point in _sequence("curve", data["curve"])]
+            if any(len(point) != 2 for point in points):
+                raise bad_parameter("curve", "a list of [order, divergence]", data["curve"], fix=_UNCHANGED)
+            return RenyiLoss(
+                tuple((read("order", order), read("divergence", value)) for order, value in points)
+            )
+        case "sampled":
+            _only(data, "q", "parts")
+            return SampledLoss(read("q", data["q"]), _decode(data["parts"], depth + 1))
+        case "shuffled":
+            _only(data, "n", "epsilon0")
+            return ShuffledLoss(_whole("n", data["n"]), read("epsilon0", data["epsilon0"]))
+        case "group":
+            _only(data, "m", "parts")
+            return GroupLoss(_whole("m", data["m"]), _decode(data["parts"], depth + 1))
+        case "parallel":
+            _only(data, "branches")
+            return ParallelLoss(
+                tuple(_decode(one, depth + 1) for one in _sequence("branches", data["branches"]))
+            )
+        case str() if name in _PLAIN:
+            law, fields = _PLAIN[name]
+            _only(data, *fields)
+            return law(*(read(field, data[field]) for field in fields))
+        case _:
+            raise bad_parameter("law", "the name of a known law", name, fix=Choose((*_PLAIN, *_NESTED)))
+
+
+def _objects(data: object) -> list[Mapping[str, object]]:
+    items = _sequence("parts", data)
+    for one in items:
+        if not isinstance(one, Mapping) or "times" not in one:
+            raise bad_parameter("stored part", 'an object with "law" and "times"', one, fix=_UNCHANGED)
+    return [one for one in items if isinstance(one, Mapping)]
+
+
+def _only(data: Mapping[str, object], *fields: str) -> None:
+    if set(data) != {"law", "times", *fields}:
+        raise bad_parameter(
+            "stored law", f"an object with {', '.join(fields)}", sorted(data, key=str), fix=_UNCHANGED
+        )
+
+
+def _sequence(name: str, value: object) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise bad_parameter(name, "a list", value, fix=_UNCHANGED)
+    return value
+
+
+def _whole(name: str, value: object) -> int:
+    if not isinstance(value, int):
+        raise bad_parameter(name, "a positive whole number", value, fix=Set(**{name: 1}))
+    return count(name, value, zero=False)

@@ -1,0 +1,304 @@
+"""The laws of privacy loss that a cost is made of, as frozen data in exact rationals.
+
+A law names a pair of output distributions (or a family of pairs) that dominates what a mechanism shows of
+one unit, in both directions: what holds for the pair holds for every pair of neighbours. A cost is a sum of
+laws, kept as *parts*: a tuple of (law, number of times) in one canonical order, so that equal sums are equal
+values.
+
+Scalars and vectors: `LaplaceLoss`, `DiscreteLaplaceLoss`, `GaussianLoss` and `DiscreteGaussianLoss` are the
+laws of one number that moves by at most ``sensitivity``. The log-density of each is concave, so the loss is
+monotone in the output, and a larger move dominates a smaller one. A Gaussian vector with an L2 bound is
+equivalent to one number (rotate it). The other three are not; `tacit.accounting.Cost` states what holds for
+their vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction  # noqa: TC003 - field types stay resolvable
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+
+from tacit.errors import bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Code, Set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "ApproximateLoss",
+    "BoundedRangeLoss",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
+    "GDPLoss",
+    "GaussianLoss",
+    "GroupLoss",
+    "LaplaceLoss",
+    "LossLaw",
+    "ParallelLoss",
+    "Parts",
+    "PureLoss",
+    "RandomizedResponseLoss",
+    "RenyiLoss",
+    "SampledLoss",
+    "ShuffledLoss",
+    "ZCDPLoss",
+    "canonical",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLoss:
+    """N(0, sigma^2) against N(sensitivity, sigma^2); mu = sensitivity / sigma."""
+
+    sigma: Fraction
+    sensitivity: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "sigma", "sensitivity")
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLoss:
+    """Laplace noise of the given scale, moved by sensitivity; epsilon = sensitivity / scale."""
+
+    scale: Fraction
+    sensitivity: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "scale", "sensitivity")
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceLoss:
+    """P(x) ~ exp(-|x| / scale) on the whole numbers, moved by a whole sensitivity."""
+
+    scale: Fraction
+    sensitivity: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "scale", "sensitivity")
+        _whole_move(self.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianLoss:
+    """P(x) ~ exp(-x^2 / (2 sigma^2)) on the whole numbers, moved by a whole sensitivity."""
+
+    sigma: Fraction
+    sensitivity: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "sigma", "sensitivity")
+        _whole_move(self.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomizedResponseLoss:
+    """One bit, reported truthfully with probability e^epsilon / (1 + e^epsilon)."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeLoss:
+    """The losses of one pair of neighbours lie in an interval of length epsilon (exponential mechanism)."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class PureLoss:
+    """Any epsilon-DP mechanism; dominated by `RandomizedResponseLoss` of the same epsilon."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateLoss:
+    """Any (epsilon, delta)-DP mechanism: infinite loss with probability delta, else `PureLoss`."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", rational("epsilon", self.epsilon, zero=True))
+        _positive(self, "delta")
+        if self.delta >= 1:
+            raise bad_parameter("delta", "below 1", self.delta, fix=Set(delta=1e-6))
+
+
+@dataclass(frozen=True, slots=True)
+class ZCDPLoss:
+    """Renyi divergence of every order a > 1 at most a * rho; nothing more is known."""
+
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "rho")
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiLoss:
+    """Renyi divergence of each listed order at most the listed value; nothing more is known."""
+
+    curve: tuple[tuple[Fraction, Fraction], ...]
+
+    def __post_init__(self) -> None:
+        points: dict[Fraction, Fraction] = {}
+        for order, divergence in self.curve:
+            exact = rational("order", order)
+            if exact <= 1:
+                raise bad_parameter("order", "above 1", order, fix=Set(order=2))
+            points[exact] = min(points.get(exact, value := rational("divergence", divergence)), value)
+        if not points:
+            raise bad_parameter(
+                "curve", "at least one order with its divergence", {}, fix=Set(curve={2: 0.1})
+            )
+        object.__setattr__(self, "curve", tuple(sorted(points.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class GDPLoss:
+    """Any mu-GDP mechanism: dominated by N(0, 1) against N(mu, 1)."""
+
+    mu: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "mu")
+
+
+@dataclass(frozen=True, slots=True)
+class SampledLoss:
+    """Each unit takes part with probability q (Poisson), one draw for all parts: (1-q) Q + q P against Q."""
+
+    q: Fraction
+    parts: Parts
+
+    def __post_init__(self) -> None:
+        _positive(self, "q")
+        if self.q > 1:
+            raise bad_parameter("q", "in (0, 1]", self.q, fix=Set(q=0.01))
+        object.__setattr__(self, "parts", canonical(self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledLoss:
+    """n local reports in random order, each epsilon0-DP for any two values of the report (replace)."""
+
+    n: int
+    epsilon0: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", count("n", self.n, zero=False))
+        _positive(self, "epsilon0")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLoss:
+    """What the parts reveal about m units together, by the triangle inequality over m neighbours."""
+
+    m: int
+    parts: Parts
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "m", count("m", self.m, zero=False))
+        object.__setattr__(self, "parts", canonical(self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelLoss:
+    """A unit takes part in one of the branches; which one is fixed before anyone sees an answer."""
+
+    branches: tuple[Parts, ...]
+
+    def __post_init__(self) -> None:
+        branches = {canonical(branch) for branch in self.branches}
+        if not branches:
+            raise bad_parameter("branches", "at least one cost", (), fix=Code("Cost.parallel(a, b)"))
+        object.__setattr__(self, "branches", tuple(sorted(branches, key=_parts_key)))
+
+
+#: One law, listed in the canonical order of sums. Stored costs are compared and hashed in this order, so it
+#: never changes; a new law goes to the end.
+LossLaw: TypeAlias = (
+    ApproximateLoss
+    | BoundedRangeLoss
+    | DiscreteGaussianLoss
+    | DiscreteLaplaceLoss
+    | GDPLoss
+    | GaussianLoss
+    | GroupLoss
+    | LaplaceLoss
+    | ParallelLoss
+    | PureLoss
+    | RandomizedResponseLoss
+    | RenyiLoss
+    | SampledLoss
+    | ShuffledLoss
+    | ZCDPLoss
+)
+_PLACE: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
+
+#: A sum of laws: (law, number of times), each law once, in the canonical order.
+Parts: TypeAlias = tuple[tuple[LossLaw, int], ...]
+
+
+def canonical(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
+    """Merge equal laws and sort them, so that equal sums are equal values.
+
+    Examples
+    --------
+    >>> a, b = PureLoss(Fraction(1)), GDPLoss(Fraction(1))
+    >>> canonical([(a, 1), (b, 1), (a, 2)]) == canonical([(b, 1), (a, 3)])
+    True
+    """
+    total: dict[LossLaw, int] = {}
+    for law, times in parts:
+        if count("times", times):
+            total[law] = total.get(law, 0) + times
+    return tuple(sorted(total.items(), key=lambda part: (_key(part[0]), part[1])))
+
+
+def _key(law: LossLaw) -> tuple[object, ...]:
+    """Return a sortable key: the law's place in the order, then its fields."""
+    place = _PLACE[type(law)]
+    match law:
+        case SampledLoss(q, parts):
+            return (place, q, _parts_key(parts))
+        case GroupLoss(m, parts):
+            return (place, m, _parts_key(parts))
+        case ParallelLoss(branches):
+            return (place, tuple(_parts_key(branch) for branch in branches))
+        case _:
+            return (place, *(getattr(law, field) for field in law.__slots__))
+
+
+def _parts_key(parts: Parts) -> tuple[object, ...]:
+    return tuple((_key(law), times) for law, times in parts)
+
+
+def _positive(law: object, *names: str) -> None:
+    """Read the named fields as exact positive rationals."""
+    for name in names:
+        object.__setattr__(law, name, rational(name, getattr(law, name)))
+
+
+def _whole_move(sensitivity: Fraction) -> None:
+    if sensitivity.denominator != 1:
+        raise bad_parameter(
+            "sensitivity",
+            "a whole number of grid steps",
+            float(sensitivity),
+            why="whole-number noise protects moves by whole steps; round real numbers to the grid first",
+            fix=Set(sensitivity=-(-sensitivity.numerator // sensitivity.denominator)),
+        )

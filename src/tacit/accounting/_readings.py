@@ -1,0 +1,184 @@
+"""The readings of a cost: certified epsilon, delta, rho, mu, Renyi divergence; what a ledger charges."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from tacit.accounting import _worst_case
+from tacit.accounting._budget import Spend, read_delta
+from tacit.accounting._charge import charge
+from tacit.accounting._display import words
+from tacit.accounting._laws import GaussianLoss, GDPLoss
+from tacit.accounting._meaning import Meaning
+from tacit.accounting.numeric import Bracket, float_down, float_up, on_grid
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Code, Either, Set
+
+__all__ = ["Readings"]
+
+
+class Readings(Meaning):
+    """The readings of a cost in the parameters of the theory; `Cost` inherits them."""
+
+    __slots__ = ()
+
+    def epsilon(self, *, delta: Number) -> float:
+        """Return the certified epsilon at delta; ``delta=0`` for costs with a finite pure epsilon.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> 6.1487 < (800 * Cost.gaussian(sigma=25, sensitivity=1)).epsilon(delta=1e-7) < 6.52
+        True
+        """
+        mass = read_delta(delta)
+        if mass == 0:
+            return float_up(self._pure("epsilon at delta 0"))
+        upper = _worst_case.epsilon_bounds(self.parts, mass).upper
+        if upper == float("inf"):
+            leak = charge(self.parts).delta
+            raise TacitError(
+                "no-guarantee",
+                f"no finite epsilon holds at delta {float(mass):.6g}",
+                why=f"with probability up to {float(leak):.6g}, this cost guarantees nothing" if leak else "",
+                fix=Set(delta=float(f"{float(min(2 * leak, Fraction(1, 2))) if leak else 1e-6:.6g}")),
+            )
+        return upper
+
+    def delta(self, *, epsilon: Number) -> float:
+        """Return the certified delta at epsilon.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> Cost.pure(1).delta(epsilon=1)
+        0.0
+        """
+        return _worst_case.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True)).upper
+
+    def bounds(self, *, delta: Number | None = None, epsilon: Number | None = None) -> Bracket:
+        """Return certified lower and upper values: of epsilon at delta, or of delta at epsilon.
+
+        ``method`` names the method. If no tight method converged, it names the next safe bound, which is
+        never smaller.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> low, high, _ = Cost.gaussian(sigma=1, sensitivity=1).bounds(delta=1e-5)
+        >>> low <= high
+        True
+        """
+        if (delta is None) == (epsilon is None):
+            raise bad_parameter(
+                "bounds", "read at a delta or at an epsilon", "both or neither", fix=Set(delta=1e-6)
+            )
+        if epsilon is not None:
+            return _worst_case.delta_bounds(self.parts, rational("epsilon", epsilon, zero=True))
+        mass = read_delta(delta)  # type: ignore[arg-type] # one of the two is given
+        if mass == 0:
+            exact = self._pure("epsilon at delta 0")
+            known = not _worst_case.has_group(self.parts)  # for a group, only an upper bound is known
+            return Bracket(float_down(exact) if known else 0.0, float_up(exact), "closed form")
+        return _worst_case.epsilon_bounds(self.parts, mass)
+
+    @property
+    def rho(self) -> float:
+        """The smallest known rho of zCDP, rounded up; refused if none is finite or if delta is not 0."""
+        whole = charge(self.parts)
+        if whole.rho is None or whole.delta:
+            raise TacitError(
+                "no-guarantee",
+                f"this cost has {'no finite rho' if whole.rho is None else 'a rho only up to its delta'}",
+                why="zCDP bounds every Renyi order, without exceptions of small probability",
+                fix=Code("cost.spend  # epsilon, delta and rho as a ledger charges them"),
+            )
+        return float_up(whole.rho)
+
+    @property
+    def mu(self) -> float:
+        """The mu of Gaussian differential privacy; it is exact for Gaussian noise and mu-GDP costs only.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> (Cost.gdp(3) + Cost.gdp(4)).mu
+        5.0
+        """
+        squared = Fraction(0)
+        for law, times in self.parts:
+            match law:
+                case GaussianLoss(sigma, sensitivity):
+                    squared += times * (sensitivity / sigma) ** 2
+                case GDPLoss(mu):
+                    squared += times * mu**2
+                case _:
+                    raise TacitError(
+                        "no-guarantee",
+                        f"mu is exact for Gaussian noise only, and this cost contains {words(law)}",
+                        fix=Either(Code("cost.epsilon(delta=1e-6)"), Code("cost.rho")),
+                    )
+        return _root_up(squared)
+
+    def renyi_divergence(self, order: Number) -> float:
+        """Return the certified Renyi divergence of an order above 1, the larger of both directions.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> Cost.zcdp(0.1).renyi_divergence(3) < 0.300001
+        True
+        """
+        exact = rational("order", order)
+        if exact <= 1:
+            raise bad_parameter(
+                "order",
+                "above 1",
+                order,
+                why="at order 1 it is the Kullback-Leibler divergence",
+                fix=Set(order=2),
+            )
+        return _worst_case.renyi_divergence(self.parts, float(exact))
+
+    @property
+    def spend(self) -> Spend:
+        """What a ledger charges: epsilon, delta and rho, exact or rounded up; None if not finite.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> Cost.laplace(scale=2, sensitivity=1).spend.epsilon
+        Fraction(1, 2)
+        """
+        whole = charge(self.parts)
+        return Spend(_bounded(whole.epsilon), on_grid(whole.delta), _bounded(whole.rho))
+
+    def _pure(self, asked: str) -> Fraction:
+        whole = charge(self.parts)
+        if whole.epsilon is None or whole.delta:
+            raise TacitError(
+                "no-guarantee",
+                f"{asked} is not finite: this cost is not pure",
+                why="at every epsilon some probability lies beyond, as in the tail of Gaussian noise",
+                fix=Either(
+                    Code("cost.epsilon(delta=1e-6)"),
+                    Code("cost.loss_exceeds(1)  # the chance of a loss above 1"),
+                ),
+            )
+        return whole.epsilon
+
+
+def _bounded(value: Fraction | None) -> Fraction | None:
+    """Put a number on the ledger's grid; a number larger than any budget counts as not finite."""
+    return None if value is None or value > 2**1000 else on_grid(value)
+
+
+def _root_up(value: Fraction) -> float:
+    """Return the smallest double whose decimal reading is at least the square root."""
+    scaled = math.isqrt(value.numerator * value.denominator << 256)
+    root = float(Fraction(scaled, value.denominator << 128))
+    while Fraction(repr(root)) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root

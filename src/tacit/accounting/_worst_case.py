@@ -1,0 +1,246 @@
+"""The worst case over units: certified bounds, the largest over all branches in which one unit may take part.
+
+Numeric accounting reads sums without branches and groups. So branches are written out first (a unit is in one
+of them), and groups become statements about m units. Every step only enlarges the bound
+(`docs/proofs/costs.md`).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tacit.accounting import numeric
+from tacit.accounting._branches import sums_without_branches
+from tacit.accounting._charge import charge
+from tacit.accounting._laws import (
+    ApproximateLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    GroupLoss,
+    LaplaceLoss,
+    LossLaw,
+    Parts,
+    PureLoss,
+    RandomizedResponseLoss,
+    SampledLoss,
+    ZCDPLoss,
+    canonical,
+)
+from tacit.accounting.numeric import Bracket, float_down, float_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "delta_bounds",
+    "epsilon_bounds",
+    "has_group",
+    "loss_exceeds",
+    "renyi_divergence",
+]
+
+_UP = 1 + 1e-13  # covers the few roundings of this module
+
+
+@lru_cache(maxsize=4096)
+def delta_bounds(parts: Parts, epsilon: Fraction) -> Bracket:
+    """Return certified bounds on delta at epsilon, the largest over branches and directions."""
+    sums, exact = sums_without_branches(parts)
+    found = [_delta_of_sum(one, float_down(epsilon)) for one in sums]
+    whole = charge(parts)
+    if whole.epsilon is not None and whole.epsilon <= epsilon:
+        cap = float_up(whole.delta)
+        found = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in found]
+    return _largest(found, exact=exact)
+
+
+@lru_cache(maxsize=4096)
+def epsilon_bounds(parts: Parts, delta: Fraction) -> Bracket:
+    """Return certified bounds on epsilon at delta, the largest over branches and directions."""
+    sums, exact = sums_without_branches(parts)
+    found = [_epsilon_of_sum(one, float_down(delta)) for one in sums]
+    whole = charge(parts)
+    if whole.epsilon is not None and whole.delta <= delta:
+        cap = float_up(whole.epsilon)
+        found = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in found]
+    return _largest(found, exact=exact)
+
+
+@lru_cache(maxsize=4096)
+def loss_exceeds(parts: Parts, level: Fraction) -> float:
+    """Return an upper value of P(L > t): of the stated pair, or of all pairs that the law admits.
+
+    A law that is known only by what dominates it (`PureLoss`, `ZCDPLoss`, ...) determines no more than
+    delta(epsilon). There P(L > t) <= delta(e) / (1 - exp(e - t)) for every e < t (Markov's inequality).
+    Domination does not order P(L > t), so every combination of branches is read.
+    """
+    worst, t = 0.0, float_down(level)
+    for one in sums_without_branches(parts, every=True)[0]:
+        worst = max(worst, numeric.loss_exceeds(one, t) if _is_stated(one) else _dominated_loss(one, t))
+    return min(1.0, worst)
+
+
+@lru_cache(maxsize=4096)
+def renyi_divergence(parts: Parts, order: float) -> float:
+    """Return an upper value of a Renyi divergence, the largest over branches and directions."""
+    return max(
+        (
+            min((numeric.renyi_divergence(way, order) for way in _known_by_one_number(one)), default=math.inf)
+            for one in sums_without_branches(parts)[0]
+        ),
+        default=0.0,
+    )
+
+
+def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
+    if not found:
+        return Bracket(0.0, 0.0, "closed form")
+    top = max(found, key=lambda one: one.upper)
+    return Bracket(max(one.lower for one in found) if exact else 0.0, top.upper, top.method)
+
+
+def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
+    if not has_group(parts):
+        return numeric.delta_bounds(parts, epsilon)
+    upper = min((numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
+    return Bracket(0.0, upper, "group")
+
+
+def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
+    if not has_group(parts):
+        return _sharpened(parts, delta, numeric.epsilon_bounds(parts, delta))
+    low, high = 0.0, 1.0
+    while _delta_of_sum(parts, high).upper > delta:
+        low, high = high, 2 * high
+        if high > 1e6:
+            return Bracket(0.0, math.inf, "group")
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _delta_of_sum(parts, middle).upper <= delta else (middle, high)
+    return Bracket(0.0, high, "group")
+
+
+def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
+    """Narrow the bounds on epsilon by reading delta, if they are further apart than a millionth."""
+    low, high = found.lower, found.upper
+    if found.method == "renyi" or not (math.isfinite(high) and high - low > 1e-6 * high):
+        return found
+    certain, method = low, found.method
+    below = high * (1 - 1e-6)
+    for _ in range(30):
+        there = numeric.delta_bounds(parts, below)
+        if there.upper <= delta:
+            high, method = below, there.method
+        else:
+            low = below
+        if there.lower >= delta:
+            certain = max(certain, below)
+        if high - low <= 1e-6 * high:
+            break
+        below = (low + high) / 2
+    return Bracket(min(certain, high), high, method)
+
+
+def has_group(parts: Parts) -> bool:
+    """Return whether a part, or a part that is sampled, is a group without a law of its own."""
+    return any(
+        isinstance(law, GroupLoss) or (isinstance(law, SampledLoss) and has_group(law.parts))
+        for law, _ in parts
+    )
+
+
+def _ways(parts: Parts, epsilon: float) -> Iterator[Parts]:
+    """Yield sums without groups that dominate the given sum: groups become epsilon, delta or rho."""
+    yield from _known_by_one_number(parts)
+    for share in (1.0, 0.75, 0.5, 0.25, 0.125):
+        way = _without_groups(parts, share * epsilon)
+        if way is not None:
+            yield way
+
+
+def _without_groups(parts: Parts, epsilon: float) -> Parts | None:
+    """Replace all groups by statements that share this epsilon; None if one of them has delta 1."""
+    kept: list[tuple[LossLaw, int]] = []
+    hard: dict[int, list[tuple[LossLaw, int]]] = {}
+    for law, times in parts:
+        if isinstance(law, GroupLoss):
+            hard.setdefault(law.m, []).extend((inner, k * times) for inner, k in law.parts)
+        elif isinstance(law, SampledLoss) and has_group(law.parts):
+            inside = _without_groups(law.parts, math.log1p(math.expm1(min(epsilon, 600.0)) / float(law.q)))
+            if inside is None:
+                return None
+            kept.append((SampledLoss(law.q, inside), times))
+        else:
+            kept.append((law, times))
+    for m, inner in hard.items():
+        stated = _grouped_at(m, canonical(inner), epsilon / len(hard))
+        if stated is None:
+            return None
+        kept.append((stated, 1))
+    return canonical(kept)
+
+
+def _grouped_at(m: int, inner: Parts, epsilon: float) -> LossLaw | None:
+    """Return (epsilon, delta) for m units, delta(epsilon/m) (1 + e^(epsilon/m) + ...), if below 1."""
+    one = delta_bounds(inner, Fraction(repr(epsilon)) / m).upper
+    steps = math.fsum(math.exp(min(700.0, j * epsilon / m)) for j in range(m)) if m <= 1000 else math.inf
+    delta = one * steps * _UP if one else 0.0
+    if delta >= 1 or not math.isfinite(delta):
+        return None
+    exact = Fraction(repr(epsilon))
+    if delta == 0:
+        return PureLoss(exact) if exact else None
+    return ApproximateLoss(exact, Fraction(repr(max(delta, 1e-300))))
+
+
+def _known_by_one_number(parts: Parts) -> Iterator[Parts]:
+    """Yield the parts with every group replaced by its epsilon, and by its rho, if they are finite."""
+    if not has_group(parts):
+        yield parts
+        return
+    for by_rho in (False, True):
+        replaced: list[tuple[LossLaw, int]] = []
+        for law, times in parts:
+            if not has_group(((law, times),)):
+                replaced.append((law, times))
+                continue
+            one = charge(((law, 1),))
+            value = one.rho if by_rho else one.epsilon
+            if value is None or one.delta >= 1:
+                break
+            if one.delta:
+                replaced.append((ApproximateLoss(Fraction(0), one.delta), times))
+            replaced.append((ZCDPLoss(value) if by_rho else PureLoss(value), times))
+        else:
+            yield canonical(replaced)
+
+
+def _is_stated(parts: Parts) -> bool:
+    """Return whether the parts name one pair of distributions, not a family dominated by a pair."""
+    stated = GaussianLoss | LaplaceLoss | DiscreteLaplaceLoss | DiscreteGaussianLoss | RandomizedResponseLoss
+    return all(
+        isinstance(law, stated) or (isinstance(law, SampledLoss) and _is_stated(law.parts))
+        for law, _ in parts
+    )
+
+
+def _dominated_loss(parts: Parts, t: float) -> float:
+    best = 1.0
+    whole = charge(parts)
+    tries = [t - x for x in (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 8.0)]
+    if whole.epsilon is not None and whole.delta == 0:
+        if Fraction(t) >= whole.epsilon:
+            return 0.0
+        tries.append(-float_up(whole.epsilon))
+    for e in tries:
+        if e >= t:
+            continue
+        delta = _delta_of_sum(parts, abs(e)).upper
+        if e < 0:  # H_g(P, Q) = 1 - g + g H_1/g(Q, P)
+            delta = -math.expm1(e) + math.exp(e) * delta
+        best = min(best, delta / -math.expm1(e - t) * _UP)
+    return best

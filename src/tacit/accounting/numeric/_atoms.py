@@ -1,0 +1,134 @@
+"""Moment generating functions of losses with finitely many values: anywhere, or on a lattice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._mgf import MgfLine, SplitLine, no_decay
+from tacit.accounting.numeric._transform import transform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.accounting.numeric._mgf import Reals
+
+__all__ = ["Atoms", "LatticeAtoms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Atoms:
+    """Finitely many losses with their P-masses, each with a relative error of at most ``slack``."""
+
+    losses: Reals
+    masses: Reals
+    slack: float = 4 * U
+
+    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
+        exponents = np.multiply.outer(c, self.losses) + np.log(self.masses)
+        top = exponents.max(axis=1)
+        weights = np.exp(exponents - top[:, None])
+        total = weights.sum(axis=1)
+        weights /= total[:, None]
+        mean = weights @ self.losses
+        return top + np.log(total), mean, np.maximum(weights @ self.losses**2 - mean**2, 0.0)
+
+    def line(self, c: float, h: float, nodes: int) -> MgfLine:
+        exponents = c * self.losses + np.log(self.masses)
+        top = float(exponents.max())
+        weights = np.exp(exponents - top)
+        total = float(weights.sum())
+        weights /= total
+        slip = self.slack + 4 * U * (
+            4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses))
+        )
+        phase = 6 * U * h * np.arange(nodes + 1) * float(weights @ np.abs(self.losses))
+        phi, rough = transform(self.losses, weights, h, nodes)
+        error = rough + 2 * slip + phase
+        norm_error = slip + len(self.losses) * U + 4 * U * (abs(top) + 1)
+        return MgfLine(top + math.log(total), norm_error, phi, error)
+
+    def split(self, c: float, h: float, nodes: int, level: float) -> SplitLine:
+        """Return M in two parts, for losses below and above the level."""
+        whole = self.line(c, h, nodes)
+        exponents = c * self.losses + np.log(self.masses)
+        weights = np.exp(exponents - whole.log_norm)
+        found = []
+        for side in (self.losses <= level, self.losses > level):
+            share = float(weights[side].sum())
+            if not share > 0:
+                raise NotConverged
+            phi, rough = transform(self.losses[side], weights[side] / share, h, nodes)
+            size = float(weights[side] @ np.abs(self.losses[side])) / share
+            slip = self.slack + 4 * U * (
+                8 + float(weights[side] @ np.abs(exponents[side])) / share + c * size
+            )
+            error = rough + 4 * slip + 6 * U * h * np.arange(nodes + 1) * size
+            found.append((share * phi, share * (error + whole.norm_error), share))
+        (bulk, bulk_error, _), (rest, rest_error, share) = found
+        return SplitLine(whole.log_norm, whole.norm_error, bulk, bulk_error, rest, rest_error, share)
+
+    def common(self, level: float) -> Atoms:
+        """Return the losses below the level, of mass below one."""
+        some = self.losses <= level
+        return Atoms(self.losses[some], self.masses[some], self.slack)
+
+    def log_bulk(self, c: float, level: float) -> float:
+        """Return an upper value of the logarithm of the moment of the losses below the level."""
+        some = self.losses <= level
+        exponents = c * self.losses[some] + np.log(self.masses[some])
+        top = float(exponents.max())
+        return top + math.log(float(np.exp(exponents - top).sum())) + 1e-9 * (1 + abs(top))
+
+    def bulk_decay(self, _: float, __: float) -> Callable[[float], float]:
+        return no_decay
+
+    def decay(self, _: float) -> Callable[[float], float]:
+        return no_decay
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeAtoms:
+    """Losses offset + i * stride * step; one FFT gives the nodes of one period of the lattice."""
+
+    offset: float
+    step: float
+    stride: int
+    masses: Reals
+    slack: float
+
+    def _atoms(self) -> Atoms:
+        kept = np.flatnonzero(self.masses)
+        return Atoms(self.offset + self.step * self.stride * kept, self.masses[kept], self.slack)
+
+    def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
+        return self._atoms().cumulants(c)
+
+    def line(self, c: float, h: float, nodes: int) -> MgfLine:
+        if nodes * len(self.masses) < 1 << 14:
+            return self._atoms().line(c, h, nodes)
+        points = round(2 * math.pi / (h * self.step))
+        kept = np.flatnonzero(self.masses)
+        rises = self.step * self.stride * kept
+        exponents = c * rises + np.log(self.masses[kept])
+        top = float(exponents.max())
+        weights = np.exp(exponents - top)
+        total = float(weights.sum())
+        weights /= total
+        folded = np.bincount(kept * self.stride % points, weights, points)
+        t = h * np.arange(nodes + 1)
+        phi = np.fft.rfft(folded)[: nodes + 1].conj() * np.exp(1j * t * self.offset)
+        size = float(weights @ rises)
+        slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * size)
+        error = (
+            2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
+        )
+        norm_error = slip + len(kept) * U + 4 * U * (abs(top) + c * abs(self.offset) + 1)
+        return MgfLine(top + math.log(total) + c * self.offset, norm_error, phi, error)
+
+    def decay(self, _: float) -> Callable[[float], float]:
+        return no_decay

@@ -1,0 +1,191 @@
+"""Certified bounds for any sum of laws, by the accountant that fits it.
+
+| content | accountant |
+| --- | --- |
+| Gaussian, GDP | closed form |
+| one law, once | its own curve |
+| randomized response, lattice noise; Laplace and bounded range if no part is smooth | lattice |
+| sums with a Gaussian part, sampled Gaussians, many Laplace | Fourier inversion |
+| losses without a common lattice or a smooth part | Fourier inversion, with a tiny Gaussian added |
+| a part known only by rho or a Renyi curve; sums for which the others do not converge | Renyi divergences |
+
+Infinite loss is kept apart: delta = m + (1 - m) delta_rest. Both directions are read. Branches and groups are
+resolved before they come here. The proofs are in docs/proofs/accounting.md.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.accounting._laws import (
+    BoundedRangeLoss,
+    LaplaceLoss,
+    LossLaw,
+    Parts,
+    PureLoss,
+    SampledLoss,
+    ShuffledLoss,
+    canonical,
+)
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger
+from tacit.accounting.numeric._choice import answer
+from tacit.accounting.numeric._curve import both_sides
+from tacit.accounting.numeric._factors import factors_of
+from tacit.accounting.numeric._gaussian import gaussian_tail
+from tacit.accounting.numeric._infinite_loss import can_be_infinite, split_infinite_loss
+from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
+from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
+from tacit.accounting.numeric._parts import exact_largest_loss, gaussian_mu2, largest_loss, plain
+
+__all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
+
+
+def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
+    """Return certified bounds on delta at epsilon, the larger of both directions."""
+    worst = Bracket(0.0, 0.0, "closed form")
+    for add in _directions(parts):
+        worst = larger(worst, delta_of(parts, epsilon, add=add))
+    return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
+
+
+def epsilon_bounds(parts: Parts, delta: float) -> Bracket:
+    """Return certified bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, both directions."""
+    worst = Bracket(0.0, 0.0, "closed form")
+    for add in _directions(parts):
+        if worst.upper == math.inf or (worst.upper > 0 and _surely(parts, worst.upper, delta, add=add)):
+            continue
+        worst = larger(worst, _epsilon(parts, delta, add=add))
+    return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
+
+
+def loss_exceeds(parts: Parts, t: float) -> float:
+    """Return an upper value of P(L > t) of the stated pairs, the larger of both directions."""
+    return max(_tail(parts, t, add=add) for add in _directions(parts))
+
+
+def renyi_divergence(parts: Parts, order: float) -> float:
+    """Return an upper value of the Renyi divergence of this order, the larger of both directions."""
+    if not order > 1 or can_be_infinite(parts):
+        return math.inf
+    worst = 0.0
+    for add in _directions(parts):
+        try:
+            loss_sum, leak, *_ = factors_of(_bounded(plain(parts)), add=add)
+            worst = max(
+                worst, math.inf if leak else log_moment(loss_sum, order - 1) / (order - 1) * (1 + 8 * U)
+            )
+        except NotConverged:
+            return math.inf
+    return worst
+
+
+def _bounded(parts: Parts) -> Parts:
+    """Replace laws without moments by laws with moments that dominate them."""
+    laws: list[tuple[LossLaw, int]] = []
+    for law, times in parts:
+        match law:
+            case ShuffledLoss(_, epsilon):
+                laws.append((PureLoss(epsilon), times))
+            case SampledLoss(_, inner) if (
+                not math.isfinite(largest_loss(plain(inner), add=False)) and gaussian_mu2(inner) is None
+            ):
+                laws.extend((one, times * often) for one, often in _bounded(plain(inner)))
+            case _:
+                laws.append((law, times))
+    return canonical(laws)
+
+
+def _directions(parts: Parts) -> tuple[bool, ...]:
+    """Return the directions to read (add: True); they differ only if a part is sampled."""
+    return (
+        (False, True)
+        if any(isinstance(law, SampledLoss) and law.q < 1 for law, _ in plain(parts))
+        else (False,)
+    )
+
+
+def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
+    """Return bounds on delta at any real epsilon in one direction."""
+    parts = plain(parts)
+    add = add and len(_directions(parts)) > 1
+    if e < 0:
+        return both_sides(parts, e, add=add)
+    rest, least, most, good = split_infinite_loss(parts, add=add)
+    if not rest or e >= largest_loss(rest, add=add):
+        found = Bracket(0.0, 0.0, "closed form")
+    else:
+        found = answer(rest, lambda accountant: accountant.delta(e), add=add)
+    upper = min(1.0, found.upper)
+    upper = min(1.0, (most + (1 - most) * upper) * (1 + 8 * U)) if most else upper
+    return Bracket(max(0.0, (least + good * found.lower) * (1 - 8 * U)), upper, found.method)
+
+
+def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
+    parts = plain(parts)
+    rest, least, most, good = split_infinite_loss(parts, add=add)
+    if delta < most:
+        return Bracket(math.inf if delta < least else 0.0, math.inf, "closed form")
+    sup = largest_loss(rest, add=add)
+    target = (delta - most) / (1 - most) * (1 - 8 * U) if most else delta
+    if target <= 0 or not rest:
+        return Bracket(0.0, sup, "basic composition" if rest else "closed form")
+    found = answer(rest, lambda accountant: accountant.epsilon(target), add=add)
+    if most:
+        looser = (delta - least) / good * (1 + 8 * U) if good > 0 else 1.0
+        lower = (
+            0.0 if looser >= 1 else answer(rest, lambda accountant: accountant.epsilon(looser), add=add).lower
+        )
+        found = Bracket(min(lower, found.upper), found.upper, found.method)
+    return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
+
+
+def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
+    """Return whether Chernoff's bound alone certifies delta(e) <= delta."""
+    rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
+    try:
+        loss_sum, leak, *_ = factors_of(rest, add=add)
+        if not loss_sum.factors:
+            return False
+        grid = np.exp(np.linspace(-5.0, 9.0, 36)) / (spread(loss_sum) + 1e-150)
+        bounds = steer(loss_sum, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
+        c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
+        exponent = log_moment(loss_sum, c) - c * e + peak(c)
+    except NotConverged:
+        return False
+    bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
+    return most + leak + bound <= delta * (1 - 1e-12)
+
+
+def _tail(parts: Parts, t: float, *, add: bool) -> float:
+    """Return an upper value of P(L > t) = delta(t) - delta'(t), by convexity in exp(t)."""
+    parts = plain(parts)
+    rest, _, most, _ = split_infinite_loss(parts, add=add)
+    if not rest:
+        return min(1.0, most + float(t < 0))
+    top = exact_largest_loss(rest)
+    if t >= largest_loss(rest, add=add) or (top is not None and Fraction(repr(t)) >= top):
+        return min(1.0, most)
+    mu2 = gaussian_mu2(rest)
+    finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(math.sqrt(as_float(mu2)), t)
+    return min(1.0, (most + (1 - most) * finite) * (1 + 8 * U))
+
+
+def _slope_tail(rest: Parts, t: float, *, add: bool) -> float:
+    if all(on_lattice(law) and not isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in rest):
+        try:
+            exact = lattice_accountant(rest).tail(t)
+        except NotConverged:
+            exact = None
+        if exact is not None:
+            return exact
+    here = both_sides(rest, t, add=add)
+    step = 1e-4 * spread(factors_of(rest, add=add).loss_sum)
+    best = 1.0
+    for _ in range(3):
+        left = both_sides(rest, t - step, add=add)
+        best = min(best, here.upper + (left.upper - here.lower) / -math.expm1(-step) * (1 + 16 * U))
+        step *= 8
+    return best

@@ -1,0 +1,152 @@
+"""Which accountant answers for which sum of laws, and which one answers when it cannot."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tacit.accounting._laws import (
+    BoundedRangeLoss,
+    DiscreteGaussianLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    LossLaw,
+    Parts,
+    RandomizedResponseLoss,
+    RenyiLoss,
+    SampledLoss,
+    ShuffledLoss,
+    ZCDPLoss,
+    canonical,
+)
+from tacit.accounting.numeric._accountants import (
+    Accountant,
+    DitheredAccountant,
+    GaussianAccountant,
+    LeakyAccountant,
+    RenyiAccountant,
+    SingleLawAccountant,
+)
+from tacit.accounting.numeric._atoms import Atoms
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float
+from tacit.accounting.numeric._curve import curve
+from tacit.accounting.numeric._factors import Factors, factors_of
+from tacit.accounting.numeric._fourier import FourierInversion
+from tacit.accounting.numeric._lattice import (
+    lattice_accountant,
+    listed_accountant,
+    on_lattice,
+    snapped_accountant,
+    two_point_accountant,
+)
+from tacit.accounting.numeric._parts import gaussian_mu2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tacit.accounting.numeric._loss_sum import LossSum
+
+__all__ = ["answer"]
+
+_FEW = 12  # laws that may be snapped to a lattice without losing the fifth digit
+
+
+_DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
+
+
+def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+    """Return the best bounds; families of mechanisms get their lower value from one of their members."""
+    found = _first(parts, ask, add=add)
+    if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
+        known = canonical(
+            (ZCDPLoss(law.epsilon**2 / 8) if isinstance(law, BoundedRangeLoss) else law, k)
+            for law, k in parts
+        )
+        other = _first(known, ask, add=add)
+        found = found if found.upper <= other.upper else other
+    if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
+        member = canonical(pair for law, k in parts for pair in _member(law, k))
+        lower = _first(member, ask, add=add).lower if member else 0.0
+        found = Bracket(min(lower, found.upper), found.upper, found.method)
+    return found
+
+
+def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+    """Return the answer of the first accountant that has one."""
+    for make in _candidates(parts, add=add):
+        try:
+            found = ask(make())
+        except NotConverged:
+            continue
+        if found.lower <= found.upper:
+            return found
+    return Bracket(0.0, math.inf, "none")
+
+
+def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]]:
+    """Yield builders of accountants, the best first, for parts without `ApproximateLoss`.
+
+    The last one always answers.
+    """
+    if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
+        yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+        return
+    mu2 = gaussian_mu2(parts)
+    if mu2 is not None:
+        yield lambda: GaussianAccountant(math.sqrt(as_float(mu2)))
+        return
+    if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussianLoss):
+        yield lambda: SingleLawAccountant(curve(parts[0][0], add=add))
+    whole = all(on_lattice(law) for law, _ in parts)
+    smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
+    if whole and not smooth:
+        yield lambda: lattice_accountant(parts)
+    if any(isinstance(law, SampledLoss | ShuffledLoss) for law, _ in parts):
+        yield lambda: _on(_listed, factors_of(parts, add=add))
+    yield lambda: _on(FourierInversion, factors_of(parts, add=add))
+    if whole and smooth:
+        yield lambda: lattice_accountant(parts)
+    finite = any(isinstance(law, SampledLoss) for law, _ in parts)
+    if finite:
+        yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
+    if whole and sum(times for _, times in parts) <= _FEW:
+        yield lambda: snapped_accountant(parts)
+    for dither in _DITHERS:
+        yield partial(_dithered, dither, parts, add, finite)
+    yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+
+
+def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: bool, finite: bool) -> Accountant:  # noqa: FBT001
+    return _on(dither, factors_of(parts, add=add, finite=finite))
+
+
+def _listed(loss_sum: LossSum) -> Accountant:
+    """Return the accountant for few finite laws: their losses are listed."""
+    laws = [(law, times) for law, times in loss_sum.factors if isinstance(law, Atoms)]
+    if len(laws) < len(loss_sum.factors):
+        raise NotConverged
+    if len(laws) == 1 and len(laws[0][0].losses) == 2:
+        return two_point_accountant(*laws[0])
+    return listed_accountant(laws)
+
+
+def _on(accountant: Callable[[LossSum], Accountant], found: Factors) -> Accountant:
+    """Return the accountant for the factors; the part outside them is added as infinite loss."""
+    if accountant not in found.kept:
+        found.kept[accountant] = accountant(found.loss_sum)
+    inner: Accountant = found.kept[accountant]
+    return inner if found.exact and not found.leak else LeakyAccountant(inner, found.leak, found.exact)
+
+
+def _member(law: LossLaw, times: int) -> list[tuple[LossLaw, int]]:
+    """Return one member of the family of laws that a law stands for."""
+    match law:
+        case BoundedRangeLoss(epsilon):
+            return [(RandomizedResponseLoss(epsilon / 2), times)]
+        case ZCDPLoss(rho):
+            return [(GaussianLoss(Fraction(1), Fraction(math.sqrt(as_float(2 * rho)) * (1 - 1e-12))), times)]
+        case RenyiLoss():
+            return []
+    return [(law, times)]

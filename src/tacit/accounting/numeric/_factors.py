@@ -1,0 +1,162 @@
+"""From laws to factors: the moment generating function of each law, or of a finite pair that dominates it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tacit.accounting._laws import (
+    BoundedRangeLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    LaplaceLoss,
+    LossLaw,
+    Parts,
+    PureLoss,
+    RandomizedResponseLoss,
+    RenyiLoss,
+    SampledLoss,
+    ShuffledLoss,
+    ZCDPLoss,
+)
+from tacit.accounting.numeric._atoms import Atoms
+from tacit.accounting.numeric._bracket import NotConverged, U, as_float
+from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum
+from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
+from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_accountant, on_lattice
+from tacit.accounting.numeric._loss_sum import LossSum
+from tacit.accounting.numeric._mgf import (
+    DiscreteLaplaceMgf,
+    Factor,
+    GaussianMgf,
+    LaplaceMgf,
+    RangeMgf,
+    Reals,
+    ResponseMgf,
+)
+from tacit.accounting.numeric._parts import gaussian_mu2, law_mu2, mixed, plain
+from tacit.accounting.numeric._renyi import RenyiCurveMgf
+from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Factors", "factors_of"]
+
+_REACH = 600.0  # the exponential of more overflows a double; larger losses count as infinite
+_NEGLIGIBLE = 1e-35  # where delta is smaller, a curve is cut off, and the rest counts as infinite loss
+
+
+class Factors(NamedTuple):
+    """The parts of one direction as factors, the infinite loss outside them, and whether they are exact."""
+
+    loss_sum: LossSum
+    leak: float
+    exact: bool
+    kept: dict[Callable[[LossSum], Any], Any]  # accountants that were built for the loss sum
+
+
+@lru_cache(maxsize=256)
+def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
+    """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs."""
+    mu2, factors, stays, exact = Fraction(0), [], 0.0, True
+    for law, times in parts:
+        part = law_mu2(law)
+        if part is not None:
+            mu2 += times * part
+            continue
+        factor, leak, sharp = (
+            _finite_pair(law, add=add) if finite and isinstance(law, SampledLoss) else _factor(law, add=add)
+        )
+        stays += times * math.log1p(-min(leak, 1 - U))
+        exact &= sharp
+        factors.append((factor, times))
+    if mu2:
+        factors.append((GaussianMgf(as_float(mu2)), 1))
+    return Factors(LossSum(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
+
+
+def _factor(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
+    """Return the factor of a law, the infinite loss split off, and whether the factor is exact."""
+    match law:
+        case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
+            return ResponseMgf(as_float(epsilon)), 0.0, True
+        case LaplaceLoss(scale, s):
+            return LaplaceMgf(as_float(s / scale)), 0.0, True
+        case BoundedRangeLoss(epsilon):
+            return RangeMgf(as_float(epsilon)), 0.0, True
+        case DiscreteLaplaceLoss(scale, s):
+            return DiscreteLaplaceMgf(as_float(1 / scale), as_float(s)), 0.0, True
+        case DiscreteGaussianLoss(sigma, s):
+            return discrete_gaussian(sigma, s), 0.0, True
+        case ZCDPLoss(rho):
+            return GaussianMgf(as_float(2 * rho)), 0.0, True
+        case RenyiLoss(curve):
+            orders = np.array([0.0, *(as_float(order - 1) for order, _ in curve)])
+            values = np.array([0.0, *(as_float((order - 1) * value) for order, value in curve)])
+            return RenyiCurveMgf(orders, values), 0.0, True
+        case SampledLoss(q, parts) if (mu2 := gaussian_mu2(plain(parts))) is not None:
+            return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
+        case SampledLoss() | ShuffledLoss():
+            return _finite_pair(law, add=add)
+    raise TypeError(type(law).__name__)
+
+
+def _finite_pair(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
+    pair, exact = _dots(law, add=add)
+    return Atoms(pair.losses, pair.masses, 4 * U + pair.slack), pair.infinite, exact
+
+
+@lru_cache(maxsize=256)
+def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
+    """Return a finite pair that dominates a law with a known curve, and whether it is the law itself."""
+    whole, kinks = curve(law, add=add), None
+    if isinstance(law, SampledLoss):
+        kinks = _kinks(plain(law.parts))
+        inner = _grid(curve_of_sum(law.parts, add=add), kinks)
+        grid = np.array([-mixed(float(law.q), -e) if add else mixed(float(law.q), e) for e in inner])
+        grid = np.unique(grid + np.abs(grid) * 1e-15)
+        grid = grid[np.abs(grid) < _REACH]
+    else:
+        grid = _grid(whole, None)
+    return connect_dots(whole, grid), kinks is not None
+
+
+def _kinks(parts: Parts) -> Reals | None:
+    """Return the losses of a finite lattice law; its curve consists of straight lines between them."""
+    if not all(on_lattice(law) and not isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts):
+        return None
+    try:
+        losses = lattice_accountant(parts).losses()
+    except NotConverged:
+        return None
+    few = losses is not None and len(losses) <= 2000 and max(-losses[0], losses[-1]) < _REACH
+    return losses if few else None
+
+
+def _grid(curve: Curve, kinks: Reals | None) -> Reals:
+    """Return where to take the dots: at the kinks, or over the range where delta matters."""
+    if kinks is not None:
+        return kinks
+    reach = curve.high
+    if not (math.isfinite(reach) and float(curve.upper(np.array([0.9 * reach]))[0]) > _NEGLIGIBLE):
+        low, high = 0.0, min(reach, 1.0)
+        while high < min(reach, _REACH) and float(curve.upper(np.array([high]))[0]) > _NEGLIGIBLE:
+            low, high = high, 2 * high
+        for _ in range(8):
+            middle = (low + high) / 2
+            if float(curve.upper(np.array([middle]))[0]) > _NEGLIGIBLE:
+                low = middle
+            else:
+                high = middle
+        reach = min(reach, high)
+    reach = min(reach, _REACH)
+    grid = (
+        reach / math.sinh(3) * np.sinh(3 * np.linspace(-1, 1, 4097 if curve.quick else 1537))
+    )  # denser inside
+    ends = [x for x in (curve.low, curve.high) if abs(x) < _REACH]
+    return np.unique(np.append(grid, ends))

@@ -1,0 +1,229 @@
+"""Delta by Fourier inversion on a vertical line, with a certified bracket.
+
+For independent losses with M = prod M_i^k_i and any c > 0, ``delta(e) = (1 / 2 pi i) int exp(log M(z) - z
+e) / (z (z+1)) dz`` over Re z = c. The trapezoid rule of step h = 2 pi / T on that line returns exactly
+``sum_n delta(e + n T) exp(c n T)``: every alias is positive, so the plain sum is an upper value, and the
+aliases are at most ``1 / (exp(c T) - 1)`` from the left and, by Chernoff's bound at a larger c2, a geometric
+series from the right. The ``decay`` of the factors bounds the nodes beyond the last. Losses on a lattice
+o + g Z need only the nodes of one period, with the kernel summed over the lattice. The proof is
+docs/proofs/accounting.md, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, settle
+from tacit.accounting.numeric._fourier_line import SMALL, LineChoice, Spectrum, evaluate
+from tacit.accounting.numeric._loss_sum import LossSum, spread, steer
+from tacit.accounting.numeric._rare_losses import choose_cut, splittable, visible_cuts
+
+if TYPE_CHECKING:
+    from tacit.accounting.numeric._mgf import Reals
+
+__all__ = ["FourierInversion"]
+
+_FINE, _COARSE = 0.05, 8  # steps of log c
+_NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
+_SHOWN = 3e-6  # relative error of delta that needs no better line
+_KEPT = 8
+
+
+class _Unseen(NotConverged):
+    """No line resolves delta at this epsilon; at another epsilon one may."""
+
+
+class _RealAxis(NamedTuple):
+    """Real points c with approximate log M, its derivatives, and log of Chernoff's bound on delta(0)."""
+
+    c: Reals
+    log_m: Reals
+    mean: Reals
+    bend: Reals
+    hat: Reals
+
+
+class FourierInversion:
+    """Bounds on delta and epsilon of one loss sum; each evaluated line serves all epsilons nearby."""
+
+    def __init__(self, loss_sum: LossSum, *, whole: bool = True) -> None:
+        self._loss_sum, self._whole = (
+            loss_sum,
+            whole,
+        )  # not whole: the part that a cut took out, which is not cut again
+        self._scale = spread(loss_sum)
+        if not 1e-140 < self._scale < 1e140:
+            raise NotConverged
+        self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
+        self._fine: dict[int, _RealAxis] = {}
+        self._rough: dict[tuple[int, int, int], Spectrum] = {}
+        self._spectra: dict[tuple[int, int, int], Spectrum] = {}
+
+    def delta(self, e: float) -> Bracket:
+        """Return bounds on delta(e), e >= 0."""
+        return self._spectrum(e).delta(e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, proved at both ends."""
+        log_delta = math.log(delta)
+        e, slope, low, high = self._estimate(log_delta), 0.0, 0.0, math.inf
+        for _ in range(40):
+            try:
+                line = self._line(self._key(e))
+            except _Unseen:  # near the largest loss, or beyond it
+                if high - low <= 1e-6 * e:
+                    raise
+                high, e = e, (low + e) / 2
+                continue
+            found = line.log_delta(e)
+            if found < log_delta + 3 and line.drowned(e, log_delta):
+                line = self._spectrum(e)
+                found = line.log_delta(e)
+            if found > log_delta:
+                low = e
+            else:
+                high = e
+            there, slope = line.root(e, log_delta, low, high)
+            if low < there < high and self._key(there) == self._key(e):
+                e = there
+                break
+            if not low < there < high:
+                there = (low + high) / 2 if high < math.inf else 2 * e + self._scale
+            e = there
+            if high - low <= 1e-12 * high:
+                break
+        if e <= 1e-9 * self._scale and self.delta(0.0).upper <= delta:
+            return Bracket(0.0, 0.0, self.delta(0.0).method)
+        return settle(self.delta, e, delta, slope)
+
+    def _grid(self, c: Reals) -> _RealAxis:
+        log_m, mean, bend = steer(self._loss_sum, c)
+        good = np.isfinite(log_m)
+        if good.sum() < 3:
+            raise NotConverged
+        c, log_m = c[good], log_m[good]
+        return _RealAxis(c, log_m, mean[good], bend[good], log_m + c * np.log(c / (1 + c)) - np.log1p(c))
+
+    def _near(self, at: int) -> _RealAxis:
+        if at not in self._fine:
+            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * np.arange(-36, 25)))
+        return self._fine[at]
+
+    def _saddle(self, near: _RealAxis) -> tuple[Reals, Reals]:
+        """Return epsilons and approximate log delta there, by the saddle point; both are monotone."""
+        c, log_m, mean, bend, _ = near
+        e = mean - 1 / c - 1 / (c + 1)
+        width = np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2)) / 2
+        return np.maximum.accumulate(e), np.minimum.accumulate(log_m - c * e - np.log(c * (c + 1)) - width)
+
+    def _estimate(self, log_delta: float) -> float:
+        """Return approximately the epsilon of a delta."""
+        near = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
+        e, logs = self._saddle(near)
+        return max(0.0, float(np.interp(-log_delta, -logs, e)))
+
+    def _key(self, e: float) -> tuple[int, int, int]:
+        """Return a key that epsilons within 3 % and with the same best c by Chernoff's bound share."""
+        coarse = int(np.argmin(self._coarse.hat - self._coarse.c * e))
+        near = self._near(coarse)
+        return coarse, int(np.argmin(near.hat - near.c * e)), round(math.log1p(e / self._scale) / _NEAR)
+
+    def _middle(self, key: tuple[int, int, int]) -> float:
+        """Return a representative epsilon of a key, for which its c is about the best."""
+        coarse, best, place = key
+        near = self._near(coarse)
+        ends = [max(0, best - 1), min(len(near.c) - 1, best + 1)]
+        low, high = near.mean[ends] + np.log(near.c[ends] / (1 + near.c[ends]))
+        return max(0.0, min(max(self._scale * math.expm1(place * _NEAR), float(low)), float(high)))
+
+    def _line(self, key: tuple[int, int, int]) -> Spectrum:
+        """Return a line for a key, chosen by an estimate of delta: good enough for the search."""
+        if key in self._spectra:
+            return self._spectra[key]
+        if key not in self._rough:
+            near, e = self._near(key[0]), self._middle(key)
+            bound = float(np.min(near.hat - near.c * e)) - 1.0
+            choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
+            self._keep(self._rough, key, evaluate(self._loss_sum, choice))
+        return self._rough[key]
+
+    def _spectrum(self, e: float) -> Spectrum:
+        """Return the line for an epsilon; choose another if delta is far smaller than estimated."""
+        key = self._key(e)
+        if key not in self._spectra:
+            line, near, middle = self._line(key), self._near(key[0]), self._middle(key)
+            for _ in range(3):
+                value, error, _ = line.sums(middle)
+                found = line.log_norm - line.choice.c * middle + math.log(max(value, error, 1e-300))
+                drowned = error > _SHOWN * value
+                if not drowned and found > line.choice.log_delta - 6:
+                    break
+                choice, cut = self._choose_line(near, middle, found - 3), None
+                if drowned and self._loss_sum.lattice is None and line.cut is None:
+                    cut = choose_cut(self._loss_sum.factors, middle, choice.c, choice.period, found)
+                if line.cut is not None or (drowned and cut is None and found > line.choice.log_delta - 6):
+                    break
+                try:
+                    line = evaluate(self._loss_sum, choice, cut)
+                except NotConverged:
+                    break
+            self._keep(self._spectra, key, self._beside(line, near, middle))
+        return self._spectra[key]
+
+    def _beside(self, line: Spectrum, near: _RealAxis, e: float) -> Spectrum:
+        """If no line resolves delta, return one that does, with the common losses on a line of their own."""
+        value, error, _ = line.sums(e)
+        best = error / max(value, 1e-300)
+        if best <= _SHOWN or self._loss_sum.lattice is not None or not self._whole:
+            return line
+        log_delta = line.log_norm - line.choice.c * e + math.log(max(value, error, 1e-300))
+        try:
+            choice = self._choose_line(near, e, log_delta - 3)
+        except NotConverged:
+            return line
+        for cut in visible_cuts(self._loss_sum.factors, e, choice.c, choice.period):
+            factors = list(self._loss_sum.factors)
+            law, times = factors[cut.which]
+            factors[cut.which] = splittable(law).common(cut.level), times
+            try:
+                other = evaluate(
+                    self._loss_sum, choice, cut, FourierInversion(LossSum(tuple(factors)), whole=False)
+                )
+                value, error, _ = other.sums(e)
+            except NotConverged:
+                continue
+            if error < best * value:
+                line, best = other, error / value
+            if best <= _SHOWN:
+                break
+        return line
+
+    @staticmethod
+    def _keep(store: dict[tuple[int, int, int], Spectrum], key: tuple[int, int, int], line: Spectrum) -> None:
+        if len(store) >= _KEPT:
+            store.pop(next(iter(store)))
+        store[key] = line
+
+    def _choose_line(self, near: _RealAxis, e: float, log_delta: float) -> LineChoice:
+        """Choose the line with a short period on which delta is not hidden by the terms of the sum."""
+        c, log_m, _, bend, hat = near
+        need = -log_delta - SMALL
+        left = need / c
+        gaps = c[None, :] - c[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = np.where(gaps > 0, (hat - c * e + need)[None, :] / gaps, np.inf)
+        partner = right.argmin(axis=1)
+        right = right[np.arange(len(c)), partner]
+        ratio = np.minimum(log_delta + c * e - log_m, 0.0)
+        price = np.maximum(left, right) * np.sqrt(20 - ratio)
+        least = -14.0 if self._whole else 0.0  # the smooth cut has fewer certified digits
+        price[ratio < min(least, float(ratio.max()) - 3)] = np.inf
+        at = int(np.argmin(price))
+        if not math.isfinite(price[at]):
+            raise _Unseen
+        width = math.sqrt(float(bend[at])) + 1e-9 * self._scale
+        period = float(max(left[at], right[at]))
+        return LineChoice(float(c[at]), float(c[partner[at]]), period, float(ratio[at]), width, log_delta)

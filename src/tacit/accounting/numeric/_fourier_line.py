@@ -1,0 +1,320 @@
+"""One line of Fourier inversion: how many nodes it needs, its sum, and the certified error of the sum.
+
+The proof is docs/proofs/accounting.md, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U
+from tacit.accounting.numeric._loss_sum import log_moment, peak
+from tacit.accounting.numeric._rare_losses import LossCut, difference, difference_bound, splittable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tacit.accounting.numeric._fourier import FourierInversion
+    from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
+    from tacit.accounting.numeric._mgf import Complexes, Reals
+
+__all__ = ["SMALL", "LineChoice", "Spectrum", "evaluate"]
+
+SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
+_MOST_NODES = 1 << 16
+
+
+class LineChoice(NamedTuple):
+    """Where to integrate. Any choice is valid; a good one is tight and quick."""
+
+    c: float
+    c2: float
+    period: float
+    log_ratio: float  # approximate, of delta to M(c) exp(-c e)
+    width: float  # approximate, of the loss under this tilt
+    log_delta: float  # approximate
+
+
+@dataclass(frozen=True, slots=True)
+class Spectrum:
+    """One line, evaluated: delta(e) = exp(log M(c) - c e) Re sum_j terms_j exp(-i t_j e).
+
+    On a lattice the sum is over the losses l >= l0, the first at or above e: exp(-c (l0 - e)) Re sum_j
+    (terms_j - exp(e - l0) terms1_j) exp(-i t_j l0). ``terms1`` alone gives -d delta / d e. ``error`` and
+    ``error1`` bound the error of the sum as error + |e| error1.
+    """
+
+    choice: LineChoice
+    t: Reals
+    terms: Complexes
+    terms1: Complexes
+    error: float
+    error1: float
+    log_norm: float
+    norm_error: float
+    log_norm2: float  # an upper value of log M(c2)
+    lattice: LossLattice | None
+    cut: LossCut | None = None
+    common: FourierInversion | None = None  # of the losses that the cut took out, if they may matter
+
+    def sums(self, e: float) -> tuple[float, float, float]:
+        """Return the sum, its error bound and the sum for -d delta / d e, relative to exp(log M(c) - c e)."""
+        value, error, slope = self._own(e)
+        if self.cut is None or self.common is None:
+            return value, error, slope
+        scale = math.exp(min(700.0, self.choice.c * e - self.log_norm))
+        low, high, _ = self.common.delta(e)
+        beside = scale * (low + high) / 2
+        error += scale * (high - low) / 2 * (1 + 8 * U) + 8 * U * beside
+        return value + beside, error, slope + self.cut.tilt * beside
+
+    def _own(self, e: float) -> tuple[float, float, float]:
+        error = self.error + abs(e) * self.error1
+        if self.lattice is None:
+            turn = np.exp(-1j * self.t * e)
+            return float((self.terms * turn).real.sum()), error, float((self.terms1 * turn).real.sum())
+        offset, g = self.lattice
+        first = offset + g * math.ceil((e - offset) / g)
+        turn = np.exp(-1j * self.t * first)
+        fade, drop = math.exp(-self.choice.c * (first - e)), math.exp(e - first)
+        slope = drop * float((self.terms1 * turn).real.sum())
+        return fade * (float((self.terms * turn).real.sum()) - slope), error, fade * slope
+
+    def aliases(self, e: float) -> float:
+        """Return an upper value of the sum of all aliases, as delta."""
+        c, c2, period = self.choice[:3]
+        left = 1 / math.expm1(min(700.0, c * period))
+        gap = (c2 - c) * period
+        right = math.exp(min(700.0, self.log_norm2 + peak(c2) - c2 * e - gap)) / -math.expm1(-gap)
+        return (left + right) * (1 + 1e-9)
+
+    def delta(self, e: float) -> Bracket:
+        value, error, _ = self.sums(e)
+        log = self.log_norm - self.choice.c * e
+        slip = self.norm_error + 4 * U * (abs(self.log_norm) + abs(self.choice.c * e) + 4)
+        if not (log < 700 and slip < 0.01 and math.isfinite(value) and math.isfinite(error)):
+            raise NotConverged
+        upper = math.exp(log) * (value + error) * (1 + 2 * slip) + 1e-300
+        if (
+            self.cut is not None
+        ):  # the losses taken out: themselves or their aliases from the right, then aliases from the left
+            fade = (self.cut.tilt - self.choice.c) * self.choice.period if self.common is not None else 0.0
+            upper += math.exp(min(0.0, self.cut.log_bulk - self.cut.tilt * e - fade)) * (1 + 1e-9)
+            upper += (1 + 1e-9) / math.expm1(min(700.0, self.choice.c * self.choice.period))
+        lower = math.exp(log) * (value - error) * (1 - 2 * slip) - self.aliases(e)
+        method = "spectral" if self.lattice is None else "lattice"
+        return Bracket(max(0.0, lower), min(1.0, max(0.0, upper)), method)
+
+    def log_delta(self, e: float) -> float:
+        """Return approximate log delta(e); minus infinity if this line does not resolve it."""
+        value, error, _ = self.sums(e)
+        return self.log_norm - self.choice.c * e + math.log(value) if value > error else -math.inf
+
+    def drowned(self, e: float, log_delta: float) -> bool:
+        """Return whether rounding hides both the value at e and the value that is sought."""
+        value, error, _ = self.sums(e)
+        sought = math.exp(max(-700.0, min(0.0, log_delta - self.log_norm + self.choice.c * e)))
+        return error > 0.01 * max(value, sought)
+
+    def root(self, e: float, log_delta: float, low: float, high: float) -> tuple[float, float]:
+        """Return approximately where delta(e) = delta between low and high, and -d log delta / d e there.
+
+        Newton's method between shrinking ends: where large losses are rare, log delta is convex, and a step
+        from the right alone could leave the interval.
+        """
+        c, slope = self.choice.c, self.choice.c
+        for _ in range(60):
+            value, _, derivative = self.sums(e)
+            seen = value > 0 and derivative > 0
+            above = self.log_norm - c * e + math.log(value) - log_delta if seen else -math.inf
+            low, high = (e, high) if above > 0 else (low, e)
+            slope = derivative / value if seen else c
+            step = max(-4 / c, min(4 / c, above / slope))
+            if not low < e + step < high and abs(step) * slope > 1e-7:
+                step = (low + high) / 2 - e
+            e += step
+            if abs(step) * slope <= 1e-7:  # the next step would be its square
+                break
+        return e, slope
+
+
+def _smooth(n: int) -> int:
+    """Return the smallest number >= n of the form 2^a 3^b 5^c, for a quick FFT."""
+    best = 1 << (n - 1).bit_length()
+    five = 1
+    while five < best:
+        three = five
+        while three < best:
+            best = min(best, three << max(0, (-(-n // three) - 1).bit_length()))
+            three *= 3
+        five *= 5
+    return best
+
+
+def evaluate(
+    loss_sum: LossSum, choice: LineChoice, cut: LossCut | None = None, common: FourierInversion | None = None
+) -> Spectrum:
+    """Evaluate the chosen line on as many nodes as needed; with a cut, only sums that have a rare loss."""
+    lattice = loss_sum.lattice
+    half, whole = _MOST_NODES, 0  # nodes up to half a period of the lattice, and of a whole one
+    if lattice is not None:
+        whole = _smooth(max(2, math.ceil(choice.period / lattice.step)))
+        choice = choice._replace(period=whole * lattice.step)
+        half = whole // 2
+    h = 2 * math.pi / choice.period
+    beyond = _beyond(loss_sum, choice.c, h, half, cut)
+    nodes = _enough_nodes(beyond, choice, h)
+    t = h * np.arange(nodes + 1)
+    kernel = _kernel(choice, t, lattice)
+    if lattice is not None and nodes == half and whole % 2 == 0:
+        kernel.weight[-1] /= 2  # the node at half a period stands for two
+    product = _product(loss_sum, choice.c, h, nodes, cut)
+    if cut is not None:
+        product = _with_rare_loss(product, loss_sum, choice.c, h, cut)
+    error = product.error + product.heights * U * (32 + len(t) + 8 * kernel.far * (choice.c + 1 + t))
+    size = kernel.size * kernel.weight
+    return Spectrum(
+        choice, t, kernel.weight * product.phi * kernel.first, kernel.weight * product.phi * kernel.second,
+        float(size @ error) + math.exp(beyond.log_bound(nodes)) * (1 + 1e-9),
+        8 * U * float((size * (choice.c + 1 + 2 * t)) @ product.heights),
+        product.log_norm, product.norm_error, log_moment(loss_sum, choice.c2), lattice, cut, common,
+    )  # fmt: skip
+
+
+class _Beyond(NamedTuple):
+    """What the nodes beyond a node can add to the sum, bounded by the decay of the factors."""
+
+    decays: list[tuple[Callable[[float], float], int]]
+    log_rare: float  # of the share of sums with a rare loss, if there is a cut
+    c: float
+    h: float
+    half: int
+    lattice: LossLattice | None
+
+    def log_bound(self, node: int) -> float:
+        """Return the logarithm of the most that all nodes beyond this one can add."""
+        log_phi = sum(times * bound(node * self.h) for bound, times in self.decays) + self.log_rare
+        if self.lattice is None:  # sum over j > J of (h / pi) / t_j^2 <= 1 / (pi t_J)
+            return log_phi - math.log(math.pi * node * self.h)
+        if node >= self.half:
+            return -math.inf
+        # |1 - exp(-z g)| >= 2 exp(-c g / 2) t g / pi up to half a period: a harmonic sum.
+        return log_phi + (self.c + 1) * self.lattice.step / 2 + math.log(math.log(self.half / node))
+
+
+def _beyond(loss_sum: LossSum, c: float, h: float, half: int, cut: LossCut | None) -> _Beyond:
+    """Collect the decay of all factors; with a cut, |M^k - B^k| <= k |R| max(|M|, |B|)^(k-1)."""
+    decays = [
+        (factor.decay(c), times)
+        for i, (factor, times) in enumerate(loss_sum.factors)
+        if cut is None or i != cut.which
+    ]
+    log_rare = 0.0
+    if cut is not None:
+        law, often = splittable(loss_sum.factors[cut.which][0]), loss_sum.factors[cut.which][1]
+        decays.append((law.bulk_decay(c, cut.level), often - 1))
+        log_rare = math.log(often * law.split(c, 0.0, 0, cut.level).share) + 1e-6
+    return _Beyond(decays, log_rare, c, h, half, loss_sum.lattice)
+
+
+def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> int:
+    """Return a number of nodes such that all nodes beyond add little, by doubling and halving."""
+    most = min(beyond.half, _MOST_NODES if beyond.lattice is None else _MOST_NODES // 4)
+    wanted = choice.log_ratio + SMALL
+    low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (choice.width * h))))
+    while not beyond.log_bound(nodes) <= wanted:
+        if nodes == most:
+            raise NotConverged
+        low, nodes = nodes, min(2 * nodes, most)
+    while nodes - low > 1 + nodes // 10:
+        middle = (low + nodes) // 2
+        if beyond.log_bound(middle) <= wanted:
+            nodes = middle
+        else:
+            low = middle
+    return nodes
+
+
+class _Kernel(NamedTuple):
+    """The weights and kernels that turn the transform into delta (first) and into its slope (second)."""
+
+    weight: Reals
+    first: Complexes
+    second: Complexes
+    size: Reals  # of the terms
+    far: float  # how far the lattice points lie from 0, for the error of the phases
+
+
+def _kernel(choice: LineChoice, t: Reals, lattice: LossLattice | None) -> _Kernel:
+    z = choice.c + 1j * t
+    weight = np.full(len(t), 2 / choice.period)
+    weight[0] /= 2
+    if lattice is None:
+        second = 1 / (z + 1)
+        first = second / z
+        return _Kernel(weight, first, second, np.abs(first), 0.0)
+    first, second = -1 / np.expm1(-z * lattice.step), -1 / np.expm1(-(z + 1) * lattice.step)
+    size, far = np.abs(first) + np.abs(second), abs(lattice.offset) + lattice.step
+    return _Kernel(weight * lattice.step, first, second, size, far)
+
+
+class _Product(NamedTuple):
+    """The product of the factors on the nodes, its size and error, and log M(c) with its error."""
+
+    phi: Complexes
+    heights: Reals
+    bound: Reals  # an upper value of the height
+    error: Reals
+    log_norm: float
+    norm_error: float
+
+
+def _product(loss_sum: LossSum, c: float, h: float, nodes: int, cut: LossCut | None) -> _Product:
+    """Multiply the factors, without the one that is cut.
+
+    The error is |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the rounding of the logarithms
+    of the product.
+    """
+    log_phi, log_size = np.zeros(nodes + 1, dtype=complex), np.zeros(nodes + 1)
+    log_norm = norm_error = 0.0
+    for i, (factor, times) in enumerate(loss_sum.factors):
+        if cut is not None and i == cut.which:
+            continue
+        line = factor.line(c, h, nodes)
+        log_phi += times * np.log(np.where(line.phi == 0, 1e-300, line.phi))
+        log_size += times * np.log(np.abs(line.phi) + line.phi_error)
+        log_norm += times * line.log_norm
+        norm_error += times * (line.norm_error + 4 * U * abs(line.log_norm))
+    if float(log_size.max()) > 1:  # the error of one factor, so many times over, hides everything else
+        raise NotConverged
+    turns = sum(times for _, times in loss_sum.factors)
+    # Denormal numbers are slow; zeros stay within the error bound.
+    phi = np.where(log_phi.real > -600, np.exp(log_phi), 0.0)
+    heights = np.abs(phi)
+    rounding = 8 * U * (turns + len(loss_sum.factors) + np.abs(log_size))
+    bound = np.exp(np.maximum(log_size, -600)) * (1 + rounding)
+    error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
+    return _Product(phi, heights, bound, error, log_norm, norm_error)
+
+
+def _with_rare_loss(others: _Product, loss_sum: LossSum, c: float, h: float, cut: LossCut) -> _Product:
+    """Multiply the other factors by M^k - B^k of the cut factor: its sums with at least one rare loss."""
+    law, often = splittable(loss_sum.factors[cut.which][0]), loss_sum.factors[cut.which][1]
+    parts = law.split(c, h, len(others.phi) - 1, cut.level)
+    inner = difference(parts.bulk, parts.rest, often)
+    bulk, rest = np.abs(parts.bulk), np.abs(parts.rest)
+    size = difference_bound(bulk, rest, often)
+    most = difference_bound(bulk + parts.bulk_error, rest + parts.rest_error, often)
+    rough = np.maximum(most - size, 0.0) + 32 * U * (1 + often) * most
+    return _Product(
+        others.phi * inner,
+        others.heights * np.abs(inner),
+        others.bound * most,
+        rough * others.bound + np.abs(inner) * others.error,
+        others.log_norm + often * parts.log_norm,
+        others.norm_error + often * (parts.norm_error + 4 * U * abs(parts.log_norm)),
+    )

@@ -1,0 +1,103 @@
+"""Simple facts about a sum of laws: whether it is Gaussian, and its largest loss."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from tacit.accounting._laws import (
+    BoundedRangeLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    GDPLoss,
+    GroupLoss,
+    LaplaceLoss,
+    LossLaw,
+    ParallelLoss,
+    Parts,
+    PureLoss,
+    RandomizedResponseLoss,
+    SampledLoss,
+    ShuffledLoss,
+    canonical,
+)
+from tacit.accounting.numeric._bracket import U, as_float
+
+__all__ = ["exact_largest_loss", "gaussian_mu2", "largest_loss", "law_mu2", "mixed", "plain"]
+
+
+def plain(parts: Parts) -> Parts:
+    """Replace samples of rate 1 by their parts; refuse groups and branches, which are resolved earlier."""
+    for law, _ in parts:
+        if isinstance(law, GroupLoss | ParallelLoss):
+            raise TypeError(type(law).__name__)
+    if not any(isinstance(law, SampledLoss) and law.q == 1 for law, _ in parts):
+        return parts
+    opened: list[tuple[LossLaw, int]] = []
+    for law, times in parts:
+        if isinstance(law, SampledLoss) and law.q == 1:
+            opened.extend((inner, times * often) for inner, often in plain(law.parts))
+        else:
+            opened.append((law, times))
+    return canonical(opened)
+
+
+def law_mu2(law: LossLaw) -> Fraction | None:
+    """Return mu^2 of a Gaussian law; None for other laws."""
+    match law:
+        case GaussianLoss(sigma, s):
+            return (s / sigma) ** 2
+        case GDPLoss(mu):
+            return mu**2
+    return None
+
+
+def gaussian_mu2(parts: Parts) -> Fraction | None:
+    """Return the sum of mu^2 if every part is Gaussian, else None."""
+    total = Fraction(0)
+    for law, times in parts:
+        part = law_mu2(law)
+        if part is None:
+            return None
+        total += times * part
+    return total
+
+
+def exact_largest_loss(parts: Parts) -> Fraction | None:
+    """Return the largest loss exactly; None if it is infinite or not rational."""
+    total = Fraction(0)
+    for law, times in parts:
+        match law:
+            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
+                total += times * e
+            case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
+                total += times * s / scale
+            case _:
+                return None
+    return total
+
+
+def largest_loss(parts: Parts, *, add: bool) -> float:
+    """Return an upper value of the largest loss."""
+    total = 0.0
+    for law, times in parts:
+        match law:
+            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
+                one = as_float(e)
+            case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
+                one = as_float(s / scale)
+            case SampledLoss(q, inner):
+                top = largest_loss(plain(inner), add=add)
+                if add:  # -log(1 - q + q exp(-top))
+                    one = -mixed(as_float(q), -top) if q < 1 else top
+                else:
+                    one = mixed(as_float(q), top) if math.isfinite(top) else math.inf
+            case _:
+                return math.inf
+        total += times * one
+    return total * (1 + 16 * U)
+
+
+def mixed(q: float, e: float) -> float:
+    """Return log(1 - q + q exp(e)), up to rounding."""
+    return e + math.log(q + (1 - q) * math.exp(-e)) if e > 0 else math.log1p(q * math.expm1(e))

@@ -1,0 +1,92 @@
+"""Delta of shuffled reports as a function of epsilon (Feldman, McMillan and Talwar 2021, theorem 3.2)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.accounting.numeric._bracket import U
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tacit.accounting.numeric._mgf import Reals
+
+__all__ = ["shuffled_delta"]
+
+
+def shuffled_delta(n: int, e0: float) -> Callable[[Reals, float], Reals]:
+    """Return the delta of n shuffled reports: upper values for sign 1, lower values for sign -1.
+
+    C ~ Bin(n-1, exp(-e0)) reports hide the unit's report. Given C = c, x of c+1 reports say "one", and the
+    likelihood ratio rises with x: delta = (1 - y) P(B > k) + (p - y (1-p)) P(B = k) with B ~ Bin(c, 1/2),
+    y = exp(e), p = 1/(1+exp(-e0)) and k = floor((c+1) (y p - (1-p)) / ((2p-1) (1+y))). Rare values of c
+    count as infinite loss.
+    """
+    from scipy.special import gammaln
+
+    share, p = math.exp(-e0), 1 / (1 + math.exp(-e0))
+    mean, spread = (n - 1) * share, math.sqrt((n - 1) * share * (1 - share))
+    first, last = math.floor(mean - 12 * spread - 30), math.ceil(mean + 12 * spread + 60)
+    c = np.arange(max(0, first), min(n - 1, last) + 1)
+    logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * -e0
+    logs += (n - 1 - c) * math.log(-math.expm1(-e0)) if n > 1 else 0.0
+    chance = np.exp(logs)
+    loose = 1e-10 + 16 * U * float(gammaln(n) + n)  # granted relative error of the binomial laws
+    # Outside the window: Chernoff's bound at 12 standard deviations and at 30 or 60 counts.
+    outside = 0.0 if len(c) == n else _binomial_tail(n - 1, share, int(c[0]), int(c[-1]))
+
+    def one(e: float, sign: float) -> float:
+        if e >= e0:
+            return 0.0
+        if e <= -e0:
+            return -math.expm1(e) * (1 + sign * 8 * U)
+        best, size = _best_sets(c, math.exp(e), p)
+        got = best + sign * loose * size
+        value = float(chance @ np.maximum(got, 0.0)) * (1 + sign * loose)
+        return max(0.0, value) + max(0.0, sign) * outside
+
+    def at(e: Reals, sign: float) -> Reals:
+        values: Reals = np.array([one(x, sign) for x in np.atleast_1d(np.asarray(e, dtype=float))])
+        return np.minimum(values, 1.0)
+
+    return at
+
+
+def _best_sets(c: NDArray[np.signedinteger[Any]], y: float, p: float) -> tuple[Reals, Reals]:
+    """Return, for each c, the delta of the best set at exp(epsilon) = y, and the size of its terms.
+
+    Rounding may miss the best set by one. Delta is the largest over all sets, so its two neighbours are tried
+    too, and the set of all outcomes.
+    """
+    from scipy.special import bdtrc, gammaln
+
+    k = np.floor((c + 1) * ((y * p - (1 - p)) / ((2 * p - 1) * (1 + y))))
+    j = np.clip(k, 0, c)
+    over = np.where(j >= c, 0.0, bdtrc(j, c, 0.5))
+    point = np.exp(gammaln(c + 1) - gammaln(j + 1) - gammaln(c - j + 1) - c * math.log(2))
+    best = worst = np.zeros(len(c))
+    lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
+    for above, equal in ((over, point), (over + point, lower), (over - higher, higher)):
+        value = (1 - y) * above + (p - y * (1 - p)) * equal
+        size = abs(1 - y) * above + (p + y) * equal
+        best, worst = np.maximum(best, value), np.maximum(worst, size)
+    if y < 1:
+        best, worst = np.maximum(best, 1 - y), np.maximum(worst, 1 - y)
+    return best, worst
+
+
+def _binomial_tail(n: int, p: float, low: int, high: int) -> float:
+    """Return an upper value of P(B < low) + P(B > high), B ~ Bin(n, p), by Chernoff's bound."""
+
+    def bound(k: int) -> float:
+        f = k / n
+        divergence = f * math.log(f / p) if f else 0.0
+        divergence += (1 - f) * math.log((1 - f) / (1 - p)) if f < 1 else 0.0
+        return math.exp(-n * divergence * (1 - 1e-9))
+
+    return (bound(low - 1) if low > 0 else 0.0) + (bound(high + 1) if high < n else 0.0)

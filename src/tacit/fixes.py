@@ -27,6 +27,7 @@ ACTIONS: Final[dict[str, str]] = {
     "ask-a-count": "SELECT COUNT(*) FROM {table}",
     "choose-account": "ledger.create_account({account!r}, parent={dataset!r}, budget=...)",
     "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})",
+    "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "export-release": "release.to_pandas()",
     "give-key-file": "Ledger.open(..., key={path!r})",

@@ -13,7 +13,7 @@ from tacit.errors import TacitError
 from tacit.tables._expressions import Column, Node
 from tacit.tables._fluent import Expr
 from tacit.tables._kinds import Scope, kind_of, resolve
-from tacit.tables._postprocessing import Post
+from tacit.tables._postprocessing import PostProcessing
 from tacit.tables.algebra import JoinUnits, PerUnit, Project, Relation, scope
 from tacit.tables.query import Answer, Rows
 from tacit.tables.sql._aggregates import Reader
@@ -195,7 +195,7 @@ def _question(select: exp.Expr, around: _Around, keys: dict[str, Sequence[object
     post = (
         None
         if plain and in_order and having is None and not order and limit is None
-        else Post(tuple(outputs), having, tuple(order), limit)
+        else PostProcessing(tuple(outputs), having, tuple(order), limit)
     )
     if not by:
         answer = grouped.agg(**asked)

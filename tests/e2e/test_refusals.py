@@ -185,7 +185,7 @@ def test_an_unknown_column_names_the_close_one_and_quotes_odd_ones(tmp_path):
     (tmp_path / "x.csv").write_text("pid,City ,a b\n")
     assert tacit("init", "x.csv", "--unit", "pid", "-e", "1", cwd=tmp_path).returncode == 0
     said = tacit("plan", "SELECT COUNT(*) FROM x WHERE city = 'A'", "-e", "1", cwd=tmp_path).stderr
-    assert """fix: 'City '? one of: "City ", "a b", pid""" in said
+    assert """fix: "City "? one of: "City ", "a b", pid""" in said
 
 
 def test_without_a_budget_the_line_to_fill_in_is_named(folder):

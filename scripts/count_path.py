@@ -3,7 +3,8 @@
 Run: python scripts/count_path.py
 
 For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many
-different functions of Tacit run, in how many modules they stand, and how often a call leads from one room into another.
+different functions of Tacit run, in how many modules they stand, and how often a call leads from one room
+into another.
 Everything is imported and asked once before, so that imports do not count.
 """
 

@@ -27,7 +27,9 @@ _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
 ACTIONS: Final[dict[str, str]] = {
     "ask-a-count": "SELECT COUNT(*) FROM {table}",
     "choose-account": "ledger.create_account({account!r}, parent={dataset!r}, budget=...)",
+    "bound-aggregate": "bounds=({low}, {high})",
     "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})",
+    "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "export-release": "release.to_pandas()",
     "give-key-file": "Ledger.open(..., key={path!r})",

@@ -84,7 +84,12 @@ def deep_imports(path, room):
     for node in ast.walk(tree(path)):
         for dotted in imported(node):
             first, *rest = dotted.split(".")
-            if first == "tacit" and rest and rest[0] != room and any(part[0] == "_" for part in rest if part != "__version__"):
+            if (
+                first == "tacit"
+                and rest
+                and rest[0] != room
+                and any(part[0] == "_" for part in rest if part != "__version__")
+            ):
                 found.append(f"{path.name}: {dotted}")
     return found
 

@@ -79,6 +79,7 @@ def _ledger(context: CommandContext) -> str:
 #: The words for each action, from its arguments and the running command.
 WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext], str]]] = {
     "ask-a-count": _ask_a_count,
+    "bound-aggregate": _clip_in_question,
     "choose-account": _choose_account,
     "clip-in-question": _clip_in_question,
     "convert-in-question": _convert_in_question,

@@ -104,7 +104,7 @@ def read_source(source: object, *, table: str = "") -> Source:
         return Source("frame", source)
     raise TacitError(
         "bad-parameter",
-        f"a {type(source).__name__} is not a source",
+        f"an object of the type {type(source).__name__} is not a source",
         why="Tacit reads Parquet, CSV, DuckDB, Arrow, pandas and Polars",
         fix=Declare("source", "visits.parquet"),
     )

@@ -59,7 +59,7 @@ class Moments:
         return total / self.weight, (total - slack) / self.weight, (total + slack) / self.weight
 
     def sum(self) -> _Ends:
-        """Return the sum of the values: linear in the parts, so the interval is exact for the box of parts."""
+        """Return the sum of the values: linear in the parts, so the interval is exact for their box."""
         last = len(self.parts) - 1
         rates = [
             (self.low + Fraction(i, last) * (self.high - self.low)) / self.weight for i in range(last + 1)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from tacit.errors import TacitError
-from tacit.fixes import Declare, Set
+from tacit.fixes import Declare, Do
 from tacit.tables._expressions import Column, Node, words_of
 from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables._readings import (
@@ -191,7 +191,7 @@ class OnBounds(Aggregate):
                 why="without a public range one person could change the answer without limit",
                 fix=Declare("bounds", (0, 30), column=what)
                 if isinstance(self.argument, Column)
-                else Set(bounds=(0, 30)),
+                else Do("bound-aggregate", expression=what, low=0, high=30),
             )
         return self.bounds
 

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.engines import MOST_TEXT
 from tacit.errors import TacitError
-from tacit.tables._expressions import Call, Column, Literal, Node
+from tacit.fixes import Choose
+from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node
 
 if TYPE_CHECKING:
     from tacit.core import Kind
 
-__all__ = ["TYPES", "expression_sql", "quote", "string"]
-
-TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "TIMESTAMP"}
+__all__ = ["expression_sql", "number", "quote"]
 
 _READINGS = {"number": "tacit_number", "text": "tacit_text", "boolean": "tacit_truth"}
 
 #: Dates outside these years are NULL: inside, no date function of any engine leaves its range.
 _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
-_INFIX = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "eq": "=",
-    "ne": "<>",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-}
-_PLAIN = {"abs": "abs", "floor": "floor", "ceil": "ceil", "lower": "lower", "upper": "upper", "trim": "trim"}
-_PARTS = {"year", "month", "day", "hour", "minute", "quarter"}
 _TRUNC = ("year", "quarter", "month", "week", "day", "hour", "minute")
 _DIFF = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _MOST_DAYS = 4_000_000
-_MOST_TEXT = 50_000
+_MOST_SQL = 50_000
 
 
 def quote(name: str) -> str:
@@ -44,7 +31,7 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def string(text: str) -> str:
+def _string(text: str) -> str:
     """Quote a text constant."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -68,25 +55,25 @@ def expression_sql(node: Node) -> str:
         case Literal(value, "number"):
             return number(float(value or 0))
         case Literal(value, "date"):
-            return f"TIMESTAMP {string(str(value))}"
+            return f"TIMESTAMP {_string(str(value))}"
         case Literal(value, _):
-            return string(str(value))
+            return _string(str(value))
         case Call(op, args):
             written = _call(op, args)
-            if len(written) > _MOST_TEXT:
+            if len(written) > _MOST_SQL:
                 raise TacitError(
                     "bad-expression",
                     "an expression is too deeply nested",
-                    why=f"it would be written in more than {_MOST_TEXT} characters",
-                    fix="compute it in steps with with_columns",
+                    why=f"its SQL would have more than {_MOST_SQL:,} characters",
+                    fix="compute it in several steps",
                 )
             return written
 
 
 def _read(source: str, kind: Kind) -> str:
-    """Read a value as a kind without failing; what cannot be read is NULL.
+    """Read a value as a kind without failing; a value that cannot be read is NULL.
 
-    The engine defines the functions: readings that do not depend on the type of the value's column.
+    The engine defines these functions: their result does not depend on the type of the value's column.
     """
     if kind == "date":
         return _in_calendar(f"TRY_CAST({source} AS TIMESTAMP)")
@@ -98,95 +85,126 @@ def _in_calendar(moment: str) -> str:
 
 
 def _call(op: str, args: tuple[Node, ...]) -> str:
-    if op in {"date_trunc", "date_diff"}:
-        return _dates(op, args)
+    template = _TEMPLATES[op]
+    if isinstance(template, str):
+        return template.format(*(expression_sql(a) for a in args))
+    return template(args)
+
+
+#: How an operator is written: a template with the arguments' SQL, or a function of the arguments.
+_Template: TypeAlias = str | Callable[[tuple[Node, ...]], str]
+
+
+def _joined(sign: str) -> _Template:
+    return lambda args: "(" + f" {sign} ".join(expression_sql(a) for a in args) + ")"
+
+
+def _extreme(function: str) -> _Template:
+    """Write LEAST or GREATEST; unlike DuckDB's own, it is NULL if one argument is NULL or NaN."""
+
+    def written(args: tuple[Node, ...]) -> str:
+        a = [expression_sql(x) for x in args]
+        missing = " OR ".join(f"{x} IS NULL OR isnan({x})" for x in a)
+        return f"(CASE WHEN {missing} THEN NULL ELSE {function}({', '.join(a)}) END)"
+
+    return written
+
+
+def _round(args: tuple[Node, ...]) -> str:
+    return f"round({expression_sql(args[0])}, {_small(args[1], 15)})"
+
+
+def _in(args: tuple[Node, ...]) -> str:
+    first, *others = (expression_sql(a) for a in args)
+    return f"({first} IN ({', '.join(others)}))"
+
+
+def _case(args: tuple[Node, ...]) -> str:
     a = [expression_sql(x) for x in args]
-    match op:
-        case "div":
-            return f"({a[0]} / NULLIF({a[1]}, 0e0))"
-        case "mod":
-            return f"({a[0]} % NULLIF({a[1]}, 0e0))"
-        case "neg":
-            return f"(-{a[0]})"
-        case "sqrt":
-            return f"(CASE WHEN {a[0]} >= 0e0 THEN sqrt({a[0]}) END)"
-        case "ln":
-            return f"(CASE WHEN {a[0]} > 0e0 THEN ln({a[0]}) END)"
-        case "exp":
-            return f"(CASE WHEN {a[0]} <= 709e0 THEN exp({a[0]}) END)"
-        case "sign":
-            x = a[0]
-            return f"(CASE WHEN {x} > 0e0 THEN 1e0 WHEN {x} < 0e0 THEN -1e0 WHEN {x} = 0e0 THEN 0e0 END)"
-        case "round":
-            return f"round({a[0]}, {_small(args[1], 15)})"
-        case "least" | "greatest":
-            missing = " OR ".join(f"{x} IS NULL OR isnan({x})" for x in a)
-            return f"(CASE WHEN {missing} THEN NULL ELSE {op}({', '.join(a)}) END)"
-        case "clip":
-            return f"(CASE WHEN NOT isnan({a[0]}) THEN least(greatest({a[0]}, {a[1]}), {a[2]}) END)"
-        case "in":
-            return f"({a[0]} IN ({', '.join(a[1:])}))"
-        case "is_null":
-            return f"({a[0]} IS NULL)"
-        case "and" | "or":
-            return "(" + f" {op.upper()} ".join(a) + ")"
-        case "not":
-            return f"(NOT {a[0]})"
-        case "case":
-            whens = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(a[:-1:2], a[1::2], strict=True))
-            return f"(CASE {whens} ELSE {a[-1]} END)"
-        case "coalesce":
-            return f"coalesce({', '.join(a)})"
-        case "length":
-            return f"CAST(length({a[0]}) AS DOUBLE)"
-        case "concat":  # cut after every step: no row can grow a text until the query fails
-            return reduce(lambda x, y: f"substring({x} || {y}, 1, {MOST_TEXT})", a)
-        case "substring":
-            return f"substring({a[0]}, {max(1, _small(args[1], 10**6))}, {max(0, _small(args[2], 10**6))})"
-        case "like":
-            return f"({a[0]} LIKE {a[1]})"
-        case "starts_with":
-            return f"starts_with({a[0]}, {a[1]})"
-        case "weekday":
-            return f"CAST(dayofweek({a[0]}) AS DOUBLE)"
-        case "add_days":
-            days = f"least(greatest({a[1]}, {number(-_MOST_DAYS)}), {number(_MOST_DAYS)})"
-            whole = f"CASE WHEN isnan({a[1]}) THEN NULL ELSE TRY_CAST({days} AS INTEGER) END"
-            return _in_calendar(f"({a[0]} + to_days({whole}))")
-        case "to_number" | "to_boolean" | "to_text":
-            kind: Kind = "number" if op == "to_number" else "boolean" if op == "to_boolean" else "text"
-            return f"TRY_CAST({a[0]} AS {TYPES[kind]})"
-        case "to_date":
-            return _in_calendar(f"TRY_CAST({a[0]} AS TIMESTAMP)")
-        case _ if op in _INFIX:
-            return f"({a[0]} {_INFIX[op]} {a[1]})"
-        case _ if op in _PLAIN:
-            return f"{_PLAIN[op]}({a[0]})"
-        case _ if op in _PARTS:
-            return f"CAST({op}({a[0]}) AS DOUBLE)"
-        case _:
-            raise TacitError(
-                "bad-expression", f"there is no operator {op!r}", fix="an operator of the reference"
-            )
+    whens = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(a[:-1:2], a[1::2], strict=True))
+    return f"(CASE {whens} ELSE {a[-1]} END)"
 
 
-def _dates(op: str, args: tuple[Node, ...]) -> str:
-    part = str(args[0].value).lower() if isinstance(args[0], Literal) else ""
-    allowed = _TRUNC if op == "date_trunc" else _DIFF
+def _coalesce(args: tuple[Node, ...]) -> str:
+    return f"coalesce({', '.join(expression_sql(a) for a in args)})"
+
+
+def _concat(args: tuple[Node, ...]) -> str:
+    """Write a concatenation that is cut after every step: no row can grow text until the query fails."""
+    return reduce(lambda x, y: f"substring({x} || {y}, 1, {MOST_TEXT})", [expression_sql(a) for a in args])
+
+
+def _substring(args: tuple[Node, ...]) -> str:
+    start, length = max(1, _small(args[1], 10**6)), max(0, _small(args[2], 10**6))
+    return f"substring({expression_sql(args[0])}, {start}, {length})"
+
+
+def _add_days(args: tuple[Node, ...]) -> str:
+    moment, given = (expression_sql(a) for a in args)
+    days = f"least(greatest({given}, {number(-_MOST_DAYS)}), {number(_MOST_DAYS)})"
+    whole = f"CASE WHEN isnan({given}) THEN NULL ELSE TRY_CAST({days} AS INTEGER) END"
+    return _in_calendar(f"({moment} + to_days({whole}))")
+
+
+def _date_trunc(args: tuple[Node, ...]) -> str:
+    part = _part("date_trunc", args[0], _TRUNC)
+    return _in_calendar(f"CAST(date_trunc('{part}', {expression_sql(args[1])}) AS TIMESTAMP)")
+
+
+def _date_diff(args: tuple[Node, ...]) -> str:
+    part = _part("date_diff", args[0], _DIFF)
+    first, second = (expression_sql(a) for a in args[1:])
+    return f"CAST(date_diff('{part}', {first}, {second}) AS DOUBLE)"
+
+
+def _part(op: str, node: Node, allowed: tuple[str, ...]) -> str:
+    part = str(node.value).lower() if isinstance(node, Literal) else ""
     if part not in allowed:
         raise TacitError(
             "bad-expression",
             f"{op} does not know the part {part[:20]!r}",
-            fix=f"one of: {', '.join(allowed)}",
+            fix=Choose(allowed, given=part[:20]),
         )
-    a = [expression_sql(x) for x in args[1:]]
-    if op == "date_trunc":
-        return _in_calendar(f"CAST(date_trunc('{part}', {a[0]}) AS TIMESTAMP)")
-    return f"CAST(date_diff('{part}', {a[0]}, {a[1]}) AS DOUBLE)"
+    return part
 
 
 def _small(node: Node, most: int) -> int:
     value = node.value if isinstance(node, Literal) else None
     if not isinstance(value, int | float) or value != int(value) or abs(value) > most:
-        raise TacitError("bad-expression", f"a whole number of at most {most} is needed here", fix="2")
+        raise TacitError(
+            "bad-expression",
+            f"a whole number between -{most} and {most} is needed here",
+            fix="a whole number such as 2",
+        )
     return int(value)
+
+
+_WRITTEN: dict[str, _Template] = {
+    "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})",
+    "div": "({0} / NULLIF({1}, 0e0))", "mod": "({0} % NULLIF({1}, 0e0))",
+    "neg": "(-{0})", "abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})",
+    "sqrt": "(CASE WHEN {0} >= 0e0 THEN sqrt({0}) END)",
+    "ln": "(CASE WHEN {0} > 0e0 THEN ln({0}) END)",
+    "exp": "(CASE WHEN {0} <= 709e0 THEN exp({0}) END)",
+    "sign": "(CASE WHEN {0} > 0e0 THEN 1e0 WHEN {0} < 0e0 THEN -1e0 WHEN {0} = 0e0 THEN 0e0 END)",
+    "round": _round, "least": _extreme("least"), "greatest": _extreme("greatest"),
+    "clip": "(CASE WHEN NOT isnan({0}) THEN least(greatest({0}, {1}), {2}) END)",
+    "eq": "({0} = {1})", "ne": "({0} <> {1})", "lt": "({0} < {1})", "le": "({0} <= {1})",
+    "gt": "({0} > {1})", "ge": "({0} >= {1})",
+    "in": _in, "is_null": "({0} IS NULL)",
+    "and": _joined("AND"), "or": _joined("OR"), "not": "(NOT {0})",
+    "case": _case, "coalesce": _coalesce,
+    "lower": "lower({0})", "upper": "upper({0})", "trim": "trim({0})",
+    "length": "CAST(length({0}) AS DOUBLE)",
+    "concat": _concat, "substring": _substring,
+    "like": "({0} LIKE {1})", "starts_with": "starts_with({0}, {1})",
+    "year": "CAST(year({0}) AS DOUBLE)", "month": "CAST(month({0}) AS DOUBLE)",
+    "day": "CAST(day({0}) AS DOUBLE)", "hour": "CAST(hour({0}) AS DOUBLE)",
+    "minute": "CAST(minute({0}) AS DOUBLE)", "weekday": "CAST(dayofweek({0}) AS DOUBLE)",
+    "quarter": "CAST(quarter({0}) AS DOUBLE)",
+    "date_trunc": _date_trunc, "date_diff": _date_diff, "add_days": _add_days,
+    "to_number": "TRY_CAST({0} AS DOUBLE)", "to_text": "TRY_CAST({0} AS VARCHAR)",
+    "to_boolean": "TRY_CAST({0} AS BOOLEAN)", "to_date": _in_calendar("TRY_CAST({0} AS TIMESTAMP)"),
+}  # fmt: skip
+#: Total: this fails at import if an operator cannot be written.
+_TEMPLATES: dict[str, _Template] = {op: _WRITTEN[op] for op in OPERATORS}

@@ -1,4 +1,4 @@
-"""Write relations as SQL: which rows of which unit, with which columns."""
+"""Write relations as SQL: the rows of every unit, with the columns that are needed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from fractions import Fraction
 
 from tacit.errors import TacitError
+from tacit.fixes import Choose, Declare, Do
 from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
@@ -61,7 +62,7 @@ def _lookup(
     how: str,
     needed: frozenset[str],
 ) -> str:
-    """Join a public table of which one line per key is kept, whatever the table holds."""
+    """Join a public table. Only one line per key is used, whatever the table holds."""
     wanted = [(name, source) for name, source in brought if name in needed]
     own = needed - {name for name, _ in brought}
     below = relation_sql(left, own | names(on))
@@ -88,7 +89,7 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
         f", b.{quote(c)}" for c in sorted(b_needs)
     )
     join = "LEFT JOIN" if how == "left" else "JOIN"
-    owners = "CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"  # types may differ; no cast may fail
+    owners = "CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"  # types may differ; no cast fails
     joined = (
         f"SELECT a.tacit_u AS tacit_u{outs} FROM ({relation_sql(left, a_needs)}) a "
         f"{join} ({relation_sql(right, b_needs)}) b ON {owners}"
@@ -105,7 +106,7 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
 
 
 def ranked(columns: str) -> str:
-    """Write the keyed order among what one unit owns: the secret key, the unit, its own values."""
+    """Write the keyed order among the rows of one unit: a hash of secret key, unit and own values."""
     return f"hash(tacit_key(), CAST(tacit_u AS VARCHAR), {columns})"
 
 
@@ -126,7 +127,7 @@ def _per_unit(
 
 
 def _measure(measure: Measure) -> str:
-    """One exact number of a unit's own rows; sums are taken on integers, so their order does not matter."""
+    """Write one exact number of a unit's own rows. Sums add integers, so the order does not matter."""
     if measure.argument is None:
         return "CAST(count(*) AS DOUBLE)"
     value = expression_sql(measure.argument)
@@ -139,21 +140,29 @@ def _measure(measure: Measure) -> str:
             return f"{function}(CASE WHEN NOT isnan({value}) THEN {value} END)"
         case "sum" | "mean":
             if measure.bounds is None:
-                what = words_of(measure.argument)
-                raise TacitError(
-                    "missing-bounds",
-                    f"{measure.function} of {what} within a unit needs bounds",
-                    why="it is taken on an integer grid, which public bounds decide",
-                    fix=f'tc.protect(..., bounds={{"{what}": (0, 30)}})',
-                )
+                raise _missing_bounds(measure.function, measure.argument)
             grid = grid_for(measure.bounds)
             q = quantised(value, grid)
             total = f"CAST(sum({q}) AS DOUBLE) * {number(float(grid.step))}"
             return total if measure.function == "sum" else f"{total} / NULLIF(count({q}), 0)"
         case other:
             raise TacitError(
-                "not-allowed", f"{other} is not known within a unit", fix="count, sum, mean, min or max"
+                "not-allowed",
+                f"{other} cannot be computed within a unit",
+                fix=Choose(("count", "sum", "mean", "min", "max", "count_distinct"), given=other),
             )
+
+
+def _missing_bounds(function: str, argument: Node) -> TacitError:
+    what = words_of(argument)
+    return TacitError(
+        "missing-bounds",
+        f"{function} of {what} within a unit needs bounds",
+        why="public bounds decide the integer grid on which it is computed",
+        fix=Declare("bounds", (0, 30), column=what)
+        if isinstance(argument, Column)
+        else Do("bound-aggregate", expression=what, low=0, high=30),
+    )
 
 
 def quantised(value: str, grid: ValueGrid) -> str:
@@ -161,8 +170,8 @@ def quantised(value: str, grid: ValueGrid) -> str:
 
     NULL and NaN are NULL. The engine defines ``tacit_grid``.
 
-    Exact: step is a power of two, so the grid's ends are doubles, x times 2/step loses nothing, and what is
-    rounded down from there is a whole number of half steps (docs/proofs/tables.md).
+    The result is exact: the step is a power of two, so the grid's ends are doubles, x times 2/step loses no
+    digit, and rounding it down gives a whole number of half steps (docs/proofs/tables.md).
     """
     most = Fraction(sys.float_info.max)
     first, last, halves = max(grid.lo * grid.step, -most), min(grid.hi * grid.step, most), 2 / grid.step
@@ -170,7 +179,7 @@ def quantised(value: str, grid: ValueGrid) -> str:
 
 
 def limited_tables(node: Relation) -> frozenset[tuple[str, int]]:
-    """Collect the declared tables and the row limits under which they are read."""
+    """Return the declared tables with the row limits under which they are read."""
     match node:
         case Scan(table, rows):
             return frozenset() if rows is None else frozenset({(table.name, rows)})

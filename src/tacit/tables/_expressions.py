@@ -2,9 +2,9 @@
 
 Guarantee
 ---------
-A value of a row is a function of that row alone, and no operator raises on any row: what cannot be computed
-(a failed cast, a division by zero, a date out of range) is NULL, and floats follow IEEE 754. So an
-expression moves nothing between units and no row can abort a query.
+The value of an expression in a row is a function of that row alone, and no operator raises on any row. A
+result that cannot be computed (a failed cast, a division by zero, a date out of range) is NULL, and floats
+follow IEEE 754. So an expression moves nothing between units, and no row can abort a query.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TypeAlias, cast
 
 from tacit.core import KINDS, Kind
 from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code
 
 __all__ = [
     "KINDS",
@@ -29,6 +30,7 @@ __all__ = [
     "Literal",
     "Node",
     "Operator",
+    "as_date",
     "lit",
     "names",
     "text_of",
@@ -67,8 +69,8 @@ Node: TypeAlias = Column | Literal | Call
 class Operator:
     """The kinds an operator takes and gives.
 
-    ``takes`` lists the kinds of the arguments; a kind followed by ``*`` repeats; ``same`` stands for one
-    kind shared by all arguments so marked. ``constant`` names the positions that must be literals.
+    ``takes`` lists the kinds of the arguments. A kind followed by ``*`` repeats; all arguments marked
+    ``same`` share one kind. ``constant`` lists the positions that must be constants.
     """
 
     takes: tuple[str, ...]
@@ -81,7 +83,7 @@ _NUMBERS = Operator(("number", "number"), "number")
 _COMPARE = Operator(("same", "same"), "boolean")
 _PART = Operator(("date",), "number")
 
-#: Every operator there is. Adding one means: it is total on every engine, and the contract suite shows it.
+#: All operators. A new one must be total on every engine, and the contract tests must show it.
 OPERATORS: dict[str, Operator] = {
     "add": _NUMBERS, "sub": _NUMBERS, "mul": _NUMBERS, "div": _NUMBERS, "mod": _NUMBERS,
     "neg": _NUMBER, "abs": _NUMBER, "floor": _NUMBER, "ceil": _NUMBER, "sqrt": _NUMBER, "ln": _NUMBER,
@@ -113,6 +115,7 @@ OPERATORS: dict[str, Operator] = {
     "to_boolean": Operator(("any",), "boolean"), "to_date": Operator(("any",), "date"),
 }  # fmt: skip
 
+_ISO_EXAMPLE = "a date such as '2024-01-31'"
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
 
 
@@ -134,13 +137,16 @@ def lit(value: object) -> Literal:
         case str():
             if "\x00" in value or len(value) > 10_000:
                 raise bad_parameter(
-                    "a text constant", "at most 10,000 characters without NUL", value, fix="a shorter text"
+                    "a text constant", "at most 10,000 characters without NUL", value, fix="shorter text"
                 )
             return Literal(value, "text")
         case datetime():
             if value.tzinfo is not None:
                 raise bad_parameter(
-                    "a date constant", "without time zone", value, fix="value.replace(tzinfo=None)"
+                    "a date constant",
+                    "a moment without a time zone",
+                    value,
+                    fix=Code("value.replace(tzinfo=None)"),
                 )
             return Literal(value.isoformat(sep=" "), "date")
         case date():
@@ -149,7 +155,7 @@ def lit(value: object) -> Literal:
             return lit(cast("object", value.item()))
         case _:
             raise bad_parameter(
-                "a constant", "a number, a text, a boolean or a date", value, fix="a plain value such as 30"
+                "a constant", "a number, text, a boolean or a date", value, fix="a plain value such as 30"
             )
 
 
@@ -159,14 +165,14 @@ def as_date(text: str) -> Literal:
         raise TacitError(
             "bad-expression",
             f"{text[:40]!r} is not a date",
-            why="dates are written as ISO text",
-            fix="'2024-01-31'",
+            why="a date is written as ISO text",
+            fix=_ISO_EXAMPLE,
         )
     try:
         datetime.fromisoformat(text)
     except ValueError:
         raise TacitError(
-            "bad-expression", f"{text!r} is not a date", why="there is no such day", fix="'2024-01-31'"
+            "bad-expression", f"{text!r} is not a date", why="this day does not exist", fix=_ISO_EXAMPLE
         ) from None
     return Literal(text, "date")
 
@@ -200,7 +206,7 @@ _SIGNS = {
 
 
 def words_of(node: Node) -> str:
-    """Write an expression for people only, as they would in SQL; nothing is computed from it.
+    """Write an expression for people, the way they would write it in SQL; nothing is computed from it.
 
     Examples
     --------

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
+from tacit.fixes import Code
 from tacit.tables._expressions import Call, Column, Node, lit, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Expr", "as_node", "col", "when"]
+__all__ = ["Expr", "as_node", "as_value", "col", "when"]
+
+_COLUMN = Code('tc.col("age")')
 
 
 class Expr:
-    """A row-wise expression. Comparisons and ``& | ~`` build conditions; nothing is computed here.
+    """A row-wise expression. Comparisons and ``& | ~`` build conditions; nothing is computed yet.
 
     Examples
     --------
@@ -34,8 +37,8 @@ class Expr:
         raise TacitError(
             "bad-expression",
             "an expression has no truth value",
-            why="it stands for a value of each row, which Python's and, or, not cannot see",
-            fix="use &, | and ~, with each comparison in brackets",
+            why="it stands for one value in each row, and Python cannot use it in and, or, not",
+            fix=Code('(tc.col("age") >= 65) & ~(tc.col("ward") == "ICU")'),
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -105,23 +108,23 @@ class Expr:
         return _call(operator, self, *arguments)
 
     def clip(self, low: float, high: float) -> Expr:
-        """Clip to public bounds, which the result then has."""
+        """Clip to public bounds; the result has these bounds."""
         return _call("clip", self, low, high)
 
     def is_null(self) -> Expr:
-        """Whether the value is missing."""
+        """Check whether the value is missing."""
         return _call("is_null", self)
 
     def is_in(self, values: Iterable[object]) -> Expr:
-        """Whether the value is one of a list."""
+        """Check whether the value is in a list."""
         return _call("in", self, *values)
 
     def between(self, low: object, high: object) -> Expr:
-        """Whether the value lies between two others, both included."""
+        """Check whether the value lies between two others, both included."""
         return (self >= low) & (self <= high)
 
     def fill_null(self, value: object) -> Expr:
-        """Put a value where there is none."""
+        """Replace missing values by another value."""
         return _call("coalesce", self, value)
 
 
@@ -134,12 +137,12 @@ def col(name: str) -> Expr:
     gt(length_of_stay, 7.0)
     """
     if not isinstance(name, str):
-        raise TacitError("bad-parameter", "a column is named by text", fix='tc.col("age")')
+        raise TacitError("bad-parameter", "the name of a column is text", fix=_COLUMN)
     return Expr(Column(name))
 
 
 def when(condition: Expr, value: object, otherwise: object = None) -> Expr:
-    """Choose between two values by a condition; chain by giving another ``when`` as ``otherwise``.
+    """Choose between two values by a condition; to chain, give another ``when`` as ``otherwise``.
 
     Examples
     --------
@@ -150,20 +153,20 @@ def when(condition: Expr, value: object, otherwise: object = None) -> Expr:
 
 
 def as_node(column: str | Expr) -> Node:
-    """Read what names a column: text or an expression."""
+    """Read the name of a column, or an expression."""
     if isinstance(column, Expr):
         return column.node
     if isinstance(column, str):
         return Column(column)
     raise TacitError(
         "bad-parameter",
-        f"a column is text or an expression, got {type(column).__name__}",
-        fix='tc.col("age")',
+        f"a column is a name or an expression, got {type(column).__name__}",
+        fix=_COLUMN,
     )
 
 
 def as_value(value: object) -> Node:
-    """Read a Python value or an expression where a value is meant: text is a constant here."""
+    """Read a Python value or an expression; text is a constant here, not the name of a column."""
     return value.node if isinstance(value, Expr) else lit(value)
 
 

@@ -1,27 +1,42 @@
-"""Give every column of an expression its kind: from declared facts and the context, never from the data."""
+"""The kind and bounds of expressions: from declared facts and the context, never from the data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import TypeAlias
 
 from tacit.core import Fact
 from tacit.errors import TacitError
-from tacit.tables._expressions import KINDS, OPERATORS, Call, Column, Kind, Literal, Node, as_date, words_of
+from tacit.fixes import Choose, Code, Declare, Do, Either, Fix
+from tacit.tables._expressions import (
+    KINDS,
+    OPERATORS,
+    Call,
+    Column,
+    Kind,
+    Literal,
+    Node,
+    as_date,
+    words_of,
+)
 
 __all__ = ["Scope", "bounds_of", "kind_of", "resolve"]
 
+_SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
+_SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
+
 
 class Scope(Mapping[str, Fact]):
-    """The columns in reach.
+    """The columns that an expression can use.
 
-    An open scope does not know all names (the source is not at hand) and accepts any.
+    An open scope does not know all names (the source is not available) and accepts any.
     """
 
     __slots__ = ("_facts", "open")
 
-    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:
+    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:  # noqa: A002
         self._facts = dict(facts)
         self.open = open
 
@@ -48,8 +63,7 @@ def kind_of(node: Node) -> Kind | None:
         case Call("coalesce", args):
             return next((k for a in args if (k := kind_of(a))), None)
         case Call(op, _):
-            gives = OPERATORS[op].gives
-            return next(k for k in KINDS if k == gives)
+            return _kind(OPERATORS[op].gives)
 
 
 def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
@@ -60,28 +74,13 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
     node
         The expression as written.
     scope
-        The columns that exist, with their facts. An empty scope knows no column names and accepts any.
+        The columns that exist, with their facts. An open scope accepts any name.
     want
-        The kind the context asks for; a column of undeclared kind takes it.
+        The kind that the context needs; a column of undeclared kind takes it.
     """
     match node:
         case Column(name, None):
-            fact = scope.get(name)
-            if fact is None:
-                raise TacitError(
-                    "unknown-column",
-                    f"there is no column {name!r} here",
-                    why="a query may only use columns of its table; one that is left out is gone",
-                    fix=_instead_of(name, sorted(scope)),
-                )
-            if fact.unreadable:
-                raise TacitError(
-                    "unreadable-column",
-                    f"the column {name!r} is stored as {fact.unreadable}, which is not read",
-                    why="one row that cannot be converted would make every query fail, and so tell of itself",
-                    fix="store it as a number, a text, a date or a timestamp in microseconds",
-                )
-            return _agree(Column(name, fact.kind or want), want)
+            return _agree(Column(name, _fact(name, scope).kind or want), want)
         case Column():
             return _agree(node, want)
         case Literal(value, kind):
@@ -92,40 +91,47 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
             return _agree(Call(op, _arguments(op, args, scope, want)), want)
 
 
-def _instead_of(name: str, known: list[str]) -> str:
-    """Name the columns there are, as SQL writes them; one whose name is close comes first."""
-    if not known:
-        return "declare the columns with types={...}"
-    plain = {column.strip().lower(): column for column in known}
-    close = get_close_matches(name.strip().lower(), plain, 1)
-    shown = [column if column.isidentifier() else f'"{column}"' for column in known[:12]]
-    first = f"{plain[close[0]]!r}? " if close else ""
-    return f"{first}one of: {', '.join(shown)}"
+def _fact(name: str, scope: Scope) -> Fact:
+    """Return the facts of a column, or refuse one that does not exist or cannot be read."""
+    fact = scope.get(name)
+    if fact is None:
+        raise TacitError(
+            "unknown-column",
+            f"there is no column {name!r} here",
+            why="a query uses columns of its table; columns that were dropped earlier are not available",
+            fix=_choose(name, tuple(sorted(scope))) if scope else Declare("types", "number", column=name),
+        )
+    if fact.unreadable:
+        raise TacitError(
+            "unreadable-column",
+            f"the column {name!r} is stored as {fact.unreadable}, which cannot be read",
+            why="one row that cannot be converted would make every query fail and so reveal itself",
+            fix="store it as a number, text, a date or a timestamp in microseconds",
+        )
+    return fact
+
+
+def _choose(given: str, names: tuple[str, ...]) -> Choose:
+    """Offer the names that exist; a name that is close to the given one comes first."""
+    plain = {name.strip().lower(): name for name in names}
+    close = get_close_matches(given.strip().lower(), plain, 1)
+    return Choose(names, given=given, close=plain[close[0]] if close else "")
 
 
 def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None) -> tuple[Node, ...]:
     rule = OPERATORS.get(op)
     if rule is None:
-        raise TacitError(
-            "bad-expression", f"there is no operator {op!r}", fix=f"one of: {', '.join(OPERATORS)}"
-        )
+        raise TacitError("bad-expression", f"there is no operator {op!r}", fix=_choose(op, tuple(OPERATORS)))
     for i in rule.constant:
         if i < len(args) and not isinstance(args[i], Literal):
             raise TacitError(
                 "bad-expression",
                 f"argument {i + 1} of {op} must be a constant, got {words_of(args[i])}",
-                why="it must be known before the data is seen",
+                why="it must be known before the data is read",
                 fix="write the value itself",
             )
     if op == "case":
-        if len(args) % 2 == 0:
-            raise TacitError(
-                "bad-expression", "case needs pairs of condition and value, and a default", fix="case(...)"
-            )
-        values = _shared((*args[1::2], args[-1]), scope, want, op)
-        conditions = [resolve(a, scope, "boolean") for a in args[:-1:2]]
-        pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
-        return (*pairs, values[-1])
+        return _branches(args, scope, want)
     takes = _expand(op, rule.takes, len(args))
     if takes[0] == "same":
         return _shared(args, scope, want if rule.gives == "same" else None, op)
@@ -134,8 +140,22 @@ def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None)
     return tuple(resolve(a, scope, _kind(k)) for a, k in zip(args, takes, strict=True))
 
 
+def _branches(args: tuple[Node, ...], scope: Scope, want: Kind | None) -> tuple[Node, ...]:
+    """Resolve the conditions and values of a CASE; its values share one kind."""
+    if len(args) % 2 == 0:
+        raise TacitError(
+            "bad-expression",
+            "case needs pairs of condition and value, and a default",
+            fix=Code('tc.when(tc.col("age") >= 65, "old", "young")'),
+        )
+    values = _shared((*args[1::2], args[-1]), scope, want, "case")
+    conditions = [resolve(a, scope, "boolean") for a in args[:-1:2]]
+    pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
+    return (*pairs, values[-1])
+
+
 def _default(node: Node, scope: Scope, op: str) -> Kind | None:
-    """Read an undeclared column as text where only its presence matters or where it is converted next."""
+    """Read an undeclared column as text if only its presence matters, or as the kind it is converted to."""
     if (
         isinstance(node, Column)
         and node.kind is None
@@ -147,13 +167,15 @@ def _default(node: Node, scope: Scope, op: str) -> Kind | None:
 
 
 def _expand(op: str, takes: tuple[str, ...], n: int) -> tuple[str, ...]:
+    """Return the kinds that an operator takes for ``n`` arguments."""
     fixed = tuple(k for k in takes if not k.endswith("*"))
     if takes[-1].endswith("*"):
         if n >= max(1, len(fixed)):
             return fixed + (takes[-1][:-1],) * (n - len(fixed))
     elif n == len(fixed):
         return fixed
-    raise TacitError("bad-expression", f"{op} takes {len(fixed)} argument(s), got {n}", fix=f"{op}(...)")
+    needed = "1 argument" if len(fixed) == 1 else f"{len(fixed)} arguments"
+    raise TacitError("bad-expression", f"{op} takes {needed}, got {n}", fix=f"{needed} for {op}")
 
 
 def _kind(name: str) -> Kind:
@@ -161,10 +183,7 @@ def _kind(name: str) -> Kind:
 
 
 def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) -> tuple[Node, ...]:
-    """Resolve arguments that must share one kind.
-
-    A date wins over text, so that ISO text is read as a date.
-    """
+    """Resolve arguments that must share one kind. Beside a date, ISO text is read as a date."""
     first = [resolve(a, scope) for a in args]
     kinds = {k for a in first if (k := kind_of(a)) is not None}
     if want is not None:
@@ -174,17 +193,18 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
         column = next((a.name for a in args if isinstance(a, Column)), "x")
         raise TacitError(
             "unknown-kind",
-            f"{words_of(Call(op, args))} does not say how to read its columns",
-            why="types are declared, never guessed from the data",
-            fix=f'tc.protect(..., types={{"{column}": "number"}})  # or "text", "date", "boolean"',
+            f"{words_of(Call(op, args))} does not show how to read its columns",
+            why="types are declared, never guessed from the data; there are number, text, date and boolean",
+            fix=Declare("types", "number", column=column),
         )
     if shared is None:
         shown = ", ".join(f"{words_of(a)} ({kind_of(a)})" for a in first)
+        other = next((a for a in first if isinstance(a, Literal)), first[0])
         raise TacitError(
             "bad-expression",
             f"{words_of(Call(op, args))} needs values of one kind, got {shown}",
             why="values of different kinds are never equal",
-            fix="CAST(x AS DOUBLE) or CAST(x AS VARCHAR)",
+            fix=Either(_conversion(other, "DOUBLE"), _conversion(other, "VARCHAR")),
         )
     return tuple(resolve(a, scope, shared) for a in args)
 
@@ -195,16 +215,22 @@ def _agree(node: Node, want: Kind | None) -> Node:
         return node
     raise TacitError(
         "bad-expression",
-        f"{words_of(node)} is a {have}, and a {want} is needed here",
+        f"{words_of(node)} is {_SPOKEN[have]}, but {_SPOKEN[want]} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
-        fix=f"CAST({words_of(node)} AS {'DOUBLE' if want == 'number' else want.upper()})",
+        fix=_conversion(node, _SQL_TYPES[want]),
     )
 
 
-def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
-    """Return public bounds of an expression where they follow from its form, else None.
+def _conversion(node: Node, kind: str) -> Fix:
+    """Offer a cast; for a text constant, ``text`` holds it, since a column may have been meant."""
+    meant = {"text": node.value} if isinstance(node, Literal) and isinstance(node.value, str) else {}
+    return Do("convert-in-question", expression=words_of(node), type=kind, **meant)
 
-    Values are clipped to these bounds before they are used, so a loose reading here costs accuracy, never
+
+def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
+    """Return public bounds of an expression if they follow from its form, otherwise None.
+
+    Values are clipped to these bounds before they are used. So bounds that are too wide cost accuracy, never
     privacy.
     """
     match node:
@@ -214,40 +240,32 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
         case Literal(value, "number"):
             return (Fraction(value), Fraction(value)) if isinstance(value, int | float) else None
         case Call("clip", (inner, Literal(low), Literal(high))):
-            own = bounds_of(inner, scope)
-            a, b = Fraction(float(low or 0)), Fraction(float(high or 0))
-            return (min(max(own[0], a), b), max(min(own[1], b), a)) if own else (a, b)
+            return _clipped(bounds_of(inner, scope), Fraction(float(low or 0)), Fraction(float(high or 0)))
         case Call("case", args):
             return _union([bounds_of(a, scope) for a in (*args[1::2], args[-1]) if not _is_null(a)])
         case Call("coalesce", args):
             return _union([bounds_of(a, scope) for a in args if not _is_null(a)])
-        case Call("least" | "greatest" as op, (a, b)):
-            return _clip_form(op, bounds_of(a, scope), bounds_of(b, scope))
-        case Call("add" | "sub" | "mul" as op, (a, b)):
-            return _arithmetic(op, bounds_of(a, scope), bounds_of(b, scope))
-        case Call("neg", (a,)):
-            own = bounds_of(a, scope)
-            return (-own[1], -own[0]) if own else None
-        case Call("abs", (a,)):
-            own = bounds_of(a, scope)
-            if own is None:
-                return None
-            return (max(own[0], -own[1], Fraction(0)), max(abs(own[0]), abs(own[1])))
-        case Call("month", _):
-            return Fraction(1), Fraction(12)
-        case Call("hour", _):
-            return Fraction(0), Fraction(23)
-        case Call("weekday", _):
-            return Fraction(0), Fraction(6)
+        case Call(op, _) if op in _PARTS:
+            return _PARTS[op]
+        case Call(op, (inner,)) if op in _OF_ONE:
+            a = bounds_of(inner, scope)
+            return None if a is None else _OF_ONE[op](a)
+        case Call(op, (left, right)) if op in _OF_TWO:
+            a, b = bounds_of(left, scope), bounds_of(right, scope)
+            return None if a is None or b is None else _OF_TWO[op](a, b)
         case _:
             return None
 
 
-_Range = tuple[Fraction, Fraction]
+_Range: TypeAlias = tuple[Fraction, Fraction]
 
 
 def _is_null(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
+
+
+def _clipped(own: _Range | None, low: Fraction, high: Fraction) -> _Range:
+    return (min(max(own[0], low), high), max(min(own[1], high), low)) if own else (low, high)
 
 
 def _union(ranges: list[_Range | None]) -> _Range | None:
@@ -257,25 +275,26 @@ def _union(ranges: list[_Range | None]) -> _Range | None:
     return min(r[0] for r in known), max(r[1] for r in known)
 
 
-def _clip_form(op: str, a: _Range | None, b: _Range | None) -> _Range | None:
-    """Bound LEAST(GREATEST(x, 0), 30) and its mirror image.
-
-    One side known is enough for a half-open range.
-    """
-    if a is None or b is None:
-        return None
-    pick = min if op == "least" else max
-    return pick(a[0], b[0]), pick(a[1], b[1])
+def _absolute(a: _Range) -> _Range:
+    return max(a[0], -a[1], Fraction(0)), max(abs(a[0]), abs(a[1]))
 
 
-def _arithmetic(op: str, a: _Range | None, b: _Range | None) -> _Range | None:
-    if a is None or b is None:
-        return None
-    match op:
-        case "add":
-            return a[0] + b[0], a[1] + b[1]
-        case "sub":
-            return a[0] - b[1], a[1] - b[0]
-        case _:
-            corners = [x * y for x in a for y in b]
-            return min(corners), max(corners)
+def _corners(a: _Range, b: _Range) -> _Range:
+    products = [x * y for x in a for y in b]
+    return min(products), max(products)
+
+
+#: The parts of a date that have a natural range.
+_PARTS: dict[str, _Range] = {
+    "month": (Fraction(1), Fraction(12)),
+    "hour": (Fraction(0), Fraction(23)),
+    "weekday": (Fraction(0), Fraction(6)),
+}
+_OF_ONE: dict[str, Callable[[_Range], _Range]] = {"neg": lambda a: (-a[1], -a[0]), "abs": _absolute}
+_OF_TWO: dict[str, Callable[[_Range, _Range], _Range]] = {
+    "least": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "greatest": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _corners,
+}

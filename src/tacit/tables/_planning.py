@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tacit.tables._contribution import Contribution
     from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
-    from tacit.tables._postprocessing import Post
+    from tacit.tables._postprocessing import PostProcessing
     from tacit.tables._steps import PaidStep, Step
 
 __all__ = ["Goal", "make_plan"]
@@ -82,7 +82,7 @@ def make_plan(
     dataset: TableDataset,
     question: TableQuestion,
     goal: Goal,
-    post: Post | None = None,
+    post: PostProcessing | None = None,
     others: tuple[Goal, ...] = (),
 ) -> Plan[AnswerTable]:
     """Turn a question and a goal into a plan.

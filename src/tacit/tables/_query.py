@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._postprocessing import Post
+    from tacit.tables._postprocessing import PostProcessing
 
 __all__ = ["GroupedRows", "Query", "Rows", "check_name"]
 
@@ -303,7 +303,7 @@ class Query:
 
     _dataset: TableDataset
     question: TableQuestion
-    post: Post | None = None
+    post: PostProcessing | None = None
 
     def plan(
         self,

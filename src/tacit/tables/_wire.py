@@ -32,7 +32,7 @@ _NODES: dict[str, type] = {
         _expressions.Call,
         _expressions.Column,
         _expressions.Literal,
-        _postprocessing.Post,
+        _postprocessing.PostProcessing,
     )
 }  # fmt: skip
 

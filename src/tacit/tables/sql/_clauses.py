@@ -10,11 +10,14 @@ from tacit.errors import TacitError
 from tacit.tables._expressions import Column, Node
 from tacit.tables._fluent import Expr
 from tacit.tables._query import check_name
-from tacit.tables.sql._expressions import Names, only, read_expression, refuse
+from tacit.tables.sql._allowed import only, refuse
+from tacit.tables.sql._expressions import read_expression
+from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
     from tacit.tables._query import Rows
-    from tacit.tables.sql._aggregates import Reader
+    from tacit.tables.sql._names import ColumnFinder
+    from tacit.tables.sql._select_list import SelectList
 
 __all__ = [
     "alias_of",
@@ -30,40 +33,45 @@ __all__ = [
 ]
 
 
-def filtered(select: exp.Expr, rows: Rows, names: Names) -> Rows:
+def filtered(select: exp.Expr, rows: Rows, find: ColumnFinder) -> Rows:
     """Apply WHERE."""
     clause = select.args.get("where")
     if clause is None:
         return rows
     only(clause, "this")
-    return rows.where(Expr(read_expression(clause.this, names)))
+    return rows.where(Expr(read_expression(clause.this, find)))
 
 
-def groups_of(select: exp.Expr, names: Names) -> list[tuple[str, Node]]:
-    """Read GROUP BY: names and expressions."""
+def groups_of(select: exp.Expr, find: ColumnFinder) -> list[tuple[str, Node]]:
+    """Read GROUP BY: the groups with their names, as expressions, names or places of the SELECT list."""
     clause = select.args.get("group")
     if clause is None:
         return []
     only(clause, "expressions")
     aliases = {alias_of(e).lower(): e for e in select.expressions if alias_of(e)}
     made: list[tuple[str, Node]] = []
-    for i, e in enumerate(clause.expressions):
-        target = e
-        if isinstance(e, exp.Literal) and not e.is_string:
-            place = int(float(e.this))
-            if not 1 <= place <= len(select.expressions):
-                raise refuse(select, f"GROUP BY {place} names no column of the SELECT list")
-            target = select.expressions[place - 1]
-        elif isinstance(e, exp.Column) and not e.table and e.name.lower() in aliases:
-            target = aliases[e.name.lower()]
-        node = read_expression(unaliased(target), names)
+    for i, written in enumerate(clause.expressions):
+        target = written
+        if isinstance(written, exp.Literal) and not written.is_string:
+            target = _at_place(select, written, "GROUP BY")
+        elif isinstance(written, exp.Column) and not written.table:
+            target = aliases.get(written.name.lower(), written)
+        node = read_expression(unaliased(target), find)
         name = alias_of(target) or (node.name if isinstance(node, Column) else f"group_{i + 1}")
         made.append((name, node))
     return made
 
 
+def _at_place(select: exp.Expr, number: exp.Literal, clause: str) -> exp.Expr:
+    """Return the item of the SELECT list that a number in GROUP BY or ORDER BY stands for."""
+    place = int(float(number.this))
+    if not 1 <= place <= len(select.expressions):
+        raise refuse(select, f"{clause} {place} is not a column of the SELECT list")
+    return select.expressions[place - 1]  # type: ignore[no-any-return]
+
+
 def alias_of(node: exp.Expr) -> str:
-    """Return the name after AS, or nothing."""
+    """Return the name after AS; empty if there is none."""
     if not isinstance(node, exp.Alias):
         return ""
     check_name(str(node.alias))
@@ -71,7 +79,7 @@ def alias_of(node: exp.Expr) -> str:
 
 
 def unaliased(node: exp.Expr) -> exp.Expr:
-    """Return what stands before AS."""
+    """Return the expression before AS."""
     if isinstance(node, exp.Alias):
         only(node, "this", "alias")
         return node.this  # type: ignore[no-any-return]
@@ -85,11 +93,15 @@ def name_of(node: exp.Expr, i: int) -> str:
 
 
 def distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    """Refuse two items of one name."""
+    """Refuse two items of the same name."""
     seen: set[str] = set()
     for name, _ in items:
         if name.lower() in seen:
-            raise TacitError("not-allowed", f"two columns are called {name!r}", fix=f"{name} AS {name}_2")
+            raise TacitError(
+                "not-allowed",
+                f"two columns are called {name!r}",
+                fix=f"{sql_name(name)} AS {sql_name(name + '_2')}",
+            )
         seen.add(name.lower())
     return items
 
@@ -103,18 +115,21 @@ def outputs_of(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     return distinct_names(named)
 
 
-def having_of(select: exp.Expr, reader: Reader) -> Node | None:
-    """Read HAVING; names of the SELECT list may stand in it."""
+def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
+    """Read HAVING; it can use the names of the SELECT list."""
     clause = select.args.get("having")
     if clause is None:
         return None
     only(clause, "this")
-    aliases = {alias_of(e).lower(): unaliased(e) for e in select.expressions if alias_of(e)}
-    return reader.read(_expanded(clause.this, aliases))
+    return listed.read(_expanded(clause.this, _aliases(select)))
+
+
+def _aliases(select: exp.Expr) -> dict[str, exp.Expr]:
+    return {alias_of(e).lower(): unaliased(e) for e in select.expressions if alias_of(e)}
 
 
 def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
-    """Put what a name in HAVING or ORDER BY stands for in its place."""
+    """Replace the names of the SELECT list in HAVING or ORDER BY by what they stand for."""
 
     def put(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
@@ -124,31 +139,23 @@ def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     return node.copy().transform(put)
 
 
-def order_of(select: exp.Expr, reader: Reader, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
-    """Read ORDER BY: expressions, names or places of the SELECT list, each with its direction."""
+def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
+    """Read ORDER BY: expressions, names or places of the SELECT list, each with whether it is descending."""
     clause = select.args.get("order")
     if clause is None:
         return []
     only(clause, "expressions")
-    aliases = {alias_of(e).lower(): unaliased(e) for e in select.expressions if alias_of(e)}
+    aliases = _aliases(select)
     made = []
     for part in clause.expressions:
         only(part, "this", "desc")
         target = part.this
         if isinstance(target, exp.Literal) and not target.is_string:
-            place = int(float(target.this))
-            if not 1 <= place <= len(select.expressions):
-                raise refuse(part, f"ORDER BY {place} names no column of the SELECT list")
-            target = unaliased(select.expressions[place - 1])
-        node = (
-            outputs.get(target.name.lower()) if isinstance(target, exp.Column) and not target.table else None
-        )
-        made.append(
-            (
-                node if node is not None else reader.read(_expanded(target, aliases)),
-                bool(part.args.get("desc")),
-            )
-        )
+            target = unaliased(_at_place(select, target, "ORDER BY"))
+        named = isinstance(target, exp.Column) and not target.table
+        node = outputs.get(target.name.lower()) if named else None
+        descending = bool(part.args.get("desc"))
+        made.append((node if node is not None else listed.read(_expanded(target, aliases)), descending))
     return made
 
 

@@ -1,287 +1,83 @@
-"""Read SQL expressions into Tacit's own nodes, by a closed list.
-
-What is not on it is refused, and the refusal teaches.
-"""
+"""Read row-wise SQL expressions into Tacit's own nodes, by a closed list of readers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sqlglot import exp
 
-from tacit.errors import TacitError
 from tacit.tables._expressions import Call, Column, Literal, Node, as_date, lit
+from tacit.tables.sql._allowed import only, refuse
 
-__all__ = ["Names", "only", "read_expression", "refuse"]
+if TYPE_CHECKING:
+    from tacit.tables.sql._names import ColumnFinder
 
-#: Turns a column as written (table alias or "", name) into the column of the relation.
-Names = Callable[[str, str], str]
+__all__ = ["read_expression"]
 
-_BINARY: dict[type[exp.Expr], str] = {
-    exp.Add: "add", exp.Sub: "sub", exp.Mul: "mul", exp.Div: "div", exp.Mod: "mod",
-    exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge",
-    exp.And: "and", exp.Or: "or", exp.DPipe: "concat",
+_CASTS: dict[str, frozenset[str]] = {
+    "to_number": frozenset({
+        "INT", "BIGINT", "SMALLINT", "TINYINT", "DOUBLE", "FLOAT", "DECIMAL", "UINT", "UBIGINT", "INT128",
+    }),
+    "to_text": frozenset({"VARCHAR", "TEXT", "CHAR", "NVARCHAR"}),
+    "to_boolean": frozenset({"BOOLEAN"}),
+    "to_date": frozenset({"DATE", "TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"}),
 }  # fmt: skip
-_UNARY: dict[type[exp.Expr], str] = {
-    exp.Neg: "neg", exp.Abs: "abs", exp.Not: "not", exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
-    exp.Lower: "lower", exp.Upper: "upper", exp.Trim: "trim", exp.Length: "length",
-    exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter", exp.Hour: "hour",
-    exp.Minute: "minute", exp.Sign: "sign", exp.DayOfWeek: "weekday",
-}  # fmt: skip
-_LISTS: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
-_FLAGS = {
-    "safe", "typed", "big_int", "nulls_first", "coerce", "ignore_nulls", "date_part_boundary", "dialect",
-    "_type", "is_left",
-    "is_null", "decimals_", "regexp", "action", "requires_string", "ignore_nulls_",
-}  # fmt: skip
-_CASTS = {
-    "to_number": {
-        "INT",
-        "BIGINT",
-        "SMALLINT",
-        "TINYINT",
-        "DOUBLE",
-        "FLOAT",
-        "DECIMAL",
-        "UINT",
-        "UBIGINT",
-        "INT128",
-    },
-    "to_text": {"VARCHAR", "TEXT", "CHAR", "NVARCHAR"},
-    "to_boolean": {"BOOLEAN"},
-    "to_date": {"DATE", "TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"},
-}
-_INSTEAD: dict[str, str] = {
-    "Window": "per-unit subqueries: SELECT patient_id, MAX(x) AS x FROM t GROUP BY patient_id",
-    "Rand": "nothing: answers are noised once, by Tacit",
-    "Subquery": "a WITH clause, or a JOIN on the unit",
-    "Exists": "a JOIN on the unit",
-    "RegexpLike": "LIKE 'prefix%'",
-    "RegexpExtract": "SUBSTRING(x, 1, 3)",
-    "Pow": "x * x",
-    "ApproxDistinct": "COUNT(DISTINCT x)",
-    "Anonymous": "the functions of the reference",
-    "Star": "SELECT COUNT(*) FROM visits",
-    "TimeToStr": "EXTRACT(year FROM d)",
-}
+_DATE_PARTS = {"year", "month", "day", "hour", "minute", "quarter", "weekday"}
+_DATE_PART_NAMES = {"dow": "weekday", "dayofweek": "weekday"}
+_INTERVAL_DAYS = {"DAY": 1, "WEEK": 7}
 
 
-def refuse(node: object, what: str = "") -> TacitError:
-    """Build the refusal of a construct, with what to write instead."""
-    name = type(node).__name__
-    shown = node.sql(dialect="duckdb") if isinstance(node, exp.Expr) else str(node)
-    return TacitError(
-        "not-allowed",
-        what or f"{shown[:80]!r} is not on the list of allowed SQL",
-        why="only constructs whose effect on one unit is known and bounded are allowed",
-        fix=_INSTEAD.get(name, "SELECT group, aggregates FROM table WHERE ... GROUP BY group"),
-    )
+def read_expression(node: exp.Expr, find: ColumnFinder) -> Node:
+    """Read one row-wise expression; refuse what no reader knows."""
+    reader = _READERS.get(type(node))
+    if reader is None:
+        raise refuse(node)
+    return reader(node, find)
 
 
-def only(node: exp.Expr, *allowed: str) -> None:
-    """Refuse a node that carries anything beyond the named parts."""
-    for part, value in node.args.items():
-        if part in allowed or part in _FLAGS or value is None or value is False or value == []:
-            continue
-        raise refuse(node, f"{part.strip('_').upper()} is not allowed in {node.sql(dialect='duckdb')[:80]!r}")
+_NodeReader: TypeAlias = Callable[[exp.Expr, "ColumnFinder"], Node]
 
 
-def read_expression(node: exp.Expr, names: Names) -> Node:
-    """Read one row-wise expression."""
-    kind = type(node)
-    if kind in _BINARY:
-        only(node, "this", "expression")
-        return _binary(_BINARY[kind], node, names)
-    if kind in _UNARY:
+def _unary(op: str) -> _NodeReader:
+    def read(node: exp.Expr, find: ColumnFinder) -> Node:
         only(node, "this")
-        inner = read_expression(node.this, names)
-        if kind is exp.Neg and isinstance(inner, Literal) and isinstance(inner.value, float):
-            return lit(-inner.value)
-        return Call(_UNARY[kind], (inner,))
-    if kind in _LISTS:
+        return Call(op, (read_expression(node.this, find),))
+
+    return read
+
+
+def _binary(op: str) -> _NodeReader:
+    def read(node: exp.Expr, find: ColumnFinder) -> Node:
+        only(node, "this", "expression")
+        return Call(op, (read_expression(node.this, find), read_expression(node.expression, find)))
+
+    return read
+
+
+def _chain(op: str) -> _NodeReader:
+    """Read AND or OR; a chain of them becomes one call."""
+
+    def read(node: exp.Expr, find: ColumnFinder) -> Node:
+        only(node, "this", "expression")
+        first, last = read_expression(node.this, find), read_expression(node.expression, find)
+        if isinstance(first, Call) and first.op == op:
+            return Call(op, (*first.args, last))
+        return Call(op, (first, last))
+
+    return read
+
+
+def _listed(op: str) -> _NodeReader:
+    def read(node: exp.Expr, find: ColumnFinder) -> Node:
         only(node, "this", "expressions")
-        found = tuple(read_expression(e, names) for e in (node.this, *node.expressions))
-        return _as_clip(Call(_LISTS[kind], found))
-    return _other(node, names)
+        return _as_clip(Call(op, tuple(read_expression(e, find) for e in (node.this, *node.expressions))))
 
-
-def _other(node: exp.Expr, names: Names) -> Node:
-    def read(part: exp.Expr) -> Node:
-        return read_expression(part, names)
-
-    match node:
-        case exp.Column():
-            only(node, "this", "table")
-            if isinstance(node.this, exp.Star):
-                raise refuse(node.this)
-            return Column(names(node.table, node.name))
-        case exp.Literal():
-            return _literal(node)
-        case exp.Boolean():
-            return lit(bool(node.this))
-        case exp.Null():
-            return lit(None)
-        case exp.Paren():
-            only(node, "this")
-            return read(node.this)
-        case exp.Between():
-            only(node, "this", "low", "high")
-            value = read(node.this)
-            return Call(
-                "and",
-                (Call("ge", (value, read(node.args["low"]))), Call("le", (value, read(node.args["high"])))),
-            )
-        case exp.In():
-            only(node, "this", "expressions")
-            if not node.expressions:
-                raise refuse(exp.Subquery(), "IN takes a list of constants")
-            listed = tuple(read(e) for e in node.expressions)
-            if not all(isinstance(e, Literal) for e in listed):
-                raise refuse(node, "IN takes a list of constants")
-            return Call("in", (read(node.this), *listed))
-        case exp.Is(this=this, expression=exp.Null()):
-            only(node, "this", "expression")
-            return Call("is_null", (read(this),))
-        case exp.Is(this=this, expression=exp.Boolean() as truth):
-            only(node, "this", "expression")
-            return Call("coalesce", (Call("eq", (read(this), lit(bool(truth.this)))), lit(value=False)))
-        case exp.Case():
-            return _case(node, names)
-        case exp.If():
-            only(node, "this", "true", "false")
-            otherwise = node.args.get("false")
-            return Call(
-                "case",
-                (read(node.this), read(node.args["true"]), read(otherwise) if otherwise else lit(None)),
-            )
-        case exp.Nullif(this=this, expression=other):
-            only(node, "this", "expression")
-            value = read(this)
-            return Call("case", (Call("eq", (value, read(other))), lit(None), value))
-        case exp.Cast() | exp.TryCast():
-            return _cast(node, names)
-        case exp.Like():
-            only(node, "this", "expression")
-            return Call("like", (read(node.this), read(node.expression)))
-        case exp.ILike():
-            only(node, "this", "expression")
-            pattern = read(node.expression)
-            if not isinstance(pattern, Literal):
-                raise refuse(node, "ILIKE takes a constant pattern")
-            return Call("like", (Call("lower", (read(node.this),)), lit(str(pattern.value).lower())))
-        case exp.Pow(this=this, expression=exp.Literal(this="2")):
-            only(node, "this", "expression")
-            value = read(this)
-            return Call("mul", (value, value))
-        case exp.StartsWith():
-            only(node, "this", "expression")
-            return Call("starts_with", (read(node.this), read(node.expression)))
-        case exp.Floor() | exp.Ceil():
-            only(node, "this")
-            return Call("floor" if isinstance(node, exp.Floor) else "ceil", (read(node.this),))
-        case exp.Round():
-            only(node, "this", "decimals")
-            digits = node.args.get("decimals")
-            return Call("round", (read(node.this), read(digits) if digits else lit(0)))
-        case exp.Concat():
-            only(node, "expressions")
-            return Call("concat", tuple(read(e) for e in node.expressions))
-        case exp.Substring():
-            only(node, "this", "start", "length")
-            start, length = node.args.get("start"), node.args.get("length")
-            return Call(
-                "substring",
-                (read(node.this), read(start) if start else lit(1), read(length) if length else lit(10**6)),
-            )
-        case exp.Left(this=this, expression=length):
-            only(node, "this", "expression")
-            return Call("substring", (read(this), lit(1), read(length)))
-        case exp.Extract(this=part, expression=moment):
-            only(node, "this", "expression")
-            return _part(str(part.name or part), read(moment), node)
-        case exp.TimestampTrunc() | exp.DateTrunc():
-            only(node, "this", "unit")
-            return Call("date_trunc", (lit(_unit(node)), read(node.this)))
-        case exp.DateDiff(this=later, expression=earlier):
-            only(node, "this", "expression", "unit")
-            return Call("date_diff", (lit(_unit(node)), read(earlier), read(later)))
-        case _:
-            raise refuse(node)
-
-
-def _binary(op: str, node: exp.Expr, names: Names) -> Node:
-    left, right = node.this, node.expression
-    if op in {"add", "sub"} and isinstance(right, exp.Interval):
-        return _shift(op, read_expression(left, names), right)
-    a, b = read_expression(left, names), read_expression(right, names)
-    if op in {"and", "or"} and isinstance(a, Call) and a.op == op:
-        return Call(op, (*a.args, b))
-    return Call(op, (a, b))
-
-
-def _shift(op: str, moment: Node, interval: exp.Interval) -> Node:
-    days = {"DAY": 1, "WEEK": 7}.get(_unit(interval).upper().rstrip("S"))
-    amount = interval.this
-    if days is None or not isinstance(amount, exp.Literal):
-        raise refuse(interval, "intervals are whole numbers of days or weeks")
-    try:
-        number = float(str(amount.this))
-    except ValueError:
-        raise refuse(interval, "intervals are whole numbers of days or weeks") from None
-    return Call("add_days", (moment, lit(number * days * (1 if op == "add" else -1))))
-
-
-def _unit(node: exp.Expr) -> str:
-    unit = node.args.get("unit")
-    return str(unit.name if isinstance(unit, exp.Expr) else unit or "day").lower()
-
-
-def _part(name: str, moment: Node, node: exp.Expr) -> Node:
-    known = {"year", "month", "day", "hour", "minute", "quarter"}
-    word = {"dow": "weekday", "dayofweek": "weekday"}.get(name.lower(), name.lower())
-    if word not in known | {"weekday"}:
-        raise refuse(node, f"EXTRACT({name[:20]}) is not known")
-    return Call(word, (moment,))
-
-
-def _literal(node: exp.Literal) -> Node:
-    if node.is_string:
-        return lit(str(node.this))
-    try:
-        return lit(float(str(node.this)))
-    except ValueError:
-        raise refuse(node) from None
-
-
-def _case(node: exp.Case, names: Names) -> Node:
-    only(node, "this", "ifs", "default")
-    subject = node.this
-    parts: list[Node] = []
-    for branch in node.args["ifs"]:
-        only(branch, "this", "true")
-        condition = read_expression(branch.this, names)
-        if subject is not None:
-            condition = Call("eq", (read_expression(subject, names), condition))
-        parts += [condition, read_expression(branch.args["true"], names)]
-    default = node.args.get("default")
-    return Call("case", (*parts, read_expression(default, names) if default is not None else lit(None)))
-
-
-def _cast(node: exp.Expr, names: Names) -> Node:
-    only(node, "this", "to", "_type")
-    target = node.args["to"]
-    name = str(getattr(target.this, "value", target.this)).upper()
-    op = next((op for op, kinds in _CASTS.items() if name in kinds), None)
-    if op is None or target.args.get("nested"):
-        raise refuse(node, f"a cast to {name[:30]} is not allowed")
-    inner = read_expression(node.this, names)
-    if op == "to_date" and isinstance(inner, Literal) and isinstance(inner.value, str):
-        return as_date(inner.value)
-    return Call(op, (inner,))
+    return read
 
 
 def _as_clip(node: Call) -> Node:
-    """LEAST(GREATEST(x, low), high) and its mirror image are one clip, which then has bounds."""
+    """Read LEAST(GREATEST(x, low), high) and its mirror image as one clip, which has bounds."""
     match node:
         case Call("least", (Call("greatest", (x, Literal(float() as low))), Literal(float() as high))) if (
             low <= high
@@ -293,3 +89,232 @@ def _as_clip(node: Call) -> Node:
             return Call("clip", (x, lit(low), lit(high)))
         case _:
             return node
+
+
+def _column(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "table")
+    if isinstance(node.this, exp.Star):
+        raise refuse(node.this)
+    return Column(find(cast("exp.Column", node).table, node.name))
+
+
+def _literal(node: exp.Expr, _: ColumnFinder) -> Node:
+    if node.is_string:
+        return lit(str(node.this))
+    try:
+        return lit(float(str(node.this)))
+    except ValueError:
+        raise refuse(node) from None
+
+
+def _boolean(node: exp.Expr, _: ColumnFinder) -> Node:
+    return lit(bool(node.this))
+
+
+def _null(_: exp.Expr, __: ColumnFinder) -> Node:
+    return lit(None)
+
+
+def _brackets(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this")
+    return read_expression(node.this, find)
+
+
+def _negated(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this")
+    inner = read_expression(node.this, find)
+    if isinstance(inner, Literal) and isinstance(inner.value, float):
+        return lit(-inner.value)
+    return Call("neg", (inner,))
+
+
+def _between(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "low", "high")
+    value, low, high = (read_expression(node.args[part], find) for part in ("this", "low", "high"))
+    return Call("and", (Call("ge", (value, low)), Call("le", (value, high))))
+
+
+def _in(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expressions")
+    if not node.expressions:
+        raise refuse(exp.Subquery(), "IN takes a list of constants")
+    listed = tuple(read_expression(e, find) for e in node.expressions)
+    if not all(isinstance(e, Literal) for e in listed):
+        raise refuse(node, "IN takes a list of constants")
+    return Call("in", (read_expression(node.this, find), *listed))
+
+
+def _is(node: exp.Expr, find: ColumnFinder) -> Node:
+    match node.expression:
+        case exp.Null():
+            only(node, "this", "expression")
+            return Call("is_null", (read_expression(node.this, find),))
+        case exp.Boolean() as truth:
+            only(node, "this", "expression")
+            value = read_expression(node.this, find)
+            return Call("coalesce", (Call("eq", (value, lit(bool(truth.this)))), lit(value=False)))
+        case _:
+            raise refuse(node)
+
+
+def _case(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "ifs", "default")
+    subject, default = node.this, node.args.get("default")
+    parts: list[Node] = []
+    for branch in node.args["ifs"]:
+        only(branch, "this", "true")
+        condition = read_expression(branch.this, find)
+        if subject is not None:
+            condition = Call("eq", (read_expression(subject, find), condition))
+        parts += [condition, read_expression(branch.args["true"], find)]
+    return Call("case", (*parts, read_expression(default, find) if default is not None else lit(None)))
+
+
+def _if(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "true", "false")
+    condition, value = read_expression(node.this, find), read_expression(node.args["true"], find)
+    otherwise = node.args.get("false")
+    return Call("case", (condition, value, read_expression(otherwise, find) if otherwise else lit(None)))
+
+
+def _nullif(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expression")
+    value = read_expression(node.this, find)
+    return Call("case", (Call("eq", (value, read_expression(node.expression, find))), lit(None), value))
+
+
+def _cast(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "to", "_type")
+    target = node.args["to"]
+    name = str(getattr(target.this, "value", target.this)).upper()
+    op = next((op for op, kinds in _CASTS.items() if name in kinds), None)
+    if op is None or target.args.get("nested"):
+        raise refuse(node, f"a cast to {name[:30]} is not allowed")
+    inner = read_expression(node.this, find)
+    if op == "to_date" and isinstance(inner, Literal) and isinstance(inner.value, str):
+        return as_date(inner.value)
+    return Call(op, (inner,))
+
+
+def _ilike(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expression")
+    pattern = read_expression(node.expression, find)
+    if not isinstance(pattern, Literal):
+        raise refuse(node, "ILIKE takes a constant pattern")
+    lower = Call("lower", (read_expression(node.this, find),))
+    return Call("like", (lower, lit(str(pattern.value).lower())))
+
+
+def _square(node: exp.Expr, find: ColumnFinder) -> Node:
+    exponent = node.expression
+    if not isinstance(exponent, exp.Literal) or exponent.this != "2":
+        raise refuse(node)
+    only(node, "this", "expression")
+    value = read_expression(node.this, find)
+    return Call("mul", (value, value))
+
+
+def _round(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "decimals")
+    digits = node.args.get("decimals")
+    value = read_expression(node.this, find)
+    return Call("round", (value, read_expression(digits, find) if digits else lit(0)))
+
+
+def _substring(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "start", "length")
+    start, length = node.args.get("start"), node.args.get("length")
+    return Call(
+        "substring",
+        (
+            read_expression(node.this, find),
+            read_expression(start, find) if start else lit(1),
+            read_expression(length, find) if length else lit(10**6),
+        ),
+    )
+
+
+def _left(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expression")
+    return Call(
+        "substring", (read_expression(node.this, find), lit(1), read_expression(node.expression, find))
+    )
+
+
+def _shifted(op: str) -> _NodeReader:
+    """Read a sum or a difference; with an interval it moves a date."""
+    plain, sign = _binary(op), 1 if op == "add" else -1
+
+    def read(node: exp.Expr, find: ColumnFinder) -> Node:
+        if not isinstance(node.expression, exp.Interval):
+            return plain(node, find)
+        only(node, "this", "expression")
+        moment = read_expression(node.this, find)
+        return Call("add_days", (moment, lit(_days(node.expression) * sign)))
+
+    return read
+
+
+def _days(interval: exp.Interval) -> float:
+    days = _INTERVAL_DAYS.get(_unit(interval).upper().rstrip("S"))
+    amount = interval.this
+    if days is not None and isinstance(amount, exp.Literal):
+        try:
+            return float(str(amount.this)) * days
+        except ValueError:
+            pass
+    raise refuse(interval, "an interval is a number of days or weeks")
+
+
+def _unit(node: exp.Expr) -> str:
+    unit = node.args.get("unit")
+    return str(unit.name if isinstance(unit, exp.Expr) else unit or "day").lower()
+
+
+def _extract(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expression")
+    moment = read_expression(node.expression, find)
+    name = str(node.this.name or node.this).lower()
+    part = _DATE_PART_NAMES.get(name, name)
+    if part not in _DATE_PARTS:
+        raise refuse(node, f"EXTRACT({name[:20]}) is not on the list of allowed SQL")
+    return Call(part, (moment,))
+
+
+def _date_trunc(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "unit")
+    return Call("date_trunc", (lit(_unit(node)), read_expression(node.this, find)))
+
+
+def _date_diff(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expression", "unit")
+    later, earlier = node.this, node.expression
+    return Call("date_diff", (lit(_unit(node)), read_expression(earlier, find), read_expression(later, find)))
+
+
+_READERS: dict[type[exp.Expr], _NodeReader] = {
+    # columns and constants
+    exp.Column: _column, exp.Literal: _literal, exp.Boolean: _boolean, exp.Null: _null, exp.Paren: _brackets,
+    # numbers
+    exp.Add: _shifted("add"), exp.Sub: _shifted("sub"), exp.Mul: _binary("mul"), exp.Div: _binary("div"),
+    exp.Mod: _binary("mod"), exp.Neg: _negated, exp.Abs: _unary("abs"), exp.Sqrt: _unary("sqrt"),
+    exp.Ln: _unary("ln"), exp.Exp: _unary("exp"), exp.Sign: _unary("sign"), exp.Floor: _unary("floor"),
+    exp.Ceil: _unary("ceil"), exp.Round: _round, exp.Pow: _square,
+    exp.Least: _listed("least"), exp.Greatest: _listed("greatest"),
+    # conditions
+    exp.EQ: _binary("eq"), exp.NEQ: _binary("ne"), exp.LT: _binary("lt"), exp.LTE: _binary("le"),
+    exp.GT: _binary("gt"), exp.GTE: _binary("ge"), exp.And: _chain("and"), exp.Or: _chain("or"),
+    exp.Not: _unary("not"), exp.Between: _between, exp.In: _in, exp.Is: _is, exp.Case: _case, exp.If: _if,
+    exp.Nullif: _nullif, exp.Coalesce: _listed("coalesce"),
+    # conversions
+    exp.Cast: _cast, exp.TryCast: _cast,
+    # text
+    exp.DPipe: _binary("concat"), exp.Like: _binary("like"), exp.ILike: _ilike,
+    exp.StartsWith: _binary("starts_with"), exp.Lower: _unary("lower"), exp.Upper: _unary("upper"),
+    exp.Trim: _unary("trim"), exp.Length: _unary("length"), exp.Substring: _substring, exp.Left: _left,
+    # dates
+    exp.Year: _unary("year"), exp.Month: _unary("month"), exp.Day: _unary("day"),
+    exp.Quarter: _unary("quarter"), exp.Hour: _unary("hour"), exp.Minute: _unary("minute"),
+    exp.DayOfWeek: _unary("weekday"), exp.Extract: _extract, exp.TimestampTrunc: _date_trunc,
+    exp.DateTrunc: _date_trunc, exp.DateDiff: _date_diff,
+}  # fmt: skip

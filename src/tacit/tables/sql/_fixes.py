@@ -1,53 +1,128 @@
-"""Slips of the pen in SQL, told by name: a column in single quotes, a text in double ones, a name in none."""
+"""Fixes in the words of SQL, for someone who wrote a query: names in quotes, ranges as clips."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import sqlglot
+from sqlglot import Token, TokenType
+from sqlglot.errors import SqlglotError
+
 from tacit.errors import TacitError
+from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
+from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-__all__ = ["hinted"]
+    from tacit.tables._dataset import TableDataset
 
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+__all__ = ["SqlAdvice"]
+
+#: The aggregates that a fix may name, as SQL writes them.
+_AGGREGATES = {
+    "count": "COUNT", "sum": "SUM", "mean": "AVG", "min": "MIN", "max": "MAX", "median": "MEDIAN",
+    "std": "STDDEV", "variance": "VARIANCE", "count_distinct": "COUNT(DISTINCT ...)",
+}  # fmt: skip
+_QUOTED = {TokenType.IDENTIFIER, TokenType.STRING}
+#: The refusals after which a name with spaces may be the cause.
+_MISREAD = {"bad-sql", "not-allowed", "unknown-column"}
 
 
-def hinted(error: TacitError, text: str, columns: Iterable[str]) -> TacitError:
-    """Return a refusal of SQL with the fix for a likely slip; without one, as it is.
+@dataclass(frozen=True, slots=True)
+class SqlAdvice:
+    """What is known of a query when it is refused, to word the fix for its author.
+
+    Parameters
+    ----------
+    text
+        The query as it was given.
+    columns
+        The declared columns of all tables.
+    expressions
+        Arguments of aggregates in Tacit's words, each with the SQL that the author wrote.
 
     Examples
     --------
-    >>> error = TacitError("bad-sql", "this SQL cannot be read", fix="SELECT COUNT(*) FROM visits")
-    >>> hinted(error, "SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ["Patient ID"]).fix.text
-    'a name with spaces or signs stands in double quotes: "Patient ID"'
+    >>> advice = SqlAdvice("SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ("Patient ID",))
+    >>> advice.reworded(TacitError("bad-sql", "this SQL cannot be read")).fix
+    Say(text='write a name with spaces or signs in double quotes: "Patient ID"')
     """
-    given: object = text  # whatever was handed in as SQL
-    fix = _fix(error, text, list(columns)) if isinstance(given, str) else ""
-    return TacitError(error.code, error.what, why=error.why, fix=fix) if fix else error
+
+    text: object
+    columns: tuple[str, ...]
+    expressions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def about(cls, text: object, dataset: TableDataset) -> SqlAdvice:
+        """Prepare for the refusal of a query."""
+        return cls(text, tuple(c for t in dataset.tables.values() for c in t.columns or t.facts))
+
+    def reworded(self, error: TacitError) -> TacitError:
+        """Return a refusal with its fix in the words of SQL; the same refusal where nothing changes."""
+        fix = (self._unquoted_name() if error.code in _MISREAD else None) or self._fix(error.fix, error.code)
+        return error if fix == error.fix else TacitError(error.code, error.what, why=error.why, fix=fix)
+
+    def _fix(self, fix: Fix, code: str) -> Fix:
+        match fix:
+            case Choose(names, given, close) if code == "unknown-column":
+                if not close and self._has_quoted(given):
+                    return Say(f"write text in single quotes: '{given}'")
+                return Choose(tuple(map(sql_name, names)), given, close and sql_name(close))
+            case Choose(names, given) if _AGGREGATES.keys() >= set(names):
+                return Choose(tuple(_AGGREGATES[name] for name in names), given)
+            case Do("convert-in-question", {"text": str(text)}) if meant := self._column(text):
+                return Say(f"write a column name without single quotes: {sql_name(meant)}")
+            case Do("bound-aggregate", {"expression": str(inner)}):
+                return _clip(self.expressions.get(inner, inner))
+            case Declare("bounds", _, column) if code == "missing-bounds" and column not in self.columns:
+                return _clip(self.expressions.get(column, sql_name(column)))
+            case Set({"level": level}):
+                return Say(f"a level between 0 and 1, such as {level}")
+            case Either(fixes):
+                return self._either([self._fix(one, code) for one in fixes], fixes)
+            case _:
+                return fix
+
+    def _either(self, reworded: list[Fix], before: tuple[Fix, ...]) -> Fix:
+        """Return the way out that SQL has a word for, or all of them."""
+        new = [fix for fix, old in zip(reworded, before, strict=True) if fix != old]
+        return new[0] if new else Either(*before)
+
+    def _column(self, text: str) -> str:
+        """Return the column that a text names, ignoring case; empty if there is none."""
+        return next((c for c in self.columns if c.lower() == text.lower()), "")
+
+    def _has_quoted(self, name: str) -> bool:
+        """Return whether a name stands in double quotes in the query."""
+        return any(t.token_type == TokenType.IDENTIFIER and t.text == name for t in _tokens(self.text))
+
+    def _unquoted_name(self) -> Fix | None:
+        """Find a column whose name has spaces or signs and stands in the query without quotes."""
+        query = [_word(token) for token in _tokens(self.text)]
+        for column in self.columns:
+            name = [_word(token) for token in _tokens(column.strip())]
+            if len(name) > 1 and None not in name and _contains(query, name):
+                return Say(f"write a name with spaces or signs in double quotes: {sql_name(column)}")
+        return None
 
 
-def _fix(error: TacitError, text: str, columns: list[str]) -> str:
-    if error.code not in {"bad-sql", "not-allowed", "unknown-column", "bad-expression"}:
-        return ""
-    literal = re.match(r"'(.*)' is a text, and a ", error.what)
-    if error.code == "bad-expression":
-        meant = [c for c in columns if literal and c.lower() == literal[1].lower()]
-        return f"a column stands without single quotes: {_written(meant[0])}" if meant else ""
-    bare = _QUOTED.sub('""', text)
-    for column in columns:
-        name = column.strip()  # a space at the end alone is told by the column of a close name
-        odd = _written(name) != name and re.search(r"\w", name)
-        if odd and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", bare, re.IGNORECASE):
-            return f"a name with spaces or signs stands in double quotes: {_written(column)}"
-    missing = re.match(r"there is no column '(.*)' here$", error.what)
-    if missing and f'"{missing[1]}"' in text and str(error.fix).startswith("one of:"):  # none of a close name
-        return f"a text stands in single quotes: '{missing[1]}'"
-    return ""
+def _clip(expression: str) -> Fix:
+    return Do("clip-in-question", expression=expression, low="LOW", high="HIGH")
 
 
-def _written(column: str) -> str:
-    """Write a column as SQL does."""
-    return column if column.isascii() and column.isidentifier() else f'"{column}"'
+def _tokens(text: object) -> list[Token]:
+    try:
+        return sqlglot.tokenize(text, read="duckdb") if isinstance(text, str) else []
+    except SqlglotError:
+        return []
+
+
+def _word(token: Token) -> str | None:
+    """Return a token in lower case; None if it is quoted."""
+    return None if token.token_type in _QUOTED else token.text.lower()
+
+
+def _contains(words: list[str | None], part: list[str | None]) -> bool:
+    return any(words[i : i + len(part)] == part for i in range(len(words) - len(part) + 1))

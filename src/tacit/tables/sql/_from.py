@@ -1,0 +1,157 @@
+"""FROM, WITH and subqueries: rows that each belong to one unit, never aggregates across units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+from tacit.tables._algebra import PerUnit, Project, scope
+from tacit.tables._expressions import Column, Node
+from tacit.tables._fluent import Expr
+from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables.sql._allowed import only, refuse
+from tacit.tables.sql._clauses import (
+    alias_of,
+    distinct_names,
+    filtered,
+    groups_of,
+    having_of,
+    name_of,
+    unaliased,
+)
+from tacit.tables.sql._expressions import read_expression
+from tacit.tables.sql._joins import join_public, join_units, kind_of_join
+from tacit.tables.sql._names import FromClause, TablesInReach, sql_name
+from tacit.tables.sql._select_list import SelectList
+from tacit.tables.sql._units import names_whole_unit, unit_columns, unit_noun
+
+if TYPE_CHECKING:
+    from tacit.core import Kind
+    from tacit.tables._query import Rows
+
+__all__ = ["from_clause", "with_clauses"]
+
+
+def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
+    """Return the tables in reach after the WITH clauses of a SELECT."""
+    clause = select.args.get("with_")
+    if clause is None:
+        return reach
+    only(clause, "expressions")
+    named = dict(reach.named)
+    for part in clause.expressions:
+        only(part, "this", "alias")
+        if part.args["alias"].args.get("columns"):
+            raise refuse(part, "columns must get their names inside the WITH clause")
+        named[part.alias] = _subquery(part.this, TablesInReach(reach.dataset, dict(named)))
+    return TablesInReach(reach.dataset, named)
+
+
+def from_clause(select: exp.Expr, reach: TablesInReach) -> FromClause:
+    """Read FROM and its joins."""
+    clause = select.args.get("from_")
+    if clause is None:
+        raise refuse(select, "a question needs FROM")
+    only(clause, "this")
+    source = FromClause.of(*_table(clause.this, reach))
+    for join in select.args.get("joins") or []:
+        source = _joined(source, join, reach)
+    return source
+
+
+def _table(node: exp.Expr, reach: TablesInReach) -> tuple[Rows, str]:
+    """Read one table or subquery of FROM; return its rows and its alias."""
+    match node:
+        case exp.Table():
+            only(node, "this", "alias")
+            if not isinstance(node.this, exp.Identifier):
+                raise refuse(node, f"{node.sql(dialect='duckdb')[:60]!r} is not a declared table")
+            return reach.rows(node.name), node.alias or node.name
+        case exp.Subquery():
+            only(node, "this", "alias")
+            return _subquery(node.this, reach), node.alias or "subquery"
+        case _:
+            raise refuse(node)
+
+
+def _joined(source: FromClause, join: exp.Expr, reach: TablesInReach) -> FromClause:
+    how = kind_of_join(join)
+    target = join.this
+    if isinstance(target, exp.Table) and isinstance(target.this, exp.Identifier):
+        only(target, "this", "alias")
+        public = reach.public_table(target.name)
+        if public is not None:
+            return join_public(source, join, public, target.alias or target.name, how)
+    rows, alias = _table(target, reach)
+    return join_units(source, join, rows, alias, how)
+
+
+def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
+    """Read a subquery: rows, or rows aggregated within each unit."""
+    if not isinstance(select, exp.Select):
+        raise refuse(select, "a subquery must be one SELECT")
+    only(select, "expressions", "from_", "where", "group", "having", "joins", "with_", "distinct")
+    reach = with_clauses(select, reach)
+    source = from_clause(select, reach)
+    find = source.finder()
+    rows = filtered(select, source.rows, find)
+    by = groups_of(select, find)
+    distinct = select.args.get("distinct")
+    if distinct is not None:
+        only(distinct)
+        if by:
+            raise refuse(select, "DISTINCT has no effect beside GROUP BY")
+        by = [(name_of(e, i), read_expression(unaliased(e), find)) for i, e in enumerate(select.expressions)]
+    star = [e for e in select.expressions if isinstance(e, exp.Star)]
+    if star and not by and len(select.expressions) == 1:
+        only(star[0])
+        return rows
+    listed = SelectList(find, by)
+    items = [
+        (name_of(e, i), listed.read(unaliased(e), alias_of(e))) for i, e in enumerate(select.expressions)
+    ]
+    if by or listed.aggregates:
+        return _per_unit(select, rows, by, listed, items)
+    if select.args.get("having"):
+        raise refuse(select, "HAVING needs GROUP BY")
+    return _projected(rows, items)
+
+
+def _per_unit(
+    select: exp.Expr,
+    rows: Rows,
+    by: list[tuple[str, Node]],
+    listed: SelectList,
+    items: list[tuple[str, Node]],
+) -> Rows:
+    """Aggregate the rows of each unit; the groups must name the unit."""
+    if not names_whole_unit(rows, [node.name for _, node in by if isinstance(node, Column)]):
+        columns = ", ".join(map(sql_name, unit_columns(rows)))
+        raise TacitError(
+            "not-allowed",
+            f"a subquery can only aggregate the rows of one {unit_noun(rows)}",
+            why="sums over people inside a query could not be protected outside it",
+            fix=f"GROUP BY {columns}" if columns else Declare("unit", "patient_id"),
+        )
+    facts = scope(rows.relation)
+    having = having_of(select, listed)
+    measures = tuple(rows.measure(name, asked) for name, asked in listed.aggregates.items())
+    groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
+    inner = replace(rows, relation=PerUnit(rows.relation, groups, measures))
+    if having is not None:
+        inner = inner.where(Expr(having))
+    return _projected(inner, items)
+
+
+def _projected(rows: Rows, items: list[tuple[str, Node]]) -> Rows:
+    facts = scope(rows.relation)
+    made = tuple((name, resolve(node, facts)) for name, node in distinct_names(items))
+    return replace(rows, relation=Project(rows.relation, made))
+
+
+def _kind(node: Node, facts: Scope) -> Kind:
+    return kind_of(resolve(node, facts)) or "text"

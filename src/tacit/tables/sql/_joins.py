@@ -1,0 +1,128 @@
+"""JOIN: with a public table on its key, or with a protected table on the unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+from tacit.tables._algebra import JoinUnits, Project, scope
+from tacit.tables._expressions import Column
+from tacit.tables.sql._allowed import only, refuse
+from tacit.tables.sql._names import FromClause, sql_name
+from tacit.tables.sql._units import names_whole_unit, unit_columns, unit_noun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.tables._algebra import How
+    from tacit.tables._query import Rows
+
+__all__ = ["join_public", "join_units", "kind_of_join"]
+
+#: A column as written: table alias or "", name.
+_Written = tuple[str, str]
+
+
+def kind_of_join(join: exp.Expr) -> How:
+    """Return whether a join is inner or left; refuse any other."""
+    only(join, "this", "on", "using", "side", "kind")
+    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
+    if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"} or (kind == "OUTER" and side != "LEFT"):
+        raise refuse(join, f"{side or kind} JOIN is not allowed; INNER JOIN and LEFT JOIN are")
+    return "left" if side == "LEFT" else "inner"
+
+
+def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: How) -> FromClause:
+    """Look up a public table by its key."""
+    key = source.rows.tables[name].key or ""
+    if alias.lower() in source.aliases:
+        raise refuse(join, f"two tables are called {alias!r}")
+    [(first, second)] = _equalities(join, alias, 1)
+    if not join.args.get("using"):
+        if second[0].lower() != alias.lower() or second[1].lower() != key.lower():
+            raise refuse(join, f"a public table is joined on its key: {sql_name(alias)}.{sql_name(key)}")
+    elif first[1].lower() != key.lower():
+        raise refuse(join, f"a public table is joined on its key: {sql_name(key)}")
+    on = source.finder()(*first)
+    before = set(scope(source.rows.relation))
+    joined = source.rows.join(name, on, how=how)
+    columns = {(alias.lower(), c.lower()): c for c in scope(joined.relation) if c not in before}
+    columns[alias.lower(), key.lower()] = on
+    return source.with_table(joined, columns, alias)
+
+
+def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: How) -> FromClause:
+    """Join rows of the same unit."""
+    if alias.lower() in source.aliases:
+        raise refuse(join, f"two tables are called {alias!r}; give one of them an alias")
+    ours, theirs = scope(source.rows.relation), scope(rows.relation)
+    if ours.open or theirs.open:
+        raise TacitError(
+            "unknown-column",
+            "a join needs the names of the tables' columns, and a source is not available",
+            why="names are public facts; they are read from the header or declared",
+            fix=Declare("types", "text", column="patient_id"),
+        )
+    pairs = _equalities(join, alias, len(unit_columns(rows)))
+    find, find_there = source.finder(), FromClause.of(rows, alias).finder()
+    left, right = [find(*a) for a, _ in pairs], [find_there(*b) for _, b in pairs]
+    if not _on_unit(source.rows, rows, left, right):
+        raise TacitError(
+            "not-allowed",
+            f"protected tables can only be joined on the {unit_noun(rows)}",
+            why="a joined row must still belong to one unit, or one person could change rows of many",
+            fix=_condition(pairs, alias, rows),
+        )
+    taken = {c.lower() for c in ours}
+    renamed = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in theirs}
+    brought = Project(rows.relation, tuple((renamed[c], Column(c, theirs[c].kind)) for c in theirs))
+    joined = JoinUnits(source.rows.relation, brought, how, source.rows.limits.joined)
+    columns = {(alias.lower(), c.lower()): renamed[c] for c in theirs}
+    return source.with_table(replace(source.rows, relation=joined), columns, alias)
+
+
+def _on_unit(ours: Rows, theirs: Rows, left: list[str], right: list[str]) -> bool:
+    """Return whether the columns of a join condition name the unit on both sides, each its counterpart."""
+    if not (names_whole_unit(ours, left) and names_whole_unit(theirs, right)):
+        return False
+    return len(left) == 1 or (left == right and set(left) == set(unit_columns(ours)))
+
+
+def _condition(pairs: Sequence[tuple[_Written, _Written]], alias: str, rows: Rows) -> str:
+    """Write the condition that a join of protected tables needs."""
+    unit = unit_columns(rows)
+    if not unit:
+        return "declare a column as the unit"
+    ours = [pairs[0][0][1]] if len(unit) == 1 else list(unit)
+    equal = [f"{sql_name(a)} = {sql_name(alias)}.{sql_name(b)}" for a, b in zip(ours, unit, strict=False)]
+    return f"JOIN {sql_name(alias)} ON {' AND '.join(equal)}"
+
+
+def _equalities(join: exp.Expr, alias: str, count: int) -> list[tuple[_Written, _Written]]:
+    """Return the pairs of columns of a join condition, those of the joined table second.
+
+    The condition is USING, or equalities joined by AND, of as many columns as ``count`` says.
+    """
+    using, on = join.args.get("using"), join.args.get("on")
+    if using and on is None and len(using) == max(count, 1):
+        return [(("", column.name), ("", column.name)) for column in using]
+    pairs = []
+    for part in on.flatten() if isinstance(on, exp.And) else [on]:
+        if not (
+            isinstance(part, exp.EQ)
+            and isinstance(part.this, exp.Column)
+            and isinstance(part.expression, exp.Column)
+        ):
+            break
+        for column in (part.this, part.expression):
+            only(column, "this", "table")
+        first, second = ((c.table, c.name) for c in (part.this, part.expression))
+        pairs.append((second, first) if first[0].lower() == alias.lower() else (first, second))
+    else:
+        if len(pairs) == max(count, 1):
+            return pairs
+    raise refuse(join, "a join needs an equality of columns: the unit, or the key of a public table")

@@ -1,0 +1,119 @@
+"""Names in a SELECT: the tables in reach, and the columns that its FROM clause offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+from tacit.tables._algebra import scope
+
+if TYPE_CHECKING:
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables._query import Rows
+
+__all__ = ["ColumnFinder", "FromClause", "TablesInReach", "sql_name"]
+
+#: Turns a column as written (table alias or "", name) into the column of the relation.
+ColumnFinder: TypeAlias = Callable[[str, str], str]
+
+
+def sql_name(name: str) -> str:
+    """Write a name as SQL does: in double quotes if it is not a plain word.
+
+    Examples
+    --------
+    >>> sql_name("stay"), sql_name("Patient ID")
+    ('stay', '"Patient ID"')
+    """
+    return name if name.isascii() and name.isidentifier() else '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class TablesInReach:
+    """The tables that a SELECT can use: those of the dataset, and the WITH clauses before it."""
+
+    dataset: TableDataset
+    named: dict[str, Rows] = field(default_factory=dict)
+
+    def rows(self, name: str) -> Rows:
+        """Return the rows of a WITH clause or a protected table."""
+        for known, rows in self.named.items():
+            if known.lower() == name.lower():
+                return rows
+        for known, table in self.dataset.tables.items():
+            if known.lower() == name.lower() and not table.public:
+                return self.dataset[known]
+        public = any(known.lower() == name.lower() for known in self.dataset.tables)
+        raise TacitError(
+            "unknown-table",
+            f"there is no protected table {name!r}" + (", only a public one" if public else ""),
+            why="a question is asked of a protected table; public tables can be joined to it",
+            fix=f"FROM {sql_name(self.dataset.main)}",
+        )
+
+    def public_table(self, name: str) -> str | None:
+        """Return the declared name of a public table that no WITH clause hides."""
+        if any(known.lower() == name.lower() for known in self.named):
+            return None
+        tables = self.dataset.tables.items()
+        return next((n for n, t in tables if n.lower() == name.lower() and t.public), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FromClause:
+    """The rows of a FROM clause, and where its columns are found.
+
+    Parameters
+    ----------
+    rows
+        The rows, joins included.
+    columns
+        The column of the rows, by table alias and name in lower case.
+    aliases
+        The table aliases in lower case.
+    """
+
+    rows: Rows
+    columns: dict[tuple[str, str], str]
+    aliases: frozenset[str]
+
+    @classmethod
+    def of(cls, rows: Rows, alias: str) -> FromClause:
+        """Offer the columns of one table under its alias."""
+        columns = {(alias.lower(), c.lower()): c for c in scope(rows.relation)}
+        return cls(rows, columns, frozenset({alias.lower()}))
+
+    def with_table(self, rows: Rows, columns: dict[tuple[str, str], str], alias: str) -> FromClause:
+        """Add a joined table."""
+        return FromClause(rows, self.columns | columns, self.aliases | {alias.lower()})
+
+    def finder(self) -> ColumnFinder:
+        """Return what finds a column by its written name, ignoring case where that is unique."""
+        facts = scope(self.rows.relation)
+
+        def find(table: str, name: str) -> str:
+            if table and table.lower() not in self.aliases:
+                raise TacitError(
+                    "unknown-table",
+                    f"there is no table {table!r} here",
+                    fix=Choose(tuple(sorted(self.aliases)), given=table),
+                )
+            found = self.columns.get((table.lower(), name.lower()))
+            if found is not None:
+                return found
+            if table and len(self.aliases) > 1:
+                own = tuple(c for alias, c in self.columns if alias == table.lower())
+                raise TacitError(
+                    "unknown-column",
+                    f"the table {table!r} has no column {name!r}",
+                    fix=Choose(own, given=name),
+                )
+            if name in facts and not facts.open:
+                return name
+            close = [c for c in facts if c.lower() == name.lower()]
+            return close[0] if len(close) == 1 else name
+
+        return find

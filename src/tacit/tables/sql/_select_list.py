@@ -1,0 +1,131 @@
+"""The items of a SELECT list: aggregates and group keys become columns of the answer, the rest arithmetic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tacit.errors import TacitError
+from tacit.tables._expressions import Call, Column, Node, names, words_of
+from tacit.tables.sql._aggregates import read_aggregate, word_of
+from tacit.tables.sql._expressions import read_expression
+from tacit.tables.sql._names import sql_name
+
+if TYPE_CHECKING:
+    from tacit.tables._aggregates import Aggregate
+    from tacit.tables.sql._names import ColumnFinder
+
+__all__ = ["SelectList"]
+
+
+class SelectList:
+    """Reads expressions over groups and aggregates, and collects the aggregates in them.
+
+    Attributes
+    ----------
+    aggregates
+        The aggregates by the name of their column.
+    keys
+        The names under which the group keys are shown.
+    written
+        The arguments of the aggregates in words, each with the SQL that the user wrote.
+    """
+
+    def __init__(self, find: ColumnFinder, by: list[tuple[str, Node]]) -> None:
+        self._find = find
+        self._by = {node: name for name, node in by}
+        self.keys = {name: name for name, _ in by}
+        self.aggregates: dict[str, Aggregate] = {}
+        self.written: dict[str, str] = {}
+
+    def read(self, node: exp.Expr, alias: str = "") -> Node:
+        """Read one item."""
+        aggregate = read_aggregate(node, self._find)
+        if aggregate is not None:
+            return Column(self._collect(node, aggregate, alias))
+        if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
+            plain = read_expression(node, self._find)
+            return Column(self._by[plain]) if plain in self._by else plain
+        parts = {
+            id(child): self.read(child)
+            for child in node.iter_expressions()
+            if not isinstance(child, exp.Interval)
+        }
+        return _rebuilt(node, parts)
+
+    def check_grouped(self, nodes: list[Node]) -> None:
+        """Refuse columns that are neither grouped nor aggregated: their values differ within a group."""
+        for name in sorted(frozenset().union(*(names(n) for n in nodes))):
+            if name not in self.aggregates and name not in self.keys:
+                raise TacitError(
+                    "not-allowed",
+                    f"the column {name!r} is neither grouped nor aggregated",
+                    why="its values differ within a group",
+                    fix=f"GROUP BY {sql_name(name)}, or an aggregate of it",
+                )
+
+    def rename(self, key: str, name: str) -> None:
+        """Show a group key under another name."""
+        self.keys[key] = name
+
+    def renamed(self, node: Node) -> Node:
+        """Return an expression over the keys as they are shown."""
+        match node:
+            case Column(name, kind):
+                return Column(self.keys.get(name, name), kind)
+            case Call(op, args):
+                return Call(op, tuple(self.renamed(a) for a in args))
+            case _:
+                return node
+
+    def _collect(self, node: exp.Expr, aggregate: Aggregate, alias: str) -> str:
+        """Return the column of an aggregate; the same aggregate is asked only once."""
+        if aggregate.argument is not None:
+            inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
+            self.written.setdefault(words_of(aggregate.argument), inner.this.sql(dialect="duckdb"))
+        for name, known in self.aggregates.items():
+            if known == aggregate and (not alias or alias == name):
+                return name
+        name = alias or _default_name(word_of(node, aggregate), aggregate, {*self.aggregates, *self.keys})
+        if name in self.aggregates or name in self.keys:
+            raise TacitError(
+                "not-allowed", f"two columns are called {name!r}", fix=f"AS {sql_name(name + '_2')}"
+            )
+        self.aggregates[name] = aggregate
+        return name
+
+
+def _default_name(word: str, aggregate: Aggregate, taken: set[str]) -> str:
+    base = f"{word}_{aggregate.argument.name}" if isinstance(aggregate.argument, Column) else word
+    name, i = base, 1
+    while name in taken:
+        i += 1
+        name = f"{base}_{i}"
+    return name
+
+
+def _rebuilt(node: exp.Expr, parts: dict[int, Node]) -> Node:
+    """Read a node whose children have been read: columns with names that no query can have stand for them."""
+    stand_ins: dict[str, Node] = {}
+
+    def stand_in(child: exp.Expr) -> exp.Expr:
+        name = f"\x01{len(stand_ins)}"
+        stand_ins[name] = parts[id(child)]
+        return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+    copy = node.copy()
+    for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
+        if id(original) in parts:
+            child.replace(stand_in(original))
+    return _substituted(read_expression(copy, lambda _, name: name), stand_ins)
+
+
+def _substituted(node: Node, stand_ins: dict[str, Node]) -> Node:
+    match node:
+        case Column(name, _) if name in stand_ins:
+            return stand_ins[name]
+        case Call(op, args):
+            return Call(op, tuple(_substituted(a, stand_ins) for a in args))
+        case _:
+            return node

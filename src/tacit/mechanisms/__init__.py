@@ -1,4 +1,4 @@
-"""Mechanisms: the only place where privacy is made. Each states its guarantee, its cost and its error."""
+"""Mechanisms, the only place where noise is added. Each states its guarantee, its cost and its error."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
+from tacit.fixes import Set
 from tacit.mechanisms._mechanism import Interval, confidence_level
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._row_mechanism import Clipped, IntegerRange, Noised, counted
@@ -27,8 +28,8 @@ __all__ = ["Count", "Mean", "MeanAndCount", "Sum"]
 class Count(Noised):
     """The number of rows, plus integer noise.
 
-    Guarantee: sensitivity 1 under add/remove. (Under replace the number of rows is public and needs no
-    mechanism.)
+    Guarantee: the sensitivity is 1 under add/remove. (Under replace the number of rows is public and needs
+    no mechanism.)
 
     Parameters
     ----------
@@ -104,11 +105,11 @@ class Sum(Clipped):
     epsilon
         Laplace noise; with `delta`, or with `rho` instead, Gaussian noise.
     bounds
-        The public range (low, high) of a value; there is no default.
+        The public range (low, high) of a value. There is no default.
     n
         The number of rows where it is public; neighbours then replace a row.
     missing
-        What NaN and None count as; by default the low bound.
+        What NaN and None count as: by default the low bound.
     adjacency
         ``"add/remove"`` without `n`, ``"replace"`` with it.
 
@@ -121,8 +122,8 @@ class Sum(Clipped):
     >>> tc.mechanisms.Sum(epsilon=1, bounds=None)
     Traceback (most recent call last):
     tacit.errors.TacitError: the values have no bounds, so one person could move the answer by any amount
-      why: sensitivity is infinite, and no finite noise hides an infinite change
-      fix: bounds=(0, 200_000), a range known without looking at the data
+      why: the sensitivity is infinite; choose a range that is known without looking at the data
+      fix: bounds=(0, 200000)
       code: missing-bounds
     """
 
@@ -141,7 +142,7 @@ class Sum(Clipped):
 
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
-        """A row with the largest pull added, or the lowest value turned into the highest."""
+        """A row with the largest effect is added, or the lowest value becomes the highest."""
         low, high = float(self.range.low), float(self.range.high)
         if self.n is None:
             return [], [high if abs(high) >= abs(low) else low]
@@ -168,7 +169,7 @@ class Mean(Clipped):
     Guarantee, `n` public (replace): the exact mean of the clipped values moves by at most (high - low) / n.
     Guarantee, `n` private (add/remove): two sums are released together, of (x - low) and of (high - x). One
     row adds exactly high - low to the two together, in L1, hence at most as much in L2; the mean and the
-    number of rows are computed from the noisy sums, for free.
+    number of rows are computed from the noisy sums at no further cost.
 
     Parameters
     ----------
@@ -209,11 +210,11 @@ class Mean(Clipped):
         return MeanAndCount(moments.mean()[0], moments.count()[0], above, below)
 
     def error(self, confidence: Number, *, rows: int | None = None) -> float:
-        """Return the half-width that the mean stays within; with `n` private, for so many `rows`."""
+        """Return the half-width that the mean stays within; for this number of `rows` where `n` is private."""
         if self.n is not None:
             return self.noise.error(confidence)
         if rows is None:
-            raise bad_parameter("rows", "given where n is private", rows, fix="error(0.95, rows=1000)")
+            raise bad_parameter("rows", "given where n is private", rows, fix=Set(rows=1000))
         size = count("rows", rows, zero=False)
         half = self._half(confidence)
         width = float(self.range.high - self.range.low)
@@ -237,6 +238,6 @@ class Mean(Clipped):
 
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
-        """One more row at the top, or the lowest value turned into the highest."""
+        """A row at the top is added, or the lowest value becomes the highest."""
         low, high = float(self.range.low), float(self.range.high)
         return ([], [high]) if self.n is None else ([low] * self.n, [low] * (self.n - 1) + [high])

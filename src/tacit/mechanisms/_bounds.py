@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
+from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import read_share
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds"]
 
-_STRAY = Fraction(1, 100)  # the chance that noise makes any empty cell look inhabited
+_STRAY = Fraction(1, 100)  # the chance that noise makes any empty cell look filled
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class Bounds(RowMechanism):
-    """Find a clip range where none is known beforehand.
+    """Find a range for clipping where none is known beforehand.
 
     Guarantee: epsilon, pure. The rows are counted in the cells between public candidates, every count gets
     discrete Laplace noise (sensitivity 1 under add/remove, 2 under replace), and the range is read off the
     noisy counts: cells that noise alone could explain are set to zero, and a share `tail` of the rest is
-    left out at each end.
+    dropped at each end.
 
     Parameters
     ----------
     epsilon
         The promise for both ends.
     tail
-        The share of rows to leave out at each end, below one half.
+        The share of rows to drop at each end, below one half.
     candidates
         Public; by default 0 and the powers of two from 2^-10 to 2^40, of both signs.
     adjacency
@@ -72,14 +73,14 @@ class Bounds(RowMechanism):
     ) -> None:
         share, near = read_share("tail", tail), read_adjacency(adjacency)
         if share >= Fraction(1, 2):
-            raise bad_parameter("tail", "below one half", tail, fix="tail=0.01")
+            raise bad_parameter("tail", "below one half", tail, fix=Set(tail=0.01))
         if candidates is None:
             powers = [2.0**k for k in range(-10, 41)]
             candidates = [*(-p for p in powers), 0.0, *powers]
         points = read_candidates(candidates)
         if len(points) < 2:
             raise bad_parameter(
-                "candidates", "at least two numbers", candidates, fix="candidates=[0, 10, 100, 1000]"
+                "candidates", "at least two numbers", candidates, fix=Set(candidates=[0, 10, 100, 1000])
             )
         moved = 1 if near == "add/remove" else 2
         for name, value in (
@@ -102,7 +103,7 @@ class Bounds(RowMechanism):
         return np.bincount(cell, minlength=len(self.candidates) + 1).astype(np.int64)
 
     def release(self, value: Any) -> tuple[float, float]:
-        """Return (low, high), two candidates, low < high; the widest range where too few rows are seen."""
+        """Return two candidates low < high: the widest range where there are too few rows."""
         noisy = np.asarray(self.noise.release(self.exact(value)), dtype=np.float64)
         kept = np.where(noisy > self.error(1 - _STRAY), noisy, 0.0)
         top = len(self.candidates) - 1
@@ -117,11 +118,11 @@ class Bounds(RowMechanism):
         return self.candidates[low], self.candidates[high]
 
     def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` noisy histograms, from which all else follows: for auditors only."""
+        """Return `count` noisy histograms, which decide everything else: for auditors only."""
         return self.noise.release_many(self.exact(value), count)
 
     def error(self, confidence: Number) -> float:
-        """Return the count that no cell's noise exceeds, with this confidence: less is not seen."""
+        """Return the count that no cell's noise exceeds, with this confidence: smaller cells are ignored."""
         return self.noise.error(confidence, size=len(self.candidates) + 1, together=True)
 
     @property

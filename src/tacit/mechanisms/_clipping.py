@@ -1,4 +1,4 @@
-"""Before the noise: a range, and a meaning for what is missing. After it: truncation and folding, free."""
+"""Clipping before the noise, and truncation and folding after it, which cost nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Set
 from tacit.mechanisms._row_values import as_floats
 
 if TYPE_CHECKING:
@@ -19,34 +20,33 @@ __all__ = ["clip", "fold", "read_bounds", "truncate"]
 
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
-    """Read public bounds (low, high); none at all is the error that asks for them."""
+    """Read public bounds (low, high), or refuse where there are none."""
     if bounds is None:
         raise TacitError(
             "missing-bounds",
             "the values have no bounds, so one person could move the answer by any amount",
-            why="sensitivity is infinite, and no finite noise hides an infinite change",
-            fix="bounds=(0, 200_000), a range known without looking at the data",
+            why="the sensitivity is infinite; choose a range that is known without looking at the data",
+            fix=Set(bounds=(0, 200_000)),
         )
     if len(bounds) != 2:
-        raise bad_parameter("bounds", "a pair (low, high)", bounds, fix="bounds=(0, 100)")
-    low = rational("bounds[0]", bounds[0], zero=True, negative=True)
-    high = rational("bounds[1]", bounds[1], zero=True, negative=True)
+        raise bad_parameter("bounds", "a pair (low, high)", bounds, fix=Set(bounds=(0, 100)))
+    low = rational("the lower bound", bounds[0], zero=True, negative=True)
+    high = rational("the upper bound", bounds[1], zero=True, negative=True)
     if low >= high:
-        raise bad_parameter("bounds", "a pair with low < high", bounds, fix="bounds=(0, 100)")
+        raise bad_parameter("bounds", "a pair with low < high", bounds, fix=Set(bounds=(0, 100)))
     return low, high
 
 
 def clip(values: object, low: Number, high: Number, *, missing: Number | None = None) -> NDArray[np.float64]:
     """Bring every value into [low, high]; NaN and None become `missing`, by default the low bound.
 
-    Guarantee: total and row by row. Every value has a fixed meaning that was settled before the data was
-    seen, so one row changes one entry of the result, by at most high - low. Infinities go to the nearer
-    bound.
+    Guarantee: every value has a fixed meaning that does not depend on the other rows, so one row changes one
+    entry of the result, by at most high - low. Nothing is refused. Infinities become the nearer bound.
 
     Parameters
     ----------
     values
-        A sequence or an array; entries that are not numbers count as missing.
+        A sequence or an array; entries that are not numbers, and masked ones, count as missing.
     low, high
         The public range.
     missing
@@ -60,13 +60,13 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
     bottom, top = read_bounds((low, high))
     stand_in = bottom if missing is None else rational("missing", missing, zero=True, negative=True)
     if not bottom <= stand_in <= top:
-        raise bad_parameter("missing", "within the bounds", missing, fix=f"missing={float(bottom):g}")
+        raise bad_parameter("missing", "within the bounds", missing, fix=Set(missing=float(bottom)))
     numbers = as_floats(values)
     return np.clip(np.where(np.isnan(numbers), float(stand_in), numbers), float(bottom), float(top))
 
 
 def truncate(released: object, low: Number, high: Number) -> Any:
-    """Bring released numbers into a range: what lies outside goes to the nearer end. Free.
+    """Bring released numbers into a range: what lies outside becomes the nearer end. This costs nothing.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def truncate(released: object, low: Number, high: Number) -> Any:
 
 
 def fold(released: object, low: Number, high: Number) -> Any:
-    """Bring released numbers into a range by reflecting them at its ends. Free, for it sees no data.
+    """Bring released numbers into a range by reflecting them at its ends. This costs nothing.
 
     Examples
     --------

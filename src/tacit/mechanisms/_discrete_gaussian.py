@@ -42,9 +42,9 @@ class DiscreteGaussian(IntegerNoise):
     sensitivity_squared
         Instead of `sensitivity`: its square, a whole number, exactly.
     size
-        1 for a single count at a time; by default any number of counts.
+        1 for a single count at a time; by default any number of counts is allowed.
     adjacency
-        Which neighbours the sensitivity speaks of; carried by the cost.
+        The neighbours that the sensitivity is stated for; the cost carries it.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class DiscreteGaussian(IntegerNoise):
         return self.sigma
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
-        """Return the grid, 1, and the law."""
+        """Return the grid, which is 1, and the law."""
         if self.size == 1 and size > 1:
             raise bad_parameter(
                 "value",

@@ -37,7 +37,7 @@ class DiscreteLaplace(IntegerNoise):
     sensitivity
         A whole number: the most that one unit can move the counts, in L1.
     adjacency
-        Which neighbours the sensitivity speaks of; carried by the cost.
+        The neighbours that the sensitivity is stated for; the cost carries it.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class DiscreteLaplace(IntegerNoise):
         return self.sensitivity / self.epsilon
 
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
-        """Return the grid, 1, and the law; they do not depend on `size`."""
+        """Return the grid, which is 1, and the law; they do not depend on `size`."""
         del size
         return Fraction(1), LaplaceLaw(self.scale)
 

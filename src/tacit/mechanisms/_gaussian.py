@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Set
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Gaussian"]
 
-_PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous one
+_PAD = 1 + Fraction(1, FINE)  # the lattice law needs a millionth more noise than the continuous law
 _LARGEST_SHIFT = 100  # sensitivity / sigma up to which the continuous cost is proven for the lattice
 
 
@@ -37,7 +38,7 @@ class Gaussian(GridNoise):
     numbers by s/g + sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of
     1 +- exp(-20000), a randomised rounding of continuous Gaussian noise with 2^10 steps^2 less variance,
     whatever the dimension (docs/proofs/mechanisms.md, lemma 3); one part in 2^20 more sigma than charged
-    covers both. On a coarse grid of your own the cost is that of the discrete Gaussian law itself (one
+    covers both. On a coarse grid that you choose, the cost is that of the discrete Gaussian law itself (one
     number), or its rho (several).
 
     Parameters
@@ -51,16 +52,16 @@ class Gaussian(GridNoise):
     sensitivity
         The most that one unit can move the value, in L2.
     calibration
-        ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula,
-        refused above epsilon 1.
+        ``"analytic"``: the smallest sigma (Balle and Wang 2018). ``"classic"``: the textbook formula, which
+        is refused above epsilon 1.
     grid
-        The public grid; by default fine enough to be invisible. On a grid of your own, arrays must lie on it
-        already, unless you state their `size`.
+        The public grid of the outputs; by default fine enough to be invisible. Arrays are rounded to it
+        after the noise is added, unless you state their `size`.
     size
-        With a grid of your own: the most numbers that are rounded and released together; 1 for single
-        numbers.
+        With `grid`: the most numbers that are rounded to it before the noise is added and released together;
+        1 for single numbers.
     adjacency
-        Which neighbours the sensitivity speaks of; carried by the cost.
+        The neighbours that the sensitivity is stated for; the cost carries it.
 
     Examples
     --------
@@ -94,57 +95,26 @@ class Gaussian(GridNoise):
         size: int | None = None,
         adjacency: Adjacency = "add/remove",
     ) -> None:
-        from tacit.accounting import Budget, Cost, calibrate, textbook
-
         moved = exact("sensitivity", sensitivity)
         given = exactly_one(epsilon=epsilon, rho=rho, sigma=sigma)
         check_delta(given, delta)
         if calibration not in {"analytic", "classic"}:
             raise bad_parameter(
-                "calibration", '"analytic" or "classic"', calibration, fix='calibration="analytic"'
+                "calibration",
+                '"analytic" or "classic"',
+                calibration,
+                fix=Choose(("analytic", "classic"), given=str(calibration)),
             )
-        near = read_adjacency(adjacency)
         together = None if size is None else count("size", size, zero=False)
-        step, steps = None, 0
-        if grid is not None:
-            step = exact("grid", grid)
-            slack = 0 if together in {None, 1} else math.isqrt(together - 1) + 1
-            steps = math.ceil(moved / step) + slack
-
-        def charge(spread: Fraction) -> Cost:
-            if moved / spread > _LARGEST_SHIFT:
-                return Cost.zcdp(moved**2 / (2 * spread**2), adjacency=near)
-            if step is None or spread / step >= FINE:
-                return Cost.gaussian(sigma=spread, sensitivity=moved, adjacency=near)
-            sampled = steps * spread / moved * _PAD
-            if together == 1:
-                return Cost.discrete_gaussian(sigma=sampled, sensitivity=steps, adjacency=near)
-            return Cost.zcdp(steps**2 / (2 * sampled**2), adjacency=near)
-
+        charge = _Charge(moved, read_adjacency(adjacency), *_own_lattice(moved, grid, together), together)
         match given:
             case "sigma":
                 spread = rational("sigma", sigma)  # type: ignore[arg-type]
             case "rho":
                 spread = moved * square_root_up(1 / (2 * rational("rho", rho)))  # type: ignore[arg-type]
-            case _ if calibration == "classic":
-                unit = textbook.gaussian_sigma(epsilon, delta=delta, sensitivity=1)  # type: ignore[arg-type]
-                spread = moved * rational("sigma", unit)
             case _:
-                target = Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
-                spread = moved * rational(
-                    "sigma", calibrate(lambda s: charge(moved * rational("sigma", s)), target)
-                )
-        cost = charge(spread)
-        if given == "epsilon" and cost.delta(epsilon=epsilon) > delta:  # type: ignore[arg-type,operator]
-            raise bad_parameter(
-                "grid",
-                "fine enough for the classic calibration to keep its promise",
-                grid,
-                why="the lattice law is charged, not its continuous cousin",
-                fix="grid=None",
-            )
-        if step is None:
-            step, steps = default_grid(moved, spread)
+                spread = charge.calibrated(epsilon, delta, calibration)  # type: ignore[arg-type]
+        step, steps = (charge.grid, charge.steps) if charge.grid is not None else default_grid(moved, spread)
         for name, value in (
             ("sensitivity", moved),
             ("sigma", spread),
@@ -152,7 +122,7 @@ class Gaussian(GridNoise):
             ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
-            ("_cost", cost),
+            ("_cost", charge(spread)),
         ):
             object.__setattr__(self, name, value)
         self._check_size(spread)
@@ -171,3 +141,55 @@ class Gaussian(GridNoise):
             f"Gaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}, "
             f"grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
         )
+
+
+def _own_lattice(moved: Fraction, grid: Number | None, together: int | None) -> tuple[Fraction | None, int]:
+    """Return a grid of the user's own and the sensitivity in its steps; None and 0 where there is none."""
+    if grid is None:
+        return None, 0
+    step = exact("grid", grid)
+    slack = 0 if together is None or together == 1 else math.isqrt(together - 1) + 1
+    return step, math.ceil(moved / step) + slack
+
+
+@dataclass(frozen=True, slots=True)
+class _Charge:
+    """What noise of a given sigma costs: the continuous law on fine lattices, else the lattice law."""
+
+    moved: Fraction
+    adjacency: Adjacency
+    grid: Fraction | None
+    steps: int
+    together: int | None
+
+    def __call__(self, spread: Fraction) -> Cost:
+        from tacit.accounting import Cost
+
+        if self.moved / spread > _LARGEST_SHIFT:
+            return Cost.zcdp(self.moved**2 / (2 * spread**2), adjacency=self.adjacency)
+        if self.grid is None or spread / self.grid >= FINE:
+            return Cost.gaussian(sigma=spread, sensitivity=self.moved, adjacency=self.adjacency)
+        sampled = self.steps * spread / self.moved * _PAD
+        if self.together == 1:
+            return Cost.discrete_gaussian(sigma=sampled, sensitivity=self.steps, adjacency=self.adjacency)
+        return Cost.zcdp(self.steps**2 / (2 * sampled**2), adjacency=self.adjacency)
+
+    def calibrated(self, epsilon: Number, delta: Number, calibration: str) -> Fraction:
+        """Return a sigma that keeps the promise, checked forward."""
+        from tacit.accounting import Budget, calibrate, textbook
+
+        if calibration == "analytic":
+            target = Budget(epsilon=epsilon, delta=delta)
+            found = calibrate(lambda s: self(self.moved * rational("sigma", s)), target)
+            return self.moved * rational("sigma", found)
+        unit = textbook.gaussian_sigma(epsilon, delta=delta, sensitivity=1)
+        spread = self.moved * rational("sigma", unit)
+        if self(spread).delta(epsilon=epsilon) > delta:
+            raise bad_parameter(
+                "grid",
+                "fine enough for the classic calibration to keep its promise",
+                None if self.grid is None else str(self.grid),
+                why="the cost is that of the lattice law, not of the continuous law",
+                fix=Set(grid=None),
+            )
+        return spread

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
-FINE = 2**20  # steps in one noise scale, by default: a millionth is invisible beside the noise
+FINE = 2**20  # steps in one noise scale, by default: a millionth is too small to matter
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
 _BLOCK = 1 << 15
 _LARGEST_FLOAT = Fraction(sys.float_info.max)
@@ -77,9 +77,9 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
         if 4 * size * wanted > sensitivity:
             raise bad_parameter(
                 "value",
-                "fewer numbers for so small an epsilon",
-                f"{size} of them",
-                why="noise and rounding do not fit into 64 bits together",
+                "shorter for such a small epsilon",
+                f"{size} numbers",
+                why="the noise and the rounding together do not fit into 64 bits",
                 fix=Code("tc.mechanisms.DiscreteLaplace(...) for whole numbers"),
             )
     down = wanted.denominator.bit_length() - wanted.numerator.bit_length() + 1  # 2^-down <= wanted

@@ -1,4 +1,4 @@
-"""Numbers plus integer noise on a public grid: what Laplace and Gaussian mechanisms share."""
+"""Numbers plus integer noise on a public grid: the common part of the Laplace and Gaussian mechanisms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SMALLEST, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
 
 
 class GridNoise(Mechanism):
-    """Round to a public grid, add integer noise, return floats; all figures are read off the lattice law."""
+    """Round to a public grid, add integer noise, return floats. All figures are those of the lattice law."""
 
     __slots__ = ()
 
@@ -48,11 +48,11 @@ class GridNoise(Mechanism):
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
 
     def on_own_grid(self, size: int) -> bool:
-        """Tell whether so many numbers are rounded to `grid` itself: one number, or as many as were stated.
+        """Return whether `size` numbers are rounded to `grid` before the noise is added.
 
-        Rounding more numbers to a coarse grid would add to the sensitivity. They are put on a fine grid, as
-        without a grid of one's own, and the noisy numbers are rounded to `grid`: which of the two happens
-        depends on the number of entries, never on whether they lie on the grid.
+        One number is, and as many as were stated. Rounding more of them to a coarse grid would add to the
+        sensitivity: they are put on a fine grid, as by default, and the noisy numbers are rounded to `grid`.
+        The choice depends on the number of entries, never on whether they lie on the grid.
         """
         if self._own_grid and self._size == 1 and size > 1:
             raise bad_parameter(
@@ -79,7 +79,7 @@ class GridNoise(Mechanism):
         return self._shown(add(to_steps(numbers, grid), law.draws(numbers.shape)), grid)
 
     def _shown(self, noisy: Array, grid: Fraction) -> NDArray[np.float64]:
-        """Return noisy steps as floats; on a grid of the user's own they are rounded to it, for free."""
+        """Return noisy steps as floats, rounded to the grid that the user chose: this costs nothing."""
         if grid != self.grid and self._own_grid:
             noisy, grid = to_steps(noisy, self.grid / grid), self.grid
         return np.asarray(from_steps(noisy, grid))
@@ -101,7 +101,7 @@ class GridNoise(Mechanism):
                 "the noise scale",
                 "between 2^-900 and 2^900",
                 f"about 2^{about}",
-                fix="other units for the value",
+                fix="state the value in other units",
             )
 
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
@@ -148,7 +148,7 @@ class GridNoise(Mechanism):
     def interval(self, released: object, confidence: Number) -> Interval[Any]:
         """Return the range that holds the true value with at least this confidence over the noise."""
         values = np.asarray(released, dtype=np.float64)
-        together = 1 if self._size == 1 else max(1, values.size)  # with size=1 they are many single releases
+        together = 1 if self._size == 1 else max(1, values.size)  # with size=1 these are many single releases
         half = self.error(confidence, size=together)
         # floats round: the released number once, the end once; whole numbers below 2^53 never
         rounded = 2 * np.spacing(np.abs(values) + half) * ((self._rounding != 0) | (np.abs(values) >= 2**52))

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Set
 from tacit.mechanisms._aggregates import counting_noise
 from tacit.mechanisms._mechanism import exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
@@ -33,9 +34,9 @@ __all__ = ["Histogram"]
 class Histogram(Noised):
     """The number of rows in each public cell, plus integer noise on every cell, empty ones included.
 
-    Guarantee: one row is in one cell at most. Added or removed it moves one count by 1: sensitivity 1 over
-    the whole histogram. Replaced it moves two: 2 in L1, sqrt(2) in L2. Cells are public; a row that fits
-    none is not counted.
+    Guarantee: one row is in at most one cell. Added or removed, it moves one count by 1: sensitivity 1 over
+    the whole histogram. Replaced, it moves two: 2 in L1, sqrt(2) in L2. Cells are public. A row that fits
+    none of them is not counted.
 
     Parameters
     ----------
@@ -80,12 +81,14 @@ class Histogram(Noised):
             labels = tuple(categories or ())
             if not labels or len(set(labels)) != len(labels):
                 raise bad_parameter(
-                    "categories", "different values, at least one", categories, fix='["A", "B"]'
+                    "categories", "different values, at least one", categories, fix=Set(categories=["A", "B"])
                 )
         else:
             cuts = tuple(rational("edges", edge, zero=True, negative=True) for edge in edges or ())
             if len(cuts) < 2 or any(a >= b for a, b in itertools.pairwise(cuts)):
-                raise bad_parameter("edges", "increasing, at least two", edges, fix="edges=[0, 18, 65, 120]")
+                raise bad_parameter(
+                    "edges", "increasing, at least two", edges, fix=Set(edges=[0, 18, 65, 120])
+                )
         pure = delta is None and rho is None
         moved = 1 if near == "add/remove" else 2 if pure else square_root_up(Fraction(2))
         added = counting_noise(moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)
@@ -112,7 +115,7 @@ class Histogram(Noised):
         return np.bincount(found[found >= 0], minlength=self.cells).astype(np.int64)
 
     def release(self, value: Any) -> NDArray[np.int64]:
-        """Return the noisy count of every cell; some are negative, which is no error (see `truncate`)."""
+        """Return the noisy count of every cell; negative counts are not an error (see `truncate`)."""
         return np.asarray(self.noise.release(self.exact(value)))
 
     def error(self, confidence: Number, *, together: bool = False) -> float:

@@ -46,8 +46,8 @@ class IntegerMechanism(Mechanism):
     def half_width(self, confidence: Number, *, copies: int = 1) -> int:
         """Return how far, in whole steps, an output may lie from the truth with at least this confidence.
 
-        For added noise: the sum of `copies` independent noises stays within it. For a choice: the chosen
-        score lies at most so far below the best.
+        For added noise, the sum of `copies` independent noises stays within it. For a choice, the chosen
+        score lies at most this far below the best.
         """
 
     @abstractmethod

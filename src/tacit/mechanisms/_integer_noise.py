@@ -32,9 +32,9 @@ class IntegerNoise(GridNoise, IntegerMechanism):
     def release(self, value: object) -> Any:
         """Return the integers plus noise, in the same shape: an int for an int, an array for an array.
 
-        An array of 64-bit integers gives such an array: a sum that leaves the 64 bits is set to the nearer
-        end, which is only closer to the truth. Lists and arrays of objects give arrays of Python ints, so
-        that the type of the result depends on no private value.
+        An array of 64-bit integers gives an array of the same kind: a sum beyond 64 bits becomes the nearest
+        number that fits, which is closer to the truth. Lists and arrays of objects give arrays of Python
+        ints. So the type of the result does not depend on private values.
         """
         integers = read_integers(value)
         if isinstance(integers, int):

@@ -1,4 +1,4 @@
-"""Threshold selection of keys: which groups exist is shown only for groups with enough units."""
+"""Threshold selection of keys: a group is shown only if it has enough units."""
 
 from __future__ import annotations
 

@@ -26,9 +26,8 @@ _CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is
 def laplace_cost(epsilon: Fraction, steps: int, adjacency: Adjacency) -> Cost:
     """Return the cost of discrete Laplace noise of scale steps/epsilon on integers moved by `steps` in L1.
 
-    A refinement of a lattice is dominated by it (docs/proofs/mechanisms.md, lemma 2), so that a fine
-    lattice is charged as the coarsest one of at least 1024 steps that it refines: the difference is below a
-    millionth.
+    A lattice dominates its refinements (docs/proofs/mechanisms.md, lemma 2). So a fine lattice is charged as
+    the coarsest lattice of at least 1024 steps that it refines: the difference is below a millionth.
     """
     from tacit.accounting import Cost
 
@@ -68,12 +67,12 @@ class Laplace(GridNoise):
     sensitivity
         The most that one unit can move the value, in L1.
     grid
-        The public grid; by default fine enough to be invisible (at least 2^20 steps in one scale). On a
-        grid of your own, arrays must lie on it already, unless you state their `size`.
+        The public grid of the outputs; by default fine enough to be invisible (at least 2^20 steps in one
+        scale). Arrays are rounded to it after the noise is added, unless you state their `size`.
     size
-        With a grid of your own: the most numbers that are rounded and released together.
+        With `grid`: the most numbers that are rounded to it before the noise is added and released together.
     adjacency
-        Which neighbours the sensitivity speaks of; carried by the cost.
+        The neighbours that the sensitivity is stated for; the cost carries it.
 
     Examples
     --------
@@ -156,7 +155,7 @@ class Laplace(GridNoise):
 
 @dataclass(frozen=True, slots=True)
 class LaplaceTextbook:
-    """The continuous Laplace law: density exp(-|x|/b) / (2b). For teaching; nothing samples it.
+    """The continuous Laplace law, with the density exp(-|x|/b) / (2b). For teaching: nothing samples it.
 
     Examples
     --------

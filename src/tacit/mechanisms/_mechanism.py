@@ -1,4 +1,4 @@
-"""What every mechanism offers."""
+"""The interface of every mechanism, and the parameters that they share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.accounting import Adjacency
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Either, Set
+from tacit.fixes import Choose, Code, Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ _T = TypeVar("_T", float, NDArray[np.float64])
 
 
 class Mechanism(ABC):
-    """A noise-adding step that knows its cost and its error; immutable, and valid if it exists."""
+    """A step that adds noise and knows its cost and its error; it cannot change, and is always valid."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ class Mechanism(ABC):
         error
             The wanted half-width.
         confidence
-            How often the error is to stay within it.
+            How often the error stays within it.
         **parameters
             All other parameters of the mechanism, and of its `error`.
 
@@ -87,7 +87,9 @@ class Mechanism(ABC):
         """
         error_of = getattr(cls, "error", None)
         if error_of is None:
-            raise bad_parameter("mechanism", "one that states its error", cls.__name__, fix="Laplace(...)")
+            raise bad_parameter(
+                "mechanism", "one that states its error", cls.__name__, fix=Code("tc.mechanisms.Laplace")
+            )
         named = inspect.signature(error_of).parameters
         of = {name: parameters.pop(name) for name in list(parameters) if name in named}
 
@@ -107,7 +109,9 @@ def _smallest(error_at: Callable[[float], float], wanted: float) -> float:
     while error_at(high) > wanted:
         high *= 4
         if high > 1e6:
-            raise bad_parameter("error", "reachable with an epsilon below a million", wanted, fix="error=1")
+            raise bad_parameter(
+                "error", "reachable with an epsilon below a million", wanted, fix=Set(error=1)
+            )
     low = high / 4
     while low > 1e-12 and error_at(low) <= wanted:
         high, low = low, low / 4
@@ -128,8 +132,8 @@ class Interval(Generic[_T]):
     confidence
         The stated confidence, over the randomness named by `covers`.
     covers
-        What the interval accounts for: the noise, and nothing else unless it says so. An interval for noise
-        is not a confidence interval for a population.
+        What the interval accounts for: the noise, and nothing else unless it is named here. An interval for
+        the noise is not a confidence interval for a population.
     """
 
     low: _T
@@ -144,7 +148,12 @@ class Interval(Generic[_T]):
 def read_adjacency(adjacency: str) -> Adjacency:
     """Read what makes two data sets neighbours."""
     if adjacency not in {"add/remove", "replace"}:
-        raise bad_parameter("adjacency", '"add/remove" or "replace"', adjacency, fix='adjacency="add/remove"')
+        raise bad_parameter(
+            "adjacency",
+            '"add/remove" or "replace"',
+            adjacency,
+            fix=Choose(("add/remove", "replace"), given=str(adjacency)),
+        )
     return cast("Adjacency", adjacency)
 
 
@@ -168,7 +177,7 @@ def confidence_level(confidence: Number) -> Fraction:
     level = rational("confidence", confidence)
     if level >= 1:
         raise bad_parameter(
-            "confidence", "a number between 0 and 1, both excluded", confidence, fix="confidence=0.95"
+            "confidence", "a number between 0 and 1, both excluded", confidence, fix=Set(confidence=0.95)
         )
     return level
 
@@ -177,10 +186,10 @@ def check_delta(given: str, delta: Number | None) -> None:
     """Refuse a delta without an epsilon, an epsilon without a delta, and a delta outside (0, 1)."""
     if (delta is None) == (given == "epsilon"):
         raise bad_parameter(
-            "delta", "given together with epsilon, and only then", delta, fix="epsilon=0.5, delta=1e-6"
+            "delta", "given together with epsilon, and only then", delta, fix=Set(epsilon=0.5, delta=1e-6)
         )
     if delta is not None and rational("delta", delta) >= 1:
-        raise bad_parameter("delta", "below 1", delta, fix="delta=1e-6")
+        raise bad_parameter("delta", "below 1", delta, fix=Set(delta=1e-6))
 
 
 def exactly_one(**given: object) -> str:
@@ -195,7 +204,7 @@ def exactly_one(**given: object) -> str:
         "given exactly once",
         ", ".join(named) or "nothing",
         why="nothing has a default epsilon" if not named else "two of them could contradict each other",
-        fix=f"{first}=0.5",
+        fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
     )
 
 

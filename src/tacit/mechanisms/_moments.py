@@ -1,4 +1,4 @@
-"""Count, sum, mean and variance read off noisy non-negative parts: post-processing, free.
+"""Count, sum, mean and variance from noisy non-negative parts: post-processing, which costs nothing.
 
 A value x in [low, high] becomes y = (x - low) / (high - low) in [0, 1]. It adds to two parts, 1 - y and y, or
 to three, (1-y)^2, 2y(1-y) and y^2, each times a whole weight W. No part is negative, and each row adds
@@ -24,7 +24,7 @@ _Ends: TypeAlias = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Two or three noisy parts, each within `half` of its true value, and what can be read off them.
+    """Two or three noisy parts, each within `half` of its true value, and what follows from them.
 
     Every reading is (value, low, high): the interval holds what the exact parts would give, for all parts
     within `half` of the noisy ones.

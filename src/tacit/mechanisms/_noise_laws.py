@@ -1,7 +1,7 @@
 """The laws of integer noise, exactly: draws, tails, half-widths, variances.
 
-Everything a mechanism says about its error is read off the law that is sampled, never off a continuous
-cousin.
+Everything that a mechanism states about its error comes from the law that is sampled, never from a
+continuous law like it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_STEPS = 2**56  # of a noise scale
 
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
-_SLACK = 1e-11  # relative error allowed to the Gaussian tail sums, always taken against us
+_SLACK = 1e-11  # the relative error of the Gaussian tail sums, always added to them
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class LaplaceLaw:
         return 1 / (2 * math.sinh(half) ** 2) if half < 350 else 2 * math.exp(-2 * half)
 
     def loss(self, from_a: float, from_b: float) -> float:
-        """Return ln P(output | a) / P(output | b), the output lying so many steps from each."""
+        """Return ln P(output | a) / P(output | b) for an output that lies this many steps from each."""
         return (abs(from_b) - abs(from_a)) / float(self.scale)
 
 
@@ -152,7 +152,7 @@ class GaussianLaw:
 
     @property
     def variance(self) -> float:
-        """Sigma squared, but for small sigmas, where the lattice shows."""
+        """Sigma squared; for small sigmas, where the lattice matters, the exact sum."""
         sigma = float(self.sigma)
         if sigma > 4:  # differs from sigma^2 by less than exp(-300)
             return sigma**2
@@ -160,7 +160,7 @@ class GaussianLaw:
         return float(2 * np.sum(k**2 * np.exp(-(k**2) / (2 * sigma**2))) / self._mass())
 
     def loss(self, from_a: float, from_b: float) -> float:
-        """Return ln P(output | a) / P(output | b), the output lying so many steps from each."""
+        """Return ln P(output | a) / P(output | b) for an output that lies this many steps from each."""
         return (from_b**2 - from_a**2) / (2 * float(self.sigma) ** 2)
 
 

@@ -1,4 +1,4 @@
-"""Report noisy max: the candidate whose noisy score is largest, and nothing else."""
+"""Report noisy max: the candidate with the largest noisy score, and nothing else."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _EXACT_UP_TO = 512  # scales, in steps, up to which probabilities are summed on 
 class NoisyMax(Selection):
     """Add Laplace noise to every score and report which candidate is largest, never its value.
 
-    Guarantee: epsilon, pure, for the choice alone. The winning value is not part of the output: to learn
-    it, pay for a `Laplace` release of its own.
+    Guarantee: epsilon, pure, for the choice alone. The winning value is not part of the output. To learn it,
+    release it with a `Laplace` mechanism, at its own cost.
 
     Argument: fix the noise of all others and the order that breaks ties (a random one, independent of the
     scores). Candidate r wins iff its own noise reaches a threshold, which neighbours move by at most 2D
     steps (D if the scores are monotone), and integer noise of scale t has P(k >= x + 2D) >= exp(-2D/t) P(k
-    >= x) with t = 2D/epsilon (Dwork and Roth 2014, claim 3.9). Only under add/remove may monotone scores do
-    without the 2.
+    >= x) with t = 2D/epsilon (Dwork and Roth 2014, claim 3.9). Only under add/remove do monotone scores need
+    no factor 2.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class NoisyMax(Selection):
         return np.asarray(chances / chances.sum())
 
     def _worse_than(self, steps: int, candidates: int) -> float:
-        # to win from so far behind takes two noises that differ by as much; union over the others
+        # to win from this far behind, two noises must differ by as much; union over the others
         a = math.exp(-1 / float(self.lattice.scale))
         rest = -math.expm1(-1 / float(self.lattice.scale))
         gap = steps + 1

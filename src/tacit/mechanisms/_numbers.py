@@ -1,12 +1,12 @@
 """Numbers at the door: every value is read exactly, and one entry never changes how another is read.
 
 A number has one reading, for values and for parameters such as a sensitivity alike (`exact_float`): a float
-is the decimal number that it is written as, 0.1 one tenth; a float that holds a whole number is that whole
-number, however large; ints, Fractions and Decimals are what they say. So a statement such as "one person
-moves the value by at most 0.1" speaks of the same numbers that are released.
+is the decimal number that it is written as, so 0.1 is one tenth; a float that holds a whole number is that
+whole number, however large; ints, Fractions and Decimals are exact. So a statement such as "one person moves
+the value by at most 0.1" is about the same numbers that are released.
 
-Lists are read entry by entry, never through NumPy's common type. What the result looks like (its shape and
-its type) follows from the container, never from private values.
+Lists are read entry by entry, never through NumPy's common type. The shape and the type of the result follow
+from the container, never from private values.
 """
 
 from __future__ import annotations
@@ -180,9 +180,9 @@ def _one_number(one: Any) -> int | Fraction:
 
 
 def _decimal(one: Decimal) -> int | Fraction:
-    """Read a Decimal; beyond 1200 places it is zero, or 10^1200, where no grid and no float can see it.
+    """Read a Decimal; beyond 1200 places it is zero, or 10^1200: no grid and no float is finer or larger.
 
-    Every Decimal has its meaning: a refusal of small or large ones would tell them from their neighbours.
+    Every Decimal has a meaning: refusing small or large ones would separate them from their neighbours.
     """
     if one.is_zero() or one.adjusted() < -_FAR:
         return 0

@@ -19,10 +19,10 @@ __all__ = ["PermuteAndFlip"]
 
 
 class PermuteAndFlip(Selection):
-    """Go through the candidates in random order; the first one taken, each with chance exp(-gap / t), wins.
+    """Go through the candidates in random order and take each with chance exp(-gap / t); the first one wins.
 
-    Guarantee: epsilon, pure. **Not** bounded range: its losses spread over up to twice epsilon, so that it
-    must be charged as pure epsilon (an audit of the whole curve proves the cheaper charge wrong).
+    Guarantee: epsilon, pure. It is **not** of bounded range: its losses spread over up to twice epsilon, so
+    it must be charged as pure epsilon (an audit of the whole curve proves the cheaper charge wrong).
 
     Argument: it is report-noisy-max with exponential noise of scale t = 2D/epsilon (Ding et al. 2021). Fix
     the noise of all others: candidate r wins iff its own noise reaches a threshold, which neighbours move

@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Set
+from tacit.fixes import Code, Set
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
@@ -64,7 +64,7 @@ class QuantileChoice(IntegerMechanism):
     rows
         The most rows that come or go with one unit, over all groups: under replace those of two units.
     adjacency
-        Which neighbours `rows` speaks of; carried by the cost.
+        The neighbours that `rows` is stated for; the cost carries it.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class QuantileChoice(IntegerMechanism):
                 "value",
                 "numbers of rows, one column per candidate",
                 f"the shape {counts.shape}",
-                fix="a table",
+                fix=Code("[[3, 0, 2], [1, 4, 4]]"),
             )
         if float(np.abs(counts).sum(dtype=np.float64)) >= 2**62:
             counts = counts.astype(object)

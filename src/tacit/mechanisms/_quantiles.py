@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._mechanism import read_adjacency, show
@@ -35,7 +36,7 @@ def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float,
     numbers = sorted(float(rational("candidates", one, zero=True, negative=True)) for one in listed)
     if not numbers or any(a == b for a, b in itertools.pairwise(numbers)):
         raise bad_parameter(
-            "candidates", "different numbers, at least one", candidates, fix="candidates=range(60, 261)"
+            "candidates", "different numbers, at least one", candidates, fix=Set(candidates=range(60, 261))
         )
     return tuple(numbers)
 
@@ -58,7 +59,7 @@ class Quantile(RowMechanism):
     q
         The share of rows below, between 0 and 1.
     candidates
-        Public: the answers that make sense, such as whole millimetres of mercury from 60 to 260.
+        Public: the possible answers, such as whole millimetres of mercury from 60 to 260.
     adjacency
         ``"add/remove"`` or ``"replace"``.
 
@@ -175,7 +176,7 @@ class Quantiles(RowMechanism):
     ) -> None:
         shares = tuple(read_share("qs", q) for q in qs)
         if not shares:
-            raise bad_parameter("qs", "at least one share", qs, fix="qs=[0.25, 0.5, 0.75]")
+            raise bad_parameter("qs", "at least one share", qs, fix=Set(qs=[0.25, 0.5, 0.75]))
         points, near = read_candidates(candidates), read_adjacency(adjacency)
         moved = (1 if near == "add/remove" else 2) * (2 if len(points) > 256 else 1)
         for name, value in (
@@ -210,7 +211,7 @@ class Quantiles(RowMechanism):
         return self._read(np.asarray(self.noise.release(self.exact(value)), dtype=np.float64))
 
     def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` noisy histograms, from which all else follows: for auditors only."""
+        """Return `count` noisy histograms, which decide everything else: for auditors only."""
         return self.noise.release_many(self.exact(value), count)
 
     def _read(self, noisy: NDArray[np.float64]) -> list[float]:

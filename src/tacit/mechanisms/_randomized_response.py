@@ -1,4 +1,4 @@
-"""Randomized response: privacy that the respondent makes, with coins."""
+"""Randomized response: every respondent protects the own answer with coins."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from tacit import noise
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level, exactly_one, show
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class RandomizedResponse(Mechanism):
         )
         if len(labels) < 2 or len(set(labels)) != len(labels):
             raise bad_parameter(
-                "categories", "at least two different answers", categories, fix="categories=3"
+                "categories", "at least two different answers", categories, fix=Set(categories=3)
             )
         if exactly_one(epsilon=epsilon, p=p) == "epsilon":
             truth, spent = None, rational("epsilon", epsilon)  # type: ignore[arg-type]
@@ -111,8 +112,8 @@ class RandomizedResponse(Mechanism):
                     "p",
                     f"below 1 and other than 1/{len(labels)}",
                     p,
-                    why="always the truth is no privacy; an answer that ignores the truth is no survey",
-                    fix="p=0.75",
+                    why="an answer that is always true has no privacy, one that ignores the truth has no use",
+                    fix=Set(p=0.75),
                 )
             spent = _log_up(truth * (len(labels) - 1) / (1 - truth))
         for name, value in (("categories", labels), ("p", truth), ("epsilon", spent)):
@@ -120,7 +121,7 @@ class RandomizedResponse(Mechanism):
 
     @classmethod
     def coins(cls, heads: Number = Fraction(1, 2)) -> RandomizedResponse:
-        """Return the two-coin survey: heads, tell the truth; tails, let a second, fair coin answer.
+        """Return the two-coin survey: heads, answer truly; tails, let a second, fair coin answer.
 
         With fair coins P(yes given yes) = 3/4, P(yes given no) = 1/4, and epsilon = ln 3. `heads` biases
         the first.
@@ -198,8 +199,8 @@ class RandomizedResponse(Mechanism):
             raise TacitError(
                 "unknown-category",
                 "an answer is not one of the declared categories",
-                why="categories are public and fixed before anyone answers",
-                fix='RandomizedResponse(epsilon=1, categories=["no", "yes", "no answer"])',
+                why="the categories are public and fixed before anyone answers",
+                fix=Set(categories=["no", "yes", "no answer"]),
             ) from None
 
     def _places(self, labels: Any) -> NDArray[np.int64]:
@@ -234,7 +235,7 @@ class RandomizedResponse(Mechanism):
         wanted = self.categories[-1] if category is None else category
         places = self._places(answers if isinstance(answers, np.ndarray | list | tuple) else [answers])
         if places.size == 0:
-            raise bad_parameter("answers", "at least one answer", "none", fix="estimate([True, False])")
+            raise bad_parameter("answers", "at least one answer", "none", fix=Code("estimate([True, False])"))
         hits = int(np.count_nonzero(places == self._place(wanted)))
         low, high = _clopper_pearson(hits, places.size, float(1 - level) / 2)
         p = self._truth
@@ -246,7 +247,7 @@ class RandomizedResponse(Mechanism):
         return Estimate((hits / places.size - q) / (p - q), interval, places.size)
 
     def error(self, confidence: Number, *, answers: int) -> float:
-        """Return the half-width of the proportion from so many answers, by Hoeffding's inequality."""
+        """Return the half-width of the proportion from `answers` answers, by Hoeffding's inequality."""
         level = confidence_level(confidence)
         number = count("answers", answers, zero=False)
         p = self._truth

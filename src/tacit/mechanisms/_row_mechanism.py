@@ -1,4 +1,4 @@
-"""Mechanisms that take rows, one per person: integer values and the noise that suits the promise."""
+"""Mechanisms that take rows, one per person: integer values and noise for the promise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Code
+from tacit.fixes import Code, Either, Set
 from tacit.mechanisms._clipping import clip, read_bounds
 from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._grid import fine_grid, to_steps
@@ -42,7 +42,7 @@ class RowMechanism(Mechanism):
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """Values clipped to public bounds, rounded to a public grid, clipped again as integers (law 1)."""
+    """Values clipped to public bounds, rounded to a public grid, and clipped again as integers."""
 
     low: Fraction
     high: Fraction
@@ -59,7 +59,7 @@ class IntegerRange:
         low, high = read_bounds(bounds)
         stand_in = low if missing is None else rational("missing", missing, zero=True, negative=True)
         if not low <= stand_in <= high:
-            raise bad_parameter("missing", "within the bounds", missing, fix=f"missing={float(low):g}")
+            raise bad_parameter("missing", "within the bounds", missing, fix=Set(missing=float(low)))
         grid = fine_grid(high - low, max(1, cells >> 20))
         bottom, top = (math.floor(end / grid + Fraction(1, 2)) for end in (low, high))
         return cls(low, high, stand_in, grid, bottom, top)
@@ -87,16 +87,16 @@ def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjac
                 "n",
                 "given under replace, where the number of rows is public",
                 n,
-                fix='n=500, adjacency="replace"',
+                fix=Set(n=500, adjacency="replace"),
             )
         return None, "add/remove"
     if adjacency == "add/remove":
         raise bad_parameter(
             "n",
-            "left out under add/remove",
+            "omitted under add/remove",
             n,
             why="where people come and go, their number is private",
-            fix='n=None, or adjacency="replace"',
+            fix=Either(Set(n=None), Set(adjacency="replace")),
         )
     return count("n", n, zero=False), "replace"
 
@@ -154,7 +154,7 @@ class Noised(RowMechanism):
         return self.noise.release_many(self.exact(value), count)
 
     def error(self, confidence: Number) -> float:
-        """Return the half-width that the noise stays within (what clipping cuts off is not in it)."""
+        """Return the half-width that the noise stays within; what clipping cuts off is not included."""
         return self.noise.error(confidence)
 
     @property

@@ -1,6 +1,6 @@
 """Rows at the door: one row is one entry, and what a row means never depends on another row.
 
-Everything here is total. A refusal, or another type of the result, because of one row would reveal that row.
+Every row has a meaning. A refusal because of one row, or another type of the result, would reveal that row.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _as_float(one: Any) -> float:
         return float(one)
     except OverflowError:
         return _infinite(one)
-    except Exception:  # noqa: BLE001 - whatever a row raises, it must not be heard
+    except Exception:  # noqa: BLE001 - an error would reveal the row
         return math.nan
 
 

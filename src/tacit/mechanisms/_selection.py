@@ -1,4 +1,4 @@
-"""Choosing one of finitely many candidates by integer-gridded scores: what the selection mechanisms share."""
+"""Choosing a candidate by scores on a grid: the common part of the selection mechanisms."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Selection(IntegerMechanism):
     def probabilities(self, value: object) -> Any:
         """Return the probability of each candidate: an array for a sequence, a dict for a mapping of scores.
 
-        For teaching and planning on public examples: on private scores these numbers are themselves private.
+        For teaching and planning on public examples. On private scores these numbers are private too.
         """
         names, steps = self.read(value)
         chances = self._chances(steps)
@@ -162,7 +162,7 @@ class Selection(IntegerMechanism):
         place = count("output", output)
         if len(steps_a) != len(steps_b) or place >= len(steps_a):
             raise bad_parameter(
-                "output", "the index of a candidate in both lists of scores", output, fix="output=0"
+                "output", "the index of a candidate in both lists of scores", output, fix=Set(output=0)
             )
         return float(np.log(self._chances(steps_a)[place]) - np.log(self._chances(steps_b)[place]))
 

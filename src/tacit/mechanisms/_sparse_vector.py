@@ -1,4 +1,4 @@
-"""The sparse vector technique: many questions, of which only the few that exceed a threshold are paid for."""
+"""The sparse vector technique: many questions, where only the few answers above a threshold are paid for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["SparseVector", "SparseVectorRun"]
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class SparseVector(Mechanism):
-    """Say of each question in turn whether its answer is above a threshold; stop after `c` yeses.
+    """Answer for each question in turn whether its value is above a threshold; stop after `c` yeses.
 
     Guarantee: epsilon, pure, for the whole sequence of yes and no, however many noes; plus, where
     `value_epsilon` is given, the cost of releasing the values of the yeses by a Laplace mechanism with
@@ -139,7 +139,7 @@ class SparseVector(Mechanism):
         return answers if self.values is None else answers + self.c * self.values.cost
 
     def start(self) -> SparseVectorRun:
-        """Begin one run, for questions that depend on earlier answers; the whole run costs `cost` once."""
+        """Start one run, for questions that depend on earlier answers; the whole run costs `cost` once."""
         return SparseVectorRun(self)
 
     def release(self, value: Any) -> list[Any]:
@@ -208,9 +208,9 @@ class SparseVector(Mechanism):
 class SparseVectorRun:
     """One run of a `SparseVector`: questions one at a time, until it has stopped.
 
-    Guarantee: at most `c` answers above the threshold, whoever asks. Threads that share a run take turns. A
-    run belongs to the process that started it: a forked process would have a copy of it with the same noisy
-    threshold and answers of its own to give.
+    Guarantee: at most `c` answers above the threshold, also where several threads share a run: they take
+    turns. A run belongs to the process that started it, since a forked process has a copy of it with the
+    same noisy threshold and would give as many answers again.
     """
 
     __slots__ = ("_bar", "_left", "_mechanism", "_process", "_turn")
@@ -233,7 +233,7 @@ class SparseVectorRun:
             raise TacitError(
                 "run-spent",
                 "this run was started in another process",
-                why="both processes would give its answers, and their promise holds for one of them",
+                why="the promise holds for the answers of one process, not of two",
                 fix="start a new run in this process, at its full cost",
             )
         number = read_numbers(value)
@@ -261,7 +261,7 @@ class SparseVectorRun:
         raise TypeError("a run cannot be copied or pickled: two copies would spend one budget twice")
 
 
-_process = object()  # another one in every forked process, also where process numbers come round again
+_process = object()  # a new one in every forked process: process numbers may be used again
 
 
 def _forked() -> None:

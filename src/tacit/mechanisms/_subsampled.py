@@ -1,4 +1,4 @@
-"""Privacy amplification by Poisson sampling, as a step that is really taken."""
+"""Privacy amplification by Poisson sampling: the sample is really drawn."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
+from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._row_mechanism import RowMechanism
 from tacit.mechanisms._row_values import collected, taken
@@ -24,14 +25,14 @@ __all__ = ["Subsampled"]
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class Subsampled(RowMechanism):
-    """Keep each row with probability q, independently and in secret, then run a mechanism on what is left.
+    """Keep each row with probability q, independently and in secret, then run a mechanism on the rows kept.
 
     Guarantee: the cost of the mechanism, sampled: for a pure epsilon ln(1 + q (exp(epsilon) - 1)).
 
     Argument: under add/remove a row is in the sample with probability q whatever the others do, so the
     output on the larger data is the mixture (1-q) M(without) + q M(with) (Balle, Barthe, Gaboardi 2018). It
-    holds for Poisson samples whose members nobody sees, of rows that each belong to one person; not for
-    shuffled or fixed-size batches.
+    holds for Poisson samples whose members stay secret, of rows that each belong to one person. It does not
+    hold for shuffled batches or batches of a fixed size.
 
     Parameters
     ----------
@@ -60,19 +61,19 @@ class Subsampled(RowMechanism):
                 "one that takes rows, such as Count, Sum, Mean or Histogram",
                 mechanism,
                 why="a sample must be drawn before rows are added up",
-                fix="Subsampled(Count(epsilon=1), q=0.05)",
+                fix=Code("Subsampled(Count(epsilon=1), q=0.05)"),
             )
         if mechanism.adjacency != "add/remove":
             raise bad_parameter(
                 "mechanism",
                 "one under add/remove",
                 mechanism,
-                why="amplification is settled for rows that come or go, not for rows that are replaced",
-                fix="leave n private",
+                why="amplification is proven for rows that come or go, not for rows that are replaced",
+                fix=Set(n=None),
             )
         share = rational("q", q)
         if share > 1:
-            raise bad_parameter("q", "in (0, 1]", q, fix="q=0.05")
+            raise bad_parameter("q", "in (0, 1]", q, fix=Set(q=0.05))
         object.__setattr__(self, "mechanism", mechanism)
         object.__setattr__(self, "q", share)
 

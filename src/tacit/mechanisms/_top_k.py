@@ -11,6 +11,7 @@ import numpy as np
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Set
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure
 from tacit.mechanisms._mechanism import confidence_level, show
@@ -32,8 +33,8 @@ class TopK(IntegerMechanism):
     Guarantee: epsilon in total, as k bounded-range choices of epsilon/k each, composed.
 
     Argument: peeling picks one, removes it and picks again; the later choices depend only on scores and on
-    what was already released. The one-shot method adds Gumbel noise once and sorts, which has the very same
-    law (Yellott 1977; Durfee and Rogers 2019): exponential races forget who has left.
+    what was already released. The one-shot method adds Gumbel noise once and sorts. It has the same law
+    (Yellott 1977; Durfee and Rogers 2019), since exponential times are memoryless.
 
     Parameters
     ----------
@@ -71,7 +72,12 @@ class TopK(IntegerMechanism):
     ) -> None:
         number = count("k", k, zero=False)
         if method not in {"one-shot", "peeling"}:
-            raise bad_parameter("method", '"one-shot" or "peeling"', method, fix='method="one-shot"')
+            raise bad_parameter(
+                "method",
+                '"one-shot" or "peeling"',
+                method,
+                fix=Choose(("one-shot", "peeling"), given=str(method)),
+            )
         each = Exponential(
             rational("epsilon", epsilon) / number,
             sensitivity=sensitivity,
@@ -107,7 +113,7 @@ class TopK(IntegerMechanism):
 
     def _pick(self, steps: NDArray[Any]) -> list[int]:
         if self.k > len(steps):
-            raise bad_parameter("k", "at most the number of candidates", self.k, fix=f"k={len(steps)}")
+            raise bad_parameter("k", "at most the number of candidates", self.k, fix=Set(k=len(steps)))
         steps, scale = shortened(steps, self.each.lattice.scale)
         if self.method == "one-shot":
             return [int(place) for place in noise.select_top(steps, self.k, scale)]

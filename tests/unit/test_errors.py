@@ -1,5 +1,6 @@
 """The one error family, and its page in the docs."""
 
+import json
 import pickle
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import CODES, TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Declare, Do, Either, Say, Set, to_json
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,15 +40,28 @@ def test_an_unlisted_code_cannot_be_raised():
         TacitError("nosuch", "no")
 
 
-def test_an_error_survives_pickling():
-    error = TacitError("bad-parameter", "no", why="because", fix="do this")
+@pytest.mark.parametrize(
+    "fix",
+    [
+        Say("do this"),
+        Code("tc.count()"),
+        Set(epsilon=0.5),
+        Declare("bounds", (0, 30), column="stay"),
+        Choose(("a", "b"), given="c", close="b"),
+        Do("open-ledger", path="study.ledger"),
+        Either(Set(delta=1e-7), Say("ask the curator")),
+    ],
+)
+def test_an_error_survives_pickling_with_its_fix(fix):
+    error = TacitError("bad-parameter", "no", why="because", fix=fix)
     again = pickle.loads(pickle.dumps(error))
-    assert (again.code, again.what, again.why, str(again.fix)) == (
-        "bad-parameter",
-        "no",
-        "because",
-        "do this",
-    )
+    assert (again.code, again.what, again.why, again.fix) == ("bad-parameter", "no", "because", fix)
+    assert str(again) == str(error)
+    assert json.loads(json.dumps(to_json(fix)))["fix"] == type(fix).__name__.lower()
+
+
+def test_plain_text_is_a_fix_in_words():
+    assert TacitError("bad-parameter", "no", fix="do this").fix == Say("do this")
 
 
 def test_a_huge_value_is_not_echoed_whole():

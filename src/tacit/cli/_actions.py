@@ -25,7 +25,7 @@ def _choose_account(arguments: Mapping[str, object], context: CommandContext) ->
 
 
 def _clip_in_question(arguments: Mapping[str, object], context: CommandContext) -> str:
-    return range_in_question(context.sql, expression=str(arguments["expression"]))
+    return range_in_question(context.sql, str(arguments["expression"]))
 
 
 def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:

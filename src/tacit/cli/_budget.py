@@ -57,7 +57,7 @@ app.add_typer(budget)
 LedgerArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[LEDGER]", envvar="TACIT_LEDGER", show_default=False,
+        metavar="LEDGER", envvar="TACIT_LEDGER", show_default=False,
         help="The ledger's path or postgresql:// address; by default the one that tacit.toml names.",
     ),
 ]  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 _CertificateArgument = Annotated[
-    Path | None, typer.Argument(metavar="[CERTIFICATE]", help="The certificate of a release.")
+    Path | None, typer.Argument(metavar="CERTIFICATE", help="The certificate of a release.")
 ]
 _CertificateOption = Annotated[Path | None, typer.Option("--certificate", help="The same as CERTIFICATE.")]
 _Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")]

@@ -16,7 +16,7 @@ from tacit.cli._advice import ADVICE, FROM_PUBLIC_KNOWLEDGE
 from tacit.cli._context import CommandContext, current_context
 from tacit.cli._fact_options import budget_parts, fact_option
 from tacit.cli._output import typed
-from tacit.cli._sql import names_made_inside, range_in_question, sql_name
+from tacit.cli._sql import sql_name
 from tacit.cli._toml import has_line, line_number, number_text, toml_key, toml_value
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Declare, Do, Either, FactName, Fix, Say, Set
@@ -99,8 +99,6 @@ def _set(values: Mapping[str, object], context: CommandContext, code: str) -> st
 def _parameter(name: str, value: object, context: CommandContext) -> str:
     match name, value:
         case "bounds", (low, high):
-            if context.sql:
-                return range_in_question(context.sql)
             return f"--bounds {number_text(low)} {number_text(high)}"
         case (("bounds" | "keys" | "limits" | "public" | "types"), Mapping()):
             return "; ".join(_declare(Declare(name, one, column=key), context) for key, one in value.items())
@@ -126,8 +124,6 @@ def _typed_value(option: str, value: object) -> str:
 
 def _declare(fix: Declare, context: CommandContext) -> str:
     """Say where a fact is declared: an option of ``tacit init``, or a line of the config."""
-    if fix.fact == "bounds" and fix.column in names_made_inside(context.sql):
-        return range_in_question(context.sql, column=fix.column)
     section = fix.fact if fix.fact in _SECTIONS else ""
     if section and not fix.column:
         return ""

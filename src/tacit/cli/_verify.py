@@ -38,7 +38,7 @@ def verify(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a certificate against the ledger, and the ledger itself; exit status 3 means that one fails."""
+    """Check a certificate against its ledger, and the ledger; exit status 3 means that one of them fails."""
     from tacit.core import Certificate
 
     if not certificate.is_file():

@@ -91,7 +91,6 @@ def test_every_action_has_words_without_python():
         (Set(priors=[0.5]), "--prior 0.5"),
         (Set(families=(2, 5)), "--family 2 --family 5"),
         (Set(who="Ana B."), '--who "Ana B."'),
-        (Set(bounds=(0, 30)), "give the range in the question: AVG(LEAST(GREATEST(stay + 1, LOW), HIGH))"),
         (Choose(("laplace", "gaussian")), "one of: laplace, gaussian"),
         (Choose(("LOS", "Cost (EUR)"), close="LOS"), 'LOS? one of: LOS, "Cost (EUR)"'),
         (Do("give-key-file", path="k.key"), "export TACIT_LEDGER_KEY_FILE=k.key"),
@@ -196,8 +195,11 @@ def test_a_config_that_fails_before_its_dataset_is_known_names_the_dataset(tmp_p
 
 def test_a_name_that_the_question_defines_gets_its_range_in_the_question():
     sql = "SELECT AVG(m) FROM (SELECT pid, SUM(stay) AS m FROM visits GROUP BY pid) t"
-    shown = words(Declare("bounds", (0, 30), column="m"), CommandContext("visits", sql=sql))
-    assert "AVG(LEAST(GREATEST(m, LOW), HIGH))" in shown
+    fix = Do("clip-in-question", expression="m", low="LOW", high="HIGH")
+    shown = words(fix, CommandContext("visits", sql=sql))
+    assert (
+        shown == f"give the range in the question: AVG(LEAST(GREATEST(m, LOW), HIGH)){FROM_PUBLIC_KNOWLEDGE}"
+    )
 
 
 def test_missing_keys_name_every_column_that_lacks_them():

@@ -3,8 +3,8 @@
 Run: python scripts/count_path.py
 
 For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many
-different functions of Tacit run, in how many modules they stand, and how often a call leads from one room
-into another.
+different functions of Tacit run, in how many modules they stand, and how many different calls lead from one
+room into another.
 Everything is imported and asked once before, so that imports do not count.
 """
 
@@ -41,7 +41,7 @@ class Counter:
     def __init__(self) -> None:
         self.functions: set[tuple[str, str]] = set()
         self.modules: set[str] = set()
-        self.changes = 0
+        self.changes: set[tuple[str, ...]] = set()
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Look at one event of the interpreter."""
@@ -54,7 +54,8 @@ class Counter:
         while caller is not None and place_of(caller) is None:
             caller = caller.f_back
         above = place_of(caller)
-        self.changes += above is not None and above[0] != here[0]
+        if caller is not None and above is not None and above[0] != here[0]:
+            self.changes.add((above[1], caller.f_code.co_qualname, here[1], frame.f_code.co_qualname))
 
 
 def journey(watch: dict[str, Counter], number: int) -> None:
@@ -90,7 +91,7 @@ def main() -> None:
     journey(watch, next(numbers))
     print(f"{'stage':<10}{'functions':>10}{'modules':>9}{'changes of room':>17}")
     for stage, seen in watch.items():
-        print(f"{stage:<10}{len(seen.functions):>10}{len(seen.modules):>9}{seen.changes:>17}")
+        print(f"{stage:<10}{len(seen.functions):>10}{len(seen.modules):>9}{len(seen.changes):>17}")
 
 
 if __name__ == "__main__":

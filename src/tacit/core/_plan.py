@@ -84,7 +84,7 @@ class Plan(Generic[C]):
     asked: str
     _members: tuple[Member, ...]
     _disjoint: bool = False
-    _request: JSON = None
+    _request: Callable[[], JSON] | None = None
     _present: Callable[[Release[C]], Release[C]] | None = field(default=None)
 
     @classmethod
@@ -98,7 +98,7 @@ class Plan(Generic[C]):
         facts: Sequence[tuple[str, str]] = (),
         confidence: float = 0.95,
         asked: str = "",
-        request: JSON = None,
+        request: Callable[[], JSON] | None = None,
         present: Callable[[Release[C]], Release[C]] | None = None,
     ) -> Plan[C]:
         """Make the plan of one dataset.
@@ -112,7 +112,7 @@ class Plan(Generic[C]):
         promised, forecast, facts, confidence, asked
             See the class.
         request
-            What `Dataset.plan_from` rebuilds the plan from, as JSON.
+            Returns what `Dataset.plan_from` rebuilds the plan from, as JSON; called only where it is needed.
         present
             How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
         """
@@ -167,7 +167,7 @@ class Plan(Generic[C]):
         }
         return cls(
             promised, first.forecast, first.facts, first.confidence, first.asked, members, disjoint,
-            [plan._request for plan in plans],  # noqa: SLF001
+            lambda: [plan.to_json()["request"] for plan in plans],
             first._present,  # noqa: SLF001
         )  # fmt: skip
 
@@ -229,7 +229,7 @@ class Plan(Generic[C]):
         return {
             "schema": PLAN_SCHEMA,
             "dataset": identities[0] if len(identities) == 1 else identities,
-            "request": self._request,
+            "request": None if self._request is None else self._request(),
             "plan": self.hash,
         }
 

@@ -212,6 +212,8 @@ def words_of(node: Node) -> str:
     --------
     >>> words_of(Call("div", (Call("add", (Column("stay", "number"), lit(1))), lit(2))))
     '(stay + 1) / 2'
+    >>> words_of(Column("Cost (EUR)")), words_of(Call("abs", (Column("Cost (EUR)"),)))
+    ('Cost (EUR)', 'abs("Cost (EUR)")')
     """
     match node:
         case Column(name):
@@ -221,11 +223,15 @@ def words_of(node: Node) -> str:
         case Literal(value):
             return "NULL" if value is None else f"{value!r}" if isinstance(value, str) else str(value).upper()
         case Call(op, args) if op in _SIGNS and len(args) > 1:
-            return f" {_SIGNS[op]} ".join(_bracketed(a) for a in args)
+            bracketed = (
+                f"({_part(a)})" if isinstance(a, Call) and a.op in _SIGNS else _part(a) for a in args
+            )
+            return f" {_SIGNS[op]} ".join(bracketed)
         case Call(op, args):
-            return f"{op}({', '.join(words_of(a) for a in args)})"
+            return f"{op}({', '.join(_part(a) for a in args)})"
 
 
-def _bracketed(node: Node) -> str:
-    inner = words_of(node)
-    return f"({inner})" if isinstance(node, Call) and node.op in _SIGNS else inner
+def _part(node: Node) -> str:
+    """Write a part of a longer expression: the name of a column that is not a plain word needs quotes."""
+    odd = isinstance(node, Column) and not (node.name.isascii() and node.name.isidentifier())
+    return f'"{words_of(node)}"' if odd else words_of(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeAlias
@@ -199,12 +199,11 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
         )
     if shared is None:
         shown = ", ".join(f"{words_of(a)} ({kind_of(a)})" for a in first)
-        other = next((a for a in first if isinstance(a, Literal)), first[0])
         raise TacitError(
             "bad-expression",
             f"{words_of(Call(op, args))} needs values of one kind, got {shown}",
             why="values of different kinds are never equal",
-            fix=Either(_conversion(other, "DOUBLE"), _conversion(other, "VARCHAR")),
+            fix=_conversions(first, kinds),
         )
     return tuple(resolve(a, scope, shared) for a in args)
 
@@ -217,14 +216,22 @@ def _agree(node: Node, want: Kind | None) -> Node:
         "bad-expression",
         f"{words_of(node)} is {_SPOKEN[have]}, but {_SPOKEN[want]} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
-        fix=_conversion(node, _SQL_TYPES[want]),
+        fix=_conversion(node, want, (node,)),
     )
 
 
-def _conversion(node: Node, kind: str) -> Fix:
-    """Offer a cast; for a text constant, ``text`` holds it, since a column may have been meant."""
-    meant = {"text": node.value} if isinstance(node, Literal) and isinstance(node.value, str) else {}
-    return Do("convert-in-question", expression=words_of(node), type=kind, **meant)
+def _conversion(node: Node, kind: Kind, beside: Iterable[Node]) -> Fix:
+    """Offer a cast. ``text`` holds a text constant that is involved: a column may have been meant."""
+    texts = [a.value for a in beside if isinstance(a, Literal) and isinstance(a.value, str)]
+    meant = {"text": texts[0]} if texts else {}
+    return Do("convert-in-question", expression=words_of(node), type=_SQL_TYPES[kind], **meant)
+
+
+def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
+    """Offer to cast the values, if possible those that are not constants, to the other kinds."""
+    cast = [node for node in nodes if not isinstance(node, Literal)] or nodes
+    made = [_conversion(n, kind, nodes) for n in cast for kind in KINDS if kind in kinds - {kind_of(n)}]
+    return made[0] if len(made) == 1 else Either(*made[:2])
 
 
 def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:

@@ -90,11 +90,12 @@ def make_plan(
     ``others`` are the goals of other members of a consortium that answer the same question: their noisy
     integers are added to this dataset's, and errors are those of the sums.
     """
-    who = contribution(question, row_level=dataset.unit.is_row, adjacency=dataset.adjacency)
+    unit, adjacency = dataset.identity.unit, dataset.identity.adjacency
+    who = contribution(question, row_level=unit.is_row, adjacency=adjacency)
     steps, columns = lower(
         question,
-        by_row=dataset.unit.is_row,
-        replaced=dataset.is_one_table and dataset.adjacency == "replace",
+        by_row=unit.is_row,
+        replaced=dataset.is_one_table and adjacency == "replace",
         added=bool(others),
     )
     level = rational("confidence", goal.confidence)
@@ -108,17 +109,17 @@ def make_plan(
     paid = pricing.paid(ask, goal)
     noises = pricing.noises([paid, *(pricing.paid(pricing.ask(other, members), other) for other in others)])
     emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in steps)))
-    dropped = left_out(question, paid, dataset.unit)
+    dropped = left_out(question, paid, unit)
     task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)
     return Plan.of(
         dataset,
         task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=[_forecast(column, noises[column.step], level, size) for column in columns],
-        facts=facts_of(question, who, paid, columns, dataset.unit),
+        facts=facts_of(question, who, paid, columns, unit),
         confidence=float(level),
         asked=in_words(question),
-        request={
+        request=lambda: {
             "question": document(question),
             "goal": goal.to_json(),
             "others": [other.to_json() for other in others],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tacit.core import AnswerTable, Fact, Limits, Plan, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Declare, Set
+from tacit.fixes import Choose, Code, Declare, Set
 from tacit.tables._aggregates import Aggregate, OnBounds
 from tacit.tables._algebra import (
     How,
@@ -129,7 +129,7 @@ class Rows:
                 "not-allowed",
                 f"{aggregate.word} is not available within a unit",
                 why="within a unit numbers are exact and simple",
-                fix=Code("tc.count(), tc.sum, tc.mean, tc.min, tc.max or tc.count_distinct"),
+                fix=Choose(("count", "sum", "mean", "min", "max", "count_distinct"), given=aggregate.word),
             )
         facts, most = scope(self.relation), rows_per_unit(self.relation)
         counted = None if most is None else (Fraction(0), Fraction(most))

@@ -54,6 +54,14 @@ def test_text_that_is_not_a_column_is_converted(data):
     assert str(cast) == "CAST('7' AS DOUBLE)"
 
 
+def test_a_column_to_convert_is_quoted_where_it_needs_to_be(data):
+    assert (
+        str(refusal(data, 'SELECT COUNT(*) FROM t WHERE "Cost (EUR)"').fix) == 'CAST("Cost (EUR)" AS BOOLEAN)'
+    )
+    nested = refusal(data, 'SELECT COUNT(*) FROM t WHERE "Cost (EUR)" + 1')
+    assert str(nested.fix) == 'CAST("Cost (EUR)" + 1 AS BOOLEAN)'
+
+
 def test_text_in_double_quotes_is_shown_in_single_ones(data):
     fix = refusal(data, 'SELECT COUNT(*) FROM t WHERE Ward = "ICU"').fix
     assert fix == Say("write text in single quotes: 'ICU'")

@@ -35,7 +35,7 @@ def read_aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
     if kind in _SIMPLE:
         only(node, "this")
         if isinstance(node.this, exp.Distinct) or node.this is None:
-            raise refuse(node, "DISTINCT is allowed in COUNT only")
+            raise refuse(node, "DISTINCT is allowed in COUNT only", "COUNT(DISTINCT x)")
         return _SIMPLE[kind](Expr(read_expression(node.this, find)))
     if kind in _QUANTILES and (level := node.args.get("expression") or node.args.get("quantile")):
         only(node, "this", "expression", "quantile")
@@ -78,11 +78,15 @@ def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
     only(node.this, "this")
     only(order, "expressions")
     if len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
-        raise refuse(node, "only one ascending column is allowed in WITHIN GROUP (ORDER BY ...)")
+        raise refuse(
+            node,
+            "only one ascending column is allowed in WITHIN GROUP (ORDER BY ...)",
+            "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+        )
     return ask.quantile(Expr(read_expression(order.expressions[0].this, find)), _level(node.this.this))
 
 
 def _level(node: exp.Expr) -> float:
     if isinstance(node, exp.Literal) and not node.is_string:
         return float(node.this)
-    raise refuse(node, "the level of a quantile must be a constant between 0 and 1")
+    raise refuse(node, "the level of a quantile must be a constant between 0 and 1", "QUANTILE(x, 0.5)")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlglot import exp
 
 from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from tacit.fixes import Fix
 
 __all__ = ["only", "refuse"]
 
@@ -30,13 +35,14 @@ _INSTEAD: dict[type[exp.Expr], str] = {
 }
 
 
-def refuse(node: exp.Expr, what: str = "") -> TacitError:
+def refuse(node: exp.Expr, what: str = "", fix: Fix | str = "") -> TacitError:
     """Build the refusal of a construct, with what to write instead."""
+    instead = _INSTEAD.get(type(node), "SELECT group, aggregates FROM table WHERE ... GROUP BY group")
     return TacitError(
         "not-allowed",
         what or f"{node.sql(dialect='duckdb')[:80]!r} is not on the list of allowed SQL",
         why="SQL is allowed only if its effect on one unit is known and bounded",
-        fix=_INSTEAD.get(type(node), "SELECT group, aggregates FROM table WHERE ... GROUP BY group"),
+        fix=fix or instead,
     )
 
 

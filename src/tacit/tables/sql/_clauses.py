@@ -66,7 +66,7 @@ def _at_place(select: exp.Expr, number: exp.Literal, clause: str) -> exp.Expr:
     """Return the item of the SELECT list that a number in GROUP BY or ORDER BY stands for."""
     place = int(float(number.this))
     if not 1 <= place <= len(select.expressions):
-        raise refuse(select, f"{clause} {place} is not a column of the SELECT list")
+        raise refuse(select, f"{clause} {place} is not a column of the SELECT list", f"{clause} 1")
     return select.expressions[place - 1]  # type: ignore[no-any-return]
 
 
@@ -167,5 +167,5 @@ def limit_of(select: exp.Expr) -> int | None:
     only(clause, "expression")
     number = clause.expression
     if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
-        raise refuse(clause, "LIMIT takes a whole number")
+        raise refuse(clause, "LIMIT takes a whole number", "LIMIT 10")
     return int(number.this)

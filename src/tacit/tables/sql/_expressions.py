@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sqlglot import exp
 
+from tacit.fixes import Choose
 from tacit.tables._expressions import Call, Column, Literal, Node, as_date, lit
 from tacit.tables.sql._allowed import only, refuse
 
@@ -135,12 +136,12 @@ def _between(node: exp.Expr, find: ColumnFinder) -> Node:
 
 
 def _in(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "expressions")
     if not node.expressions:
-        raise refuse(exp.Subquery(), "IN takes a list of constants")
+        raise refuse(node, "IN takes a list of constants", "a WITH clause, or a JOIN on the unit")
+    only(node, "this", "expressions")
     listed = tuple(read_expression(e, find) for e in node.expressions)
     if not all(isinstance(e, Literal) for e in listed):
-        raise refuse(node, "IN takes a list of constants")
+        raise refuse(node, "IN takes a list of constants", "IN ('A', 'B')")
     return Call("in", (read_expression(node.this, find), *listed))
 
 
@@ -189,7 +190,8 @@ def _cast(node: exp.Expr, find: ColumnFinder) -> Node:
     name = str(getattr(target.this, "value", target.this)).upper()
     op = next((op for op, kinds in _CASTS.items() if name in kinds), None)
     if op is None or target.args.get("nested"):
-        raise refuse(node, f"a cast to {name[:30]} is not allowed")
+        allowed = Choose(("DOUBLE", "VARCHAR", "BOOLEAN", "DATE"), given=name[:30])
+        raise refuse(node, f"a cast to {name[:30]} is not allowed", allowed)
     inner = read_expression(node.this, find)
     if op == "to_date" and isinstance(inner, Literal) and isinstance(inner.value, str):
         return as_date(inner.value)
@@ -200,7 +202,7 @@ def _ilike(node: exp.Expr, find: ColumnFinder) -> Node:
     only(node, "this", "expression")
     pattern = read_expression(node.expression, find)
     if not isinstance(pattern, Literal):
-        raise refuse(node, "ILIKE takes a constant pattern")
+        raise refuse(node, "ILIKE takes a constant pattern", "ILIKE 'prefix%'")
     lower = Call("lower", (read_expression(node.this, find),))
     return Call("like", (lower, lit(str(pattern.value).lower())))
 
@@ -263,7 +265,7 @@ def _days(interval: exp.Interval) -> float:
             return float(str(amount.this)) * days
         except ValueError:
             pass
-    raise refuse(interval, "an interval is a number of days or weeks")
+    raise refuse(interval, "an interval is a number of days or weeks", "INTERVAL 7 DAY")
 
 
 def _unit(node: exp.Expr) -> str:
@@ -277,7 +279,8 @@ def _extract(node: exp.Expr, find: ColumnFinder) -> Node:
     name = str(node.this.name or node.this).lower()
     part = _DATE_PART_NAMES.get(name, name)
     if part not in _DATE_PARTS:
-        raise refuse(node, f"EXTRACT({name[:20]}) is not on the list of allowed SQL")
+        allowed = Choose(tuple(sorted(_DATE_PARTS)), given=name[:20])
+        raise refuse(node, f"EXTRACT({name[:20]}) is not on the list of allowed SQL", allowed)
     return Call(part, (moment,))
 
 

@@ -11,12 +11,16 @@ from sqlglot.errors import SqlglotError
 
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
+from tacit.tables._expressions import words_of
 from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sqlglot import exp
+
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._expressions import Node
 
 __all__ = ["SqlAdvice"]
 
@@ -55,9 +59,13 @@ class SqlAdvice:
     expressions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def about(cls, text: object, dataset: TableDataset) -> SqlAdvice:
-        """Prepare for the refusal of a query."""
-        return cls(text, tuple(c for t in dataset.tables.values() for c in t.columns or t.facts))
+    def about(
+        cls, text: object, dataset: TableDataset, arguments: Mapping[Node, exp.Expr] | None = None
+    ) -> SqlAdvice:
+        """Collect what is known of a refused query; the arguments of aggregates are known once it is read."""
+        columns = tuple(c for t in dataset.tables.values() for c in t.columns or t.facts)
+        written = {words_of(node): sql.sql(dialect="duckdb") for node, sql in (arguments or {}).items()}
+        return cls(text, columns, written)
 
     def reworded(self, error: TacitError) -> TacitError:
         """Return a refusal with its fix in the words of SQL; the same refusal where nothing changes."""
@@ -74,6 +82,8 @@ class SqlAdvice:
                 return Choose(tuple(_AGGREGATES[name] for name in names), given)
             case Do("convert-in-question", {"text": str(text)}) if meant := self._column(text):
                 return Say(f"write a column name without single quotes: {sql_name(meant)}")
+            case Do("convert-in-question", {"expression": str(column), **more}) if column in self.columns:
+                return Do("convert-in-question", expression=sql_name(column), **more)
             case Do("bound-aggregate", {"expression": str(inner)}):
                 return _clip(self.expressions.get(inner, inner))
             case Declare("bounds", _, column) if code == "missing-bounds" and column not in self.columns:
@@ -81,14 +91,14 @@ class SqlAdvice:
             case Set({"level": level}):
                 return Say(f"a level between 0 and 1, such as {level}")
             case Either(fixes):
-                return self._either([self._fix(one, code) for one in fixes], fixes)
+                return self._either(fixes, code)
             case _:
                 return fix
 
-    def _either(self, reworded: list[Fix], before: tuple[Fix, ...]) -> Fix:
-        """Return the way out that SQL has a word for, or all of them."""
-        new = [fix for fix, old in zip(reworded, before, strict=True) if fix != old]
-        return new[0] if new else Either(*before)
+    def _either(self, fixes: tuple[Fix, ...], code: str) -> Fix:
+        """Return the last way out that SQL has words for, which says most, or all of them if none has."""
+        new = [made for fix in fixes if (made := self._fix(fix, code)) != fix]
+        return new[-1] if new else Either(*fixes)
 
     def _column(self, text: str) -> str:
         """Return the column that a text names, ignoring case; empty if there is none."""

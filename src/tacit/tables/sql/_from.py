@@ -46,7 +46,11 @@ def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
     for part in clause.expressions:
         only(part, "this", "alias")
         if part.args["alias"].args.get("columns"):
-            raise refuse(part, "columns must get their names inside the WITH clause")
+            raise refuse(
+                part,
+                "columns must get their names inside the WITH clause",
+                "WITH t AS (SELECT x AS a FROM ...)",
+            )
         named[part.alias] = _subquery(part.this, TablesInReach(reach.dataset, dict(named)))
     return TablesInReach(reach.dataset, named)
 
@@ -55,7 +59,7 @@ def from_clause(select: exp.Expr, reach: TablesInReach) -> FromClause:
     """Read FROM and its joins."""
     clause = select.args.get("from_")
     if clause is None:
-        raise refuse(select, "a question needs FROM")
+        raise refuse(select, "a question needs FROM", f"FROM {sql_name(reach.dataset.main)}")
     only(clause, "this")
     source = FromClause.of(*_table(clause.this, reach))
     for join in select.args.get("joins") or []:
@@ -69,7 +73,9 @@ def _table(node: exp.Expr, reach: TablesInReach) -> tuple[Rows, str]:
         case exp.Table():
             only(node, "this", "alias")
             if not isinstance(node.this, exp.Identifier):
-                raise refuse(node, f"{node.sql(dialect='duckdb')[:60]!r} is not a declared table")
+                written = node.sql(dialect="duckdb")[:60]
+                main = sql_name(reach.dataset.main)
+                raise refuse(node, f"{written!r} is not a declared table", f"FROM {main}")
             return reach.rows(node.name), node.alias or node.name
         case exp.Subquery():
             only(node, "this", "alias")
@@ -104,7 +110,7 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     if distinct is not None:
         only(distinct)
         if by:
-            raise refuse(select, "DISTINCT has no effect beside GROUP BY")
+            raise refuse(select, "DISTINCT has no effect beside GROUP BY", "GROUP BY alone")
         by = [(name_of(e, i), read_expression(unaliased(e), find)) for i, e in enumerate(select.expressions)]
     star = [e for e in select.expressions if isinstance(e, exp.Star)]
     if star and not by and len(select.expressions) == 1:
@@ -117,7 +123,7 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     if by or listed.aggregates:
         return _per_unit(select, rows, by, listed, items)
     if select.args.get("having"):
-        raise refuse(select, "HAVING needs GROUP BY")
+        raise refuse(select, "HAVING needs GROUP BY", "WHERE in place of HAVING")
     return _projected(rows, items)
 
 

@@ -13,11 +13,10 @@ from tacit.tables._algebra import JoinUnits, Project, scope
 from tacit.tables._expressions import Column
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._names import FromClause, sql_name
-from tacit.tables.sql._units import names_whole_unit, unit_columns, unit_noun
+from tacit.tables.sql._units import names_whole_unit, unit_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from tacit.fixes import Fix
     from tacit.tables._algebra import How
     from tacit.tables._query import Rows
 
@@ -32,7 +31,7 @@ def kind_of_join(join: exp.Expr) -> How:
     only(join, "this", "on", "using", "side", "kind")
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"} or (kind == "OUTER" and side != "LEFT"):
-        raise refuse(join, f"{side or kind} JOIN is not allowed; INNER JOIN and LEFT JOIN are")
+        raise refuse(join, f"{side or kind} JOIN is not allowed", "JOIN or LEFT JOIN")
     return "left" if side == "LEFT" else "inner"
 
 
@@ -40,13 +39,12 @@ def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: 
     """Look up a public table by its key."""
     key = source.rows.tables[name].key or ""
     if alias.lower() in source.aliases:
-        raise refuse(join, f"two tables are called {alias!r}")
+        raise _same_alias(join, alias)
     [(first, second)] = _equalities(join, alias, 1)
-    if not join.args.get("using"):
-        if second[0].lower() != alias.lower() or second[1].lower() != key.lower():
-            raise refuse(join, f"a public table is joined on its key: {sql_name(alias)}.{sql_name(key)}")
-    elif first[1].lower() != key.lower():
-        raise refuse(join, f"a public table is joined on its key: {sql_name(key)}")
+    there = alias.lower() if not join.args.get("using") else ""
+    if (second[0].lower(), second[1].lower()) != (there, key.lower()):
+        condition = f"ON {sql_name(first[1])} = {sql_name(alias)}.{sql_name(key)}"
+        raise refuse(join, f"a public table is joined on its key, {key!r}", condition)
     on = source.finder()(*first)
     before = set(scope(source.rows.relation))
     joined = source.rows.join(name, on, how=how)
@@ -58,7 +56,7 @@ def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: 
 def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: How) -> FromClause:
     """Join rows of the same unit."""
     if alias.lower() in source.aliases:
-        raise refuse(join, f"two tables are called {alias!r}; give one of them an alias")
+        raise _same_alias(join, alias)
     ours, theirs = scope(source.rows.relation), scope(rows.relation)
     if ours.open or theirs.open:
         raise TacitError(
@@ -73,9 +71,9 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
     if not _on_unit(source.rows, rows, left, right):
         raise TacitError(
             "not-allowed",
-            f"protected tables can only be joined on the {unit_noun(rows)}",
+            "protected tables can only be joined on the columns that name the unit",
             why="a joined row must still belong to one unit, or one person could change rows of many",
-            fix=_condition(pairs, alias, rows),
+            fix=_on_the_unit(alias, rows),
         )
     taken = {c.lower() for c in ours}
     renamed = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in theirs}
@@ -92,14 +90,14 @@ def _on_unit(ours: Rows, theirs: Rows, left: list[str], right: list[str]) -> boo
     return len(left) == 1 or (left == right and set(left) == set(unit_columns(ours)))
 
 
-def _condition(pairs: Sequence[tuple[_Written, _Written]], alias: str, rows: Rows) -> str:
-    """Write the condition that a join of protected tables needs."""
-    unit = unit_columns(rows)
-    if not unit:
-        return "declare a column as the unit"
-    ours = [pairs[0][0][1]] if len(unit) == 1 else list(unit)
-    equal = [f"{sql_name(a)} = {sql_name(alias)}.{sql_name(b)}" for a, b in zip(ours, unit, strict=False)]
-    return f"JOIN {sql_name(alias)} ON {' AND '.join(equal)}"
+def _on_the_unit(alias: str, rows: Rows) -> Fix | str:
+    """Write the join that protected tables need; single rows have nothing to be joined on."""
+    unit = ", ".join(map(sql_name, unit_columns(rows)))
+    return f"JOIN {sql_name(alias)} USING ({unit})" if unit else Declare("unit", "patient_id")
+
+
+def _same_alias(join: exp.Expr, alias: str) -> TacitError:
+    return refuse(join, f"two tables are called {alias!r}", f"JOIN ... AS {sql_name(alias + '_2')}")
 
 
 def _equalities(join: exp.Expr, alias: str, count: int) -> list[tuple[_Written, _Written]]:
@@ -125,4 +123,8 @@ def _equalities(join: exp.Expr, alias: str, count: int) -> list[tuple[_Written, 
     else:
         if len(pairs) == max(count, 1):
             return pairs
-    raise refuse(join, "a join needs an equality of columns: the unit, or the key of a public table")
+    raise refuse(
+        join,
+        "a join needs an equality of columns: those that name the unit, or the key of a public table",
+        "JOIN table USING (column)",
+    )

@@ -105,11 +105,10 @@ class FromClause:
             if found is not None:
                 return found
             if table and len(self.aliases) > 1:
-                own = tuple(c for alias, c in self.columns if alias == table.lower())
                 raise TacitError(
                     "unknown-column",
                     f"the table {table!r} has no column {name!r}",
-                    fix=Choose(own, given=name),
+                    fix=Choose(self._columns_of(table), given=name),
                 )
             if name in facts and not facts.open:
                 return name
@@ -117,3 +116,8 @@ class FromClause:
             return close[0] if len(close) == 1 else name
 
         return find
+
+    def _columns_of(self, table: str) -> tuple[str, ...]:
+        """Return the columns of one table, without the alias that keeps equal names apart."""
+        own = [(name, column) for (alias, name), column in self.columns.items() if alias == table.lower()]
+        return tuple(column[-len(name) :] if column.lower().endswith(name) else name for name, column in own)

@@ -5,8 +5,8 @@ Tacit never runs the text itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlglot
@@ -46,30 +46,31 @@ if TYPE_CHECKING:
 __all__ = ["SqlQuery", "parse_expression", "parse_query"]
 
 _MOST_TEXT = 100_000
+_CONDITION = Say("a condition such as age >= 65")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SqlQuery(Query):
     """A complete question that was asked in SQL: its refusals have fixes in the words of SQL."""
 
-    advice: SqlAdvice = field(default_factory=lambda: SqlAdvice("", ()))
+    advice: Callable[[], SqlAdvice]
 
     @wraps(Query.plan)
     def plan(self, **target: Any) -> Plan[AnswerTable]:  # type: ignore[override]
         try:
             return Query.plan(self, **target)
         except TacitError as error:
-            refusal = self.advice.reworded(error)
+            refusal = self.advice().reworded(error)
         raise refusal
 
 
 def parse_expression(text: str) -> Node:
     """Read one expression written as SQL text, such as ``"age >= 65 AND ward = 'ICU'"``."""
-    select = _parsed(text, Say("a condition such as age >= 65"), "SELECT {}")
+    select = _parsed(text, _CONDITION, "SELECT {}")
     only(select, "expressions")
     if len(select.expressions) != 1 or isinstance(select.expressions[0], exp.Alias):
-        raise refuse(select, "one expression is needed here")
+        raise refuse(select, "one expression is needed here", _CONDITION)
     return _guarded(lambda: read_expression(select.expressions[0], lambda _, name: name))
 
 
@@ -77,12 +78,14 @@ def parse_query(
     text: str, dataset: TableDataset, keys: Mapping[str, Sequence[object] | str] | None = None
 ) -> SqlQuery:
     """Turn a SELECT into a question with its free post-processing."""
-    advice = SqlAdvice.about(text, dataset)
     try:
         select = _parsed(text, Do("ask-a-count", table=sql_name(dataset.main)))
-        return _guarded(lambda: _question(select, TablesInReach(dataset), dict(keys or {}), advice))
+        answer, listed = _guarded(lambda: _question(select, TablesInReach(dataset), dict(keys or {})))
     except TacitError as error:
-        refusal = advice.reworded(error)
+        refusal = SqlAdvice.about(text, dataset).reworded(error)
+    else:
+        advice = partial(SqlAdvice.about, text, dataset, listed.arguments)
+        return SqlQuery(answer._dataset, answer.question, answer.post, advice=advice)
     raise refusal
 
 
@@ -118,8 +121,8 @@ def _guarded(work: Callable[[], _T]) -> _T:
 
 
 def _question(
-    select: exp.Expr, reach: TablesInReach, keys: dict[str, Sequence[object] | str], advice: SqlAdvice
-) -> SqlQuery:
+    select: exp.Expr, reach: TablesInReach, keys: dict[str, Sequence[object] | str]
+) -> tuple[Query, SelectList]:
     only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
     reach = with_clauses(select, reach)
     source = from_clause(select, reach)
@@ -134,12 +137,7 @@ def _question(
         raise _rows_asked("a question needs at least one aggregate", reach)
     post = _postprocessing(select, listed, items)
     answer = _aggregated(rows, by, listed, keys)
-    return SqlQuery(
-        answer._dataset,
-        answer.question,
-        post,
-        replace(advice, expressions=listed.written),
-    )
+    return replace(answer, post=post), listed
 
 
 def _rows_asked(what: str, reach: TablesInReach) -> TacitError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import TacitError
-from tacit.tables._expressions import Call, Column, Node, names, words_of
+from tacit.tables._expressions import Call, Column, Node, names
 from tacit.tables.sql._aggregates import read_aggregate, word_of
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import sql_name
@@ -28,8 +28,8 @@ class SelectList:
         The aggregates by the name of their column.
     keys
         The names under which the group keys are shown.
-    written
-        The arguments of the aggregates in words, each with the SQL that the user wrote.
+    arguments
+        The arguments of the aggregates, each with the SQL that the user wrote.
     """
 
     def __init__(self, find: ColumnFinder, by: list[tuple[str, Node]]) -> None:
@@ -37,7 +37,7 @@ class SelectList:
         self._by = {node: name for name, node in by}
         self.keys = {name: name for name, _ in by}
         self.aggregates: dict[str, Aggregate] = {}
-        self.written: dict[str, str] = {}
+        self.arguments: dict[Node, exp.Expr] = {}
 
     def read(self, node: exp.Expr, alias: str = "") -> Node:
         """Read one item."""
@@ -83,7 +83,7 @@ class SelectList:
         """Return the column of an aggregate; the same aggregate is asked only once."""
         if aggregate.argument is not None:
             inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
-            self.written.setdefault(words_of(aggregate.argument), inner.this.sql(dialect="duckdb"))
+            self.arguments.setdefault(aggregate.argument, inner.this)
         for name, known in self.aggregates.items():
             if known == aggregate and (not alias or alias == name):
                 return name

@@ -76,7 +76,7 @@ class Graph(Dataset):
             forecast=[Forecast("triangles", "triangles", law.describe(), law.half_width(Fraction(95, 100)))],
             facts=[("neighbours", "one edge is added or removed"), ("nodes", f"{self.nodes} public nodes")],
             asked="triangles",
-            request={"epsilon": str(task.epsilon)},
+            request=lambda: {"epsilon": str(task.epsilon)},
         )
 
     def _rebuild(self, request):

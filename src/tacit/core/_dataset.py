@@ -96,7 +96,7 @@ class Dataset:
             )
         try:
             plan = self._rebuild(document["request"])
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, TacitError):
             raise _unreadable() from None
         if plan.hash != document.get("plan"):
             raise TacitError(

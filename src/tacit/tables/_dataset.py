@@ -117,12 +117,12 @@ class TableDataset(Dataset):
 
     def _rebuild(self, request: Any) -> Plan[AnswerTable]:
         from tacit.tables._planning import Goal, make_plan
-        from tacit.tables._wire import read_document
+        from tacit.tables._wire import read_post, read_question
 
         return make_plan(
             self,
-            read_document(request["question"], self.tables),
+            read_question(request["question"], self),
             Goal.from_json(request["goal"]),
-            read_document(request["post"], self.tables),
+            read_post(request["post"], self),
             tuple(Goal.from_json(goal) for goal in request["others"]),
         )

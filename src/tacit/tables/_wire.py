@@ -1,7 +1,10 @@
 """Questions read back from their documents: the other half of `document`.
 
-A document names nodes by their class. Only the classes listed here are made, each through its constructor,
-with tables looked up among the dataset's own: a document can say nothing that the fluent API could not.
+A document may come from anywhere, so it can say nothing that the fluent API could not say. Only listed
+classes are made. Then every node is checked against the dataset's own facts: tables are protected where rows
+are scanned and public where they are looked up, with the declared row limit; expressions use known columns
+and operators of the right kinds; names do not shadow the owner of a row; aggregates are those that their own
+functions make.
 """
 
 from __future__ import annotations
@@ -10,14 +13,35 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from tacit.tables import _aggregates, _algebra, _expressions, _postprocessing
+from tacit.core import KINDS, Fact, Table, read_bounds, read_keys
+from tacit.tables import _aggregate_functions as ask
+from tacit.tables import _aggregates, _algebra, _expressions
+from tacit.tables._algebra import (
+    JoinPublic,
+    JoinUnits,
+    Measure,
+    PerUnit,
+    Project,
+    Relation,
+    Scan,
+    TableQuestion,
+    Where,
+    scope,
+)
+from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
+from tacit.tables._fluent import Expr
+from tacit.tables._kinds import Scope, resolve
+from tacit.tables._postprocessing import PostProcessing
+from tacit.tables._query import check_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from tacit.core import Table
+    from tacit.core import Kind
+    from tacit.tables._aggregates import Aggregate
+    from tacit.tables._dataset import TableDataset
 
-__all__ = ["read_document"]
+__all__ = ["read_post", "read_question"]
 
 _NODES: dict[str, type] = {
     node.__name__: node
@@ -32,16 +56,65 @@ _NODES: dict[str, type] = {
         _expressions.Call,
         _expressions.Column,
         _expressions.Literal,
-        _postprocessing.PostProcessing,
+        PostProcessing,
     )
 }  # fmt: skip
 
+#: How each aggregate is made by the function that users call; what it refuses, a document cannot say.
+_MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
+    "CountUnits": lambda _, __: ask.count_units(),
+    "CountDistinct": lambda _, x: ask.count_distinct(x),
+    "SumOf": lambda a, x: ask.sum(x, bounds=a.bounds),
+    "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds),
+    "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds),
+    "StdOf": lambda a, x: ask.std(x, bounds=a.bounds),
+    "QuantileOf": lambda a, x: ask.quantile(x, *a.levels, bounds=a.bounds, candidates=a.candidates or None),
+    "MedianOf": lambda a, x: ask.median(x, bounds=a.bounds, candidates=a.candidates or None),
+    "QuantilesOf": lambda a, x: ask.quantiles(x, a.levels, bounds=a.bounds, candidates=a.candidates or None),
+    "ExtremeOf": lambda a, x: (ask.max if a.largest else ask.min)(
+        x, bounds=a.bounds, candidates=a.candidates or None
+    ),
+    "HistogramOf": lambda a, x: ask.histogram(x, a.edges),
+    "MostCommonOf": lambda a, x: ask.most_common(x, a.k, a.candidates),
+}
+_WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
+_MOST_LIMIT = 10**9
 
-def read_document(written: Any, tables: Mapping[str, Table]) -> Any:
-    """Read a node from its document.
 
-    Raises ``KeyError``, ``TypeError`` or ``ValueError`` where it is not one; `plan_from` then refuses.
+def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
+    """Read a question from its document and check it as the fluent API would have.
+
+    Raises ``KeyError``, ``TypeError``, ``ValueError`` or a refusal where it is not one; `plan_from` then
+    refuses the document.
     """
+    question = _node(written, dataset.tables)
+    if not isinstance(question, TableQuestion):
+        raise TypeError(type(question).__name__)
+    _check_relation(question.input, dataset)
+    facts = scope(question.input)
+    for name, node in question.by:
+        check_name(name)
+        _check_expression(node, facts)
+    if question.keys is not None:
+        _check_keys(question)
+    for limit in (question.groups, question.per_group):
+        _check_limit(limit)
+    _insist(bool(question.aggregates))
+    for name, aggregate in question.aggregates:
+        check_name(name)
+        _check_aggregate(aggregate, facts)
+    return question
+
+
+def read_post(written: Any, dataset: TableDataset) -> PostProcessing | None:
+    """Read how a release is shown; post-processing checks itself, and touches released values only."""
+    post = _node(written, dataset.tables)
+    _insist(post is None or isinstance(post, PostProcessing))
+    return post  # type: ignore[no-any-return]
+
+
+def _node(written: Any, tables: Mapping[str, Table]) -> Any:
+    """Make a node from its document."""
     match written:
         case None | bool() | int() | str():
             return written
@@ -53,12 +126,131 @@ def read_document(written: Any, tables: Mapping[str, Table]) -> Any:
             return tables[name]
         case {"node": str(name)}:
             node = _NODES[name]
-            known = {field.name for field in fields(node)}
-            given = {k: read_document(v, tables) for k, v in written.items() if k != "node"}
-            if set(given) != known:
-                raise ValueError(name)
+            given = {k: _node(v, tables) for k, v in written.items() if k != "node"}
+            _insist(set(given) == {field.name for field in fields(node)})
             return node(**given)
         case list() | tuple():
-            return tuple(read_document(one, tables) for one in written)
+            return tuple(_node(one, tables) for one in written)
         case _:
             raise TypeError(type(written).__name__)
+
+
+def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
+    if not holds:
+        raise ValueError("the document says what no question can say")
+
+
+def _check_relation(relation: Relation, dataset: TableDataset) -> None:
+    match relation:
+        case Scan(table, rows):
+            declared = None if dataset.unit.is_row else dataset.limits.rows
+            _insist(_is_table(table) and not table.public and rows == declared)
+        case Where(inner, predicate):
+            _check_relation(inner, dataset)
+            _check_expression(predicate, scope(inner), "boolean")
+        case Project(inner, columns):
+            _check_relation(inner, dataset)
+            for name, node in columns:
+                check_name(name)
+                _check_expression(node, scope(inner))
+            _check_different([name for name, _ in columns])
+        case JoinUnits(left, right, how, rows):
+            _check_relation(left, dataset)
+            _check_relation(right, dataset)
+            _insist(how in {"inner", "left"} and not dataset.unit.is_row)
+            _check_limit(rows)
+            _check_different([*scope(left), *scope(right)])
+        case JoinPublic(left, _, _, _, how):
+            _check_relation(left, dataset)
+            _check_lookup(relation, scope(left))
+            _insist(how in {"inner", "left"})
+        case PerUnit(inner, by, measures):
+            _check_relation(inner, dataset)
+            _insist(not dataset.unit.is_row)
+            for name, node in by:
+                check_name(name)
+                _check_expression(node, scope(inner))
+            for measure in measures:
+                _check_measure(measure, scope(inner))
+            _check_different([*(name for name, _ in by), *(measure.name for measure in measures)])
+        case _:
+            raise TypeError(type(relation).__name__)
+
+
+def _is_table(given: object) -> bool:
+    return isinstance(given, Table)
+
+
+def _check_lookup(join: JoinPublic, facts: Scope) -> None:
+    """Check that a looked-up table is public and that its columns exist and shadow none."""
+    _insist(_is_table(join.table) and join.table.public)
+    _check_expression(join.on, facts)
+    for name, source in join.columns:
+        check_name(name)
+        _insist(source in (join.table.columns or ()) and source != join.table.key)
+    _check_different([*facts, *(name for name, _ in join.columns)])
+
+
+def _check_measure(measure: Measure, facts: Scope) -> None:
+    check_name(measure.name)
+    _insist(measure.function in _WITHIN_UNIT)
+    if measure.argument is not None:
+        counts = measure.function in {"count", "count_distinct"}
+        _check_expression(measure.argument, facts, None if counts else "number")
+    if measure.bounds is not None:
+        low, high = read_bounds(measure.name, measure.bounds)
+        _insist((low, high) == measure.bounds)
+
+
+def _check_keys(question: TableQuestion) -> None:
+    """Check that public keys are plain, of one kind for each column, all different."""
+    keys, width = question.keys or (), len(question.by)
+    _insist(bool(keys) and width > 0 and all(len(key) == width for key in keys))
+    _insist(len(set(keys)) == len(keys))
+    for i, (name, _) in enumerate(question.by):
+        column = tuple(dict.fromkeys(key[i] for key in keys))
+        _insist(set(read_keys(name, column)) == set(column))
+
+
+def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
+    """Check that an aggregate is what its own function makes of its parts."""
+    kind = type(aggregate).__name__
+    if aggregate.argument is not None:
+        _check_expression(aggregate.argument, facts)
+    if kind == "CountRows":
+        made = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
+    else:
+        made = _MADE[kind](aggregate, Expr(aggregate.argument or lit(None)))
+    _insist(made.resolved(facts) == aggregate)
+
+
+def _check_limit(limit: object) -> None:
+    _insist(limit is None or (type(limit) is int and 0 < limit <= _MOST_LIMIT))
+
+
+def _check_different(names: list[str]) -> None:
+    _insist(len({name.lower() for name in names}) == len(names))
+
+
+def _check_expression(node: Node, facts: Scope, want: Kind | None = None) -> None:
+    """Check columns, constants and operators, and that their kinds fit."""
+    _check_parts(node, facts)
+    _insist(resolve(node, facts, want) == node)
+
+
+def _check_parts(node: Node, facts: Scope) -> None:
+    match node:
+        case Column(name, kind):
+            plain: Fact = facts[name]
+            _insist(not plain.unreadable and kind in {None, *KINDS} and plain.kind in {None, kind})
+            check_name(name)
+        case Literal(value, "date"):
+            _insist(_expressions.as_date(str(value)) == node)
+        case Literal(value, _):
+            _insist(lit(value) == node)
+        case Call(op, args):
+            _insist(op in OPERATORS)
+            for one in args:
+                _check_parts(one, facts)
+        case _:
+            raise TypeError(type(node).__name__)

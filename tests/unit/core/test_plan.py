@@ -93,6 +93,15 @@ def test_plans_of_a_consortium_travel_too():
     assert refused.value.code == "plan-differs"
 
 
+def spoilt(document, name, value):
+    """Return a document with one field of its question changed, and the hash that such a plan would have."""
+    changed = json.loads(json.dumps(document))
+    inner = changed["request"]["question"]
+    target = inner if name in inner else inner["input"]
+    target[name] = value
+    return changed
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -104,6 +113,12 @@ def test_plans_of_a_consortium_travel_too():
         lambda d: {**d, "request": {**d["request"], "question": {"node": "Popen"}}},
         lambda d: {**d, "request": {**d["request"], "question": {"node": "TableQuestion", "input": 3}}},
         lambda d: {**d, "request": {**d["request"], "question": ["x"]}},
+        lambda d: spoilt(d, "rows", 50),
+        lambda d: spoilt(d, "rows", None),
+        lambda d: spoilt(d, "rows", "1 UNION SELECT 2"),
+        lambda d: spoilt(d, "groups", "3; DROP TABLE x"),
+        lambda d: spoilt(d, "per_group", -1),
+        lambda d: spoilt(d, "table", {"table": "nowhere"}),
         lambda _: [],
         lambda _: None,
     ],

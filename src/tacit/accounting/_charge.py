@@ -30,12 +30,12 @@ from tacit.accounting._laws import (
 from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
 
-__all__ = ["Charge", "charge", "sampled_epsilon"]
+__all__ = ["UpperCharge", "charge", "sampled_epsilon"]
 
 _ZERO = Fraction(0)
 
 
-class Charge(NamedTuple):
+class UpperCharge(NamedTuple):
     """Upper values: with probability 1 - delta, a part within epsilon that is rho-zCDP. None: not finite."""
 
     epsilon: Fraction | None
@@ -43,7 +43,7 @@ class Charge(NamedTuple):
     rho: Fraction | None
 
 
-def charge(parts: Parts) -> Charge:
+def charge(parts: Parts) -> UpperCharge:
     """Add up what each part takes; the sums also hold when later parts depend on earlier answers."""
     epsilon: Fraction | None = _ZERO
     rho: Fraction | None = _ZERO
@@ -53,36 +53,36 @@ def charge(parts: Parts) -> Charge:
         epsilon = None if epsilon is None or one.epsilon is None else epsilon + times * one.epsilon
         rho = None if rho is None or one.rho is None else rho + times * one.rho
         delta += times * one.delta
-    return Charge(epsilon, min(delta, Fraction(1)), rho)
+    return UpperCharge(epsilon, min(delta, Fraction(1)), rho)
 
 
-def _charge(law: LossLaw) -> Charge:
+def _charge(law: LossLaw) -> UpperCharge:
     match law:
         case GaussianLoss(sigma, s) | DiscreteGaussianLoss(sigma, s):
-            return Charge(None, _ZERO, (s / sigma) ** 2 / 2)
+            return UpperCharge(None, _ZERO, (s / sigma) ** 2 / 2)
         case GDPLoss(mu):
-            return Charge(None, _ZERO, mu**2 / 2)
+            return UpperCharge(None, _ZERO, mu**2 / 2)
         case ZCDPLoss(rho):
-            return Charge(None, _ZERO, rho)
+            return UpperCharge(None, _ZERO, rho)
         case RenyiLoss():
-            return Charge(None, _ZERO, None)
+            return UpperCharge(None, _ZERO, None)
         case LaplaceLoss(scale, s):
-            return Charge(s / scale, _ZERO, laplace_rho(s / scale))
+            return UpperCharge(s / scale, _ZERO, laplace_rho(s / scale))
         case DiscreteLaplaceLoss(scale, s):
-            return Charge(s / scale, _ZERO, discrete_laplace_rho(scale, s))
+            return UpperCharge(s / scale, _ZERO, discrete_laplace_rho(scale, s))
         case PureLoss(epsilon) | RandomizedResponseLoss(epsilon) | ShuffledLoss(_, epsilon):
-            return Charge(epsilon, _ZERO, pure_rho(epsilon))
+            return UpperCharge(epsilon, _ZERO, pure_rho(epsilon))
         case BoundedRangeLoss(epsilon):
-            return Charge(epsilon, _ZERO, min(epsilon**2 / 8, pure_rho(epsilon)))
+            return UpperCharge(epsilon, _ZERO, min(epsilon**2 / 8, pure_rho(epsilon)))
         case ApproximateLoss(epsilon, delta):
-            return Charge(epsilon, delta, pure_rho(epsilon))
+            return UpperCharge(epsilon, delta, pure_rho(epsilon))
         case SampledLoss(q, parts):
             return _charge_sampled(q, charge(parts))
         case GroupLoss(m, parts):
             return _charge_group(m, charge(parts))
         case ParallelLoss(branches):
             all_of = [charge(branch) for branch in branches]
-            return Charge(
+            return UpperCharge(
                 _largest([one.epsilon for one in all_of]),
                 max(one.delta for one in all_of),
                 _largest([one.rho for one in all_of]),
@@ -94,7 +94,7 @@ def _largest(values: list[Fraction | None]) -> Fraction | None:
     return max(finite) if len(finite) == len(values) else None
 
 
-def _charge_sampled(q: Fraction, whole: Charge) -> Charge:
+def _charge_sampled(q: Fraction, whole: UpperCharge) -> UpperCharge:
     """Sample a charge: (log(1 + q (e^epsilon - 1)), q delta), and never more rho than without the sample.
 
     If epsilon is infinite, the part that is rho-zCDP keeps its weight 1 - delta: a mixture of a pair with
@@ -106,24 +106,24 @@ def _charge_sampled(q: Fraction, whole: Charge) -> Charge:
     rho = pure_rho(epsilon)
     if whole.delta == 0 and whole.rho is not None:
         rho = min(rho, whole.rho)
-    return Charge(epsilon, q * whole.delta, rho)
+    return UpperCharge(epsilon, q * whole.delta, rho)
 
 
-def _charge_group(m: int, one: Charge) -> Charge:
+def _charge_group(m: int, one: UpperCharge) -> UpperCharge:
     """Take m steps: m epsilon, m^2 rho (Bun and Steinke 2016) and delta (1 + e^epsilon + ...)."""
     if one.delta == 0:
         epsilon = None if one.epsilon is None else m * one.epsilon
         known = [] if one.rho is None else [m * m * one.rho]
         known += [] if epsilon is None else [pure_rho(epsilon)]
-        return Charge(epsilon, _ZERO, min(known, default=None))
-    nothing = Charge(None, Fraction(1), None)
+        return UpperCharge(epsilon, _ZERO, min(known, default=None))
+    nothing = UpperCharge(None, Fraction(1), None)
     if one.epsilon is None:
         return nothing
     try:
         delta = one.delta * _geometric(m, one.epsilon)
     except OverflowError:
         return nothing
-    return nothing if delta >= 1 else Charge(m * one.epsilon, delta, pure_rho(m * one.epsilon))
+    return nothing if delta >= 1 else UpperCharge(m * one.epsilon, delta, pure_rho(m * one.epsilon))
 
 
 def _geometric(m: int, epsilon: Fraction) -> Fraction:

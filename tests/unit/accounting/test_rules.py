@@ -297,14 +297,14 @@ def test_loss_exceeds_looks_at_every_branch_because_domination_does_not_order_it
 # -- what the proofs say
 
 
-@pytest.mark.parametrize("page", ["costs.md", "filters.md"])
+@pytest.mark.parametrize("page", ["accounting.md", "costs.md", "filters.md"])
 def test_a_proof_names_code_and_tests_that_exist(page):
     root = Path(__file__).parents[3]
     text = (root / "docs/proofs" / page).read_text()
-    code = re.findall(r"`(_?[a-z]+\.py)`", text)
+    code = re.findall(r"`((?:numeric/)?_?[a-z_]+\.py)`", text)
     assert code
     assert all((root / "src/tacit/accounting" / name).exists() for name in code), code
-    tests = re.findall(r"`(tests/unit/\w+\.py)`", text)
+    tests = re.findall(r"`(tests/unit/[\w/]+\.py)`", text)
     assert tests
     assert all((root / name).exists() for name in tests), tests
 

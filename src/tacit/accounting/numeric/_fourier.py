@@ -79,7 +79,7 @@ class FourierInversion:
                 high, e = e, (low + e) / 2
                 continue
             found = line.log_delta(e)
-            if found < log_delta + 3 and line.drowned(e, log_delta):
+            if found < log_delta + 3 and line.hidden(e, log_delta):
                 line = self._spectrum(e)
                 found = line.log_delta(e)
             if found > log_delta:
@@ -158,13 +158,13 @@ class FourierInversion:
             for _ in range(3):
                 value, error, _ = line.sums(middle)
                 found = line.log_norm - line.choice.c * middle + math.log(max(value, error, 1e-300))
-                drowned = error > _SHOWN * value
-                if not drowned and found > line.choice.log_delta - 6:
+                hidden = error > _SHOWN * value
+                if not hidden and found > line.choice.log_delta - 6:
                     break
                 choice, cut = self._choose_line(near, middle, found - 3), None
-                if drowned and self._loss_sum.lattice is None and line.cut is None:
+                if hidden and self._loss_sum.lattice is None and line.cut is None:
                     cut = choose_cut(self._loss_sum.factors, middle, choice.c, choice.period, found)
-                if line.cut is not None or (drowned and cut is None and found > line.choice.log_delta - 6):
+                if line.cut is not None or (hidden and cut is None and found > line.choice.log_delta - 6):
                     break
                 try:
                     line = evaluate(self._loss_sum, choice, cut)

@@ -114,7 +114,7 @@ class Spectrum:
         value, error, _ = self.sums(e)
         return self.log_norm - self.choice.c * e + math.log(value) if value > error else -math.inf
 
-    def drowned(self, e: float, log_delta: float) -> bool:
+    def hidden(self, e: float, log_delta: float) -> bool:
         """Return whether rounding hides both the value at e and the value that is sought."""
         value, error, _ = self.sums(e)
         sought = math.exp(max(-700.0, min(0.0, log_delta - self.log_norm + self.choice.c * e)))
@@ -171,7 +171,7 @@ def evaluate(
     t = h * np.arange(nodes + 1)
     kernel = _kernel(choice, t, lattice)
     if lattice is not None and nodes == half and whole % 2 == 0:
-        kernel.weight[-1] /= 2  # the node at half a period stands for two
+        kernel.weight[-1] /= 2  # the nodes at plus and minus half a period are the same
     product = _product(loss_sum, choice.c, h, nodes, cut)
     if cut is not None:
         product = _with_rare_loss(product, loss_sum, choice.c, h, cut)
@@ -289,7 +289,7 @@ def _product(loss_sum: LossSum, c: float, h: float, nodes: int, cut: LossCut | N
         log_size += times * np.log(np.abs(line.phi) + line.phi_error)
         log_norm += times * line.log_norm
         norm_error += times * (line.norm_error + 4 * U * abs(line.log_norm))
-    if float(log_size.max()) > 1:  # the error of one factor, so many times over, hides everything else
+    if float(log_size.max()) > 1:  # the error of one factor, repeated many times, hides everything else
         raise NotConverged
     turns = sum(times for _, times in loss_sum.factors)
     # Denormal numbers are slow; zeros stay within the error bound.

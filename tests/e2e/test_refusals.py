@@ -199,6 +199,14 @@ def test_without_a_budget_the_line_to_fill_in_is_named(folder):
     assert "budget = " in (folder / "tacit.toml").read_text().splitlines()[number - 1]
 
 
+def test_a_wrong_budget_is_corrected_where_it_is_declared(folder):
+    text = (folder / "tacit.toml").read_text()
+    (folder / "tacit.toml").write_text(text.replace("{epsilon = 1}", "{epsilon = -1}"))
+    said = tacit("plan", "SELECT COUNT(*) FROM stays", "-e", "0.5", cwd=folder).stderr
+    assert "epsilon must be a positive finite number, got -1" in said
+    assert re.search(r"fix: tacit\.toml line \d+, under \[datasets\.stays\]: budget = ", said)
+
+
 @pytest.mark.parametrize(
     ("harm", "code", "fix"),
     [

@@ -314,7 +314,7 @@ def test_a_corrupted_ledger_answers_nothing_and_verifies_nothing(released, damag
     if damage == "truncated":
         ledger.write_bytes(good[: len(good) // 2])
     elif damage == "changed":
-        bad = good.replace(b'"epsilon":"1/2"', b'"epsilon":"1/9"', 1)
+        bad = good.replace(b'"times":1', b'"times":0', 1)
         assert bad != good
         ledger.write_bytes(bad)
     else:

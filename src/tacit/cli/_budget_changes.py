@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = ["grow", "open_account", "unseal"]
 
-_Name = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
-_Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="Its whole budget.")]
-_Delta = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
-_Rho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the budget in zCDP.")]
-_Statement = Annotated[str, typer.Option("--statement", help="The reason; recorded permanently.")]
-_Who = Annotated[str, typer.Option("--who", help="Who decides; recorded permanently.")]
+_NewAccountOption = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
+_NewEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="Its whole budget.")]
+_NewDeltaOption = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
+_NewRhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the budget in zCDP.")]
+_StatementOption = Annotated[str, typer.Option("--statement", help="The reason; recorded permanently.")]
+_DeciderOption = Annotated[str, typer.Option("--who", help="Who decides; recorded permanently.")]
 
 
 @budget.command("open")
 def open_account(
     where: LedgerArgument = None,
     *,
-    account: _Name,
+    account: _NewAccountOption,
     parent: Annotated[str, typer.Option("--parent", help="The account above it, which also pays.")],
-    epsilon: _Epsilon = None,
-    delta: _Delta = None,
-    rho: _Rho = None,
+    epsilon: _NewEpsilonOption = None,
+    delta: _NewDeltaOption = None,
+    rho: _NewRhoOption = None,
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -48,12 +48,12 @@ def open_account(
 def grow(
     where: LedgerArgument = None,
     *,
-    account: _Name,
-    statement: _Statement,
-    who: _Who,
-    epsilon: _Epsilon = None,
-    delta: _Delta = None,
-    rho: _Rho = None,
+    account: _NewAccountOption,
+    statement: _StatementOption,
+    who: _DeciderOption,
+    epsilon: _NewEpsilonOption = None,
+    delta: _NewDeltaOption = None,
+    rho: _NewRhoOption = None,
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -71,8 +71,8 @@ def grow(
 def unseal(
     where: LedgerArgument = None,
     *,
-    statement: _Statement,
-    who: _Who,
+    statement: _StatementOption,
+    who: _DeciderOption,
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:

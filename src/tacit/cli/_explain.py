@@ -22,53 +22,53 @@ __all__ = ["explain"]
 _CertificateArgument = Annotated[
     Path | None, typer.Argument(metavar="CERTIFICATE", help="The certificate of a release.")
 ]
-_CertificateOption = Annotated[Path | None, typer.Option("--certificate", help="The same as CERTIFICATE.")]
-_Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")]
-_Delta = Annotated[
+_CertificateToExplain = Annotated[Path | None, typer.Option("--certificate", help="The same as CERTIFICATE.")]
+_CostEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")]
+_CostDeltaOption = Annotated[
     float | None,
     typer.Option("--delta", help="With epsilon: its delta. With rho: the delta at which to read epsilon."),
 ]
-_Rho = Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")]
-_Priors = Annotated[
+_CostRhoOption = Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")]
+_PriorOptions = Annotated[
     list[float] | None,
     typer.Option("--prior", help="What an attacker believed before, as a probability; may be repeated."),
 ]
-_Families = Annotated[
+_FamilyOptions = Annotated[
     list[int] | None, typer.Option("--family", help="The size of a group of people; may be repeated.")
 ]
 _BudgetOption = Annotated[
     float | None, typer.Option("--budget", help="Show how often this epsilon budget pays for the cost.")
 ]
-_Statistic = Annotated[str | None, typer.Option("--statistic", help="count, sum or mean.")]
-_People = Annotated[int | None, typer.Option("--n", help="How many people.")]
+_StatisticOption = Annotated[str | None, typer.Option("--statistic", help="count, sum or mean.")]
+_PeopleOption = Annotated[int | None, typer.Option("--n", help="How many people.")]
 _RangeOption = Annotated[
     tuple[float, float] | None, typer.Option("--bounds", help="The public range of a value: LOW HIGH.")
 ]
-_Error = Annotated[
+_ErrorOption = Annotated[
     float | None, typer.Option("--error", help="The wanted error: which epsilon does it need?")
 ]
-_Confidence = Annotated[
+_ErrorConfidenceOption = Annotated[
     float, typer.Option("--confidence", help="How often the noise stays within the error.")
 ]
-_PageFile = Annotated[Path | None, typer.Option("--html", help="Write an interactive page to this file.")]
+_PageOption = Annotated[Path | None, typer.Option("--html", help="Write an interactive page to this file.")]
 
 
 @app.command()
 def explain(
     file: _CertificateArgument = None,
-    epsilon: _Epsilon = None,
-    delta: _Delta = None,
-    rho: _Rho = None,
-    certificate: _CertificateOption = None,
-    prior: _Priors = None,
-    family: _Families = None,
+    epsilon: _CostEpsilonOption = None,
+    delta: _CostDeltaOption = None,
+    rho: _CostRhoOption = None,
+    certificate: _CertificateToExplain = None,
+    prior: _PriorOptions = None,
+    family: _FamilyOptions = None,
     budget: _BudgetOption = None,
-    statistic: _Statistic = None,
-    n: _People = None,
+    statistic: _StatisticOption = None,
+    n: _PeopleOption = None,
     bounds: _RangeOption = None,
-    error: _Error = None,
-    confidence: _Confidence = 0.95,
-    html: _PageFile = None,
+    error: _ErrorOption = None,
+    confidence: _ErrorConfidenceOption = 0.95,
+    html: _PageOption = None,
     plot: PlotOption = None,
     *,
     as_json: JsonOption = False,

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["init"]
 
-_Data = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")]
+_DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")]
 _UnitOption = Annotated[
     str | None, typer.Option("--unit", help="The column that names who each row belongs to.")
 ]
 _NameOption = Annotated[str | None, typer.Option("--name", help="The dataset's name; by default the file's.")]
-_Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="The whole budget.")]
-_Delta = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
+_BudgetEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="The whole budget.")]
+_BudgetDeltaOption = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
 _BoundsOptions = Annotated[
     list[str] | None, typer.Option("--bounds", help="COLUMN=LOW:HIGH, a public range; may be repeated.")
 ]
@@ -54,11 +54,11 @@ _ForceFlag = Annotated[bool, typer.Option("--force", help="Overwrite the file.")
 
 @app.command()
 def init(
-    data: _Data,
+    data: _DataArgument,
     unit: _UnitOption = None,
     name: _NameOption = None,
-    epsilon: _Epsilon = None,
-    delta: _Delta = None,
+    epsilon: _BudgetEpsilonOption = None,
+    delta: _BudgetDeltaOption = None,
     bounds: _BoundsOptions = None,
     keys: _KeysOptions = None,
     kinds: _TypeOptions = None,

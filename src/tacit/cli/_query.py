@@ -33,12 +33,12 @@ _MOST_PANELS = 6
 _OutOption = Annotated[
     Path | None, typer.Option("--out", help="Write the answer to this file (.csv, .parquet).")
 ]
-_CertificateOption = Annotated[
+_CertificateToWrite = Annotated[
     Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
 ]
-_Who = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
-_Purpose = Annotated[str, typer.Option("--purpose", help="What for; recorded in the ledger.")]
-_AccountOption = Annotated[
+_AskerOption = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
+_PurposeOption = Annotated[str, typer.Option("--purpose", help="What for; recorded in the ledger.")]
+_PayerOption = Annotated[
     str | None, typer.Option("--account", "-a", help="An account below the dataset's that also pays.")
 ]
 
@@ -55,10 +55,10 @@ def query(
     keys: question.KeysOption = None,
     out: _OutOption = None,
     plot: PlotOption = None,
-    certificate: _CertificateOption = None,
-    who: _Who = "",
-    purpose: _Purpose = "",
-    account: _AccountOption = None,
+    certificate: _CertificateToWrite = None,
+    who: _AskerOption = "",
+    purpose: _PurposeOption = "",
+    account: _PayerOption = None,
     config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None,
     *,

@@ -181,5 +181,20 @@ def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -
     public = {t: (folder / p["source"], p["key"]) for t, p in facts.get("public", {}).items()}
     unit = Unit.row() if facts["unit"] == "" else Unit(facts["unit"])
     return protect(
-        places, unit=unit, name=name, budget=Budget(**facts["budget"]), ledger=ledger, public=public, **rest
+        places,
+        unit=unit,
+        name=name,
+        budget=_budget(name, facts["budget"]),
+        ledger=ledger,
+        public=public,
+        **rest,
     )
+
+
+def _budget(name: str, parts: Any) -> Budget:
+    """Read a declared budget; a refusal of its numbers points at the declaration."""
+    try:
+        return Budget(**parts)
+    except TacitError as error:
+        fix = Declare("budget", _BUDGET, column=name)
+        raise TacitError(error.code, error.what, why=error.why, fix=fix) from None

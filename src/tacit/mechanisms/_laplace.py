@@ -58,7 +58,10 @@ class Laplace(GridNoise):
     Argument: the value is rounded to a public grid g with s/g = N whole, so that it moves by at most N
     steps (an array of d numbers: N >= s/g + d). Discrete Laplace noise of scale N/epsilon then changes no
     probability by more than exp(epsilon). The cost is that of the lattice law; for an array the scalar law
-    dominates (docs/proofs/mechanisms.md, lemma 1).
+    dominates (docs/proofs/mechanisms.md, lemma 1). Value, sensitivity and grid are read by one rule before
+    anything is computed: a float is the decimal number that it is written as, and a float that holds a whole
+    number is that number. So |x - y| <= s for the numbers as they are read gives a move of at most ceil(s/g)
+    steps, in exact arithmetic.
 
     Parameters
     ----------

@@ -20,6 +20,9 @@ TWINS = {
     "sparse vector 4": (broken.sparse_vector_4, [0] * 6 + [1] * 6, [1] * 6 + [0] * 6, 100_000),
     "sparse vector 5": (broken.sparse_vector_5, [0, 1], [1, 0], 20_000),
     "sparse vector 6": (broken.sparse_vector_6, [0] * 5 + [1] * 5, [1] * 5 + [0] * 5, 100_000),
+    "a quantile for one row": (broken.quantile_of_one_row, [4, 0], [8, 0], 100_000),
+    "a quantile without weight": (broken.quantile_without_weight, [18, 0, 0], [18, 0, 1], 200_000),
+    "paid per group": (broken.paid_per_group, [[0, 0]] * 3, [[-1, 1]] * 3, 100_000),
     "leaks everything with probability 1 in 100": (broken.leaks_everything(0.01), 0, 1, 200_000),
 }
 
@@ -31,6 +34,18 @@ def test_a_broken_twin_is_caught(name):
     assert found.at(1 - 1e-9).epsilon_lower > 1, found
     assert found.holds is False
     assert "BROKEN" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("twin", "a", "b"),
+    [(broken.early_keys, 1, 0), (broken.keys_for_one, [1, 1, 1], [0, 0, 0])],
+    ids=["early", "for one"],
+)
+def test_a_key_that_appears_too_early_is_caught(twin, a, b):
+    claimed = Cost.approximate(1, 0.01)
+    found = audit(twin, a, b, samples=200_000, delta=0.01, claimed=claimed)
+    assert found.holds is False
+    assert found.at(1 - 1e-9).delta_lower(1) > 0.01
 
 
 def test_the_float_twin_is_caught_by_its_bits():

@@ -47,6 +47,8 @@ MECHANISMS = {
     "Quantile, replace": m.Quantile(1, q=0.9, candidates=range(4), adjacency="replace"),
     "Quantiles": m.Quantiles(1, qs=[0.5], candidates=range(4)),
     "Bounds": m.Bounds(1, candidates=[0, 1, 2]),
+    "QuantileChoice": m.QuantileChoice(1, level=0.5, rows=2),
+    "QuantileChoice, 0.9": m.QuantileChoice(1, level=0.9, rows=1),
 }
 ONE_BY_ONE = {
     "TopK": m.TopK(1, k=2, sensitivity=1),
@@ -112,6 +114,8 @@ def test_a_long_attack_on_mechanisms_that_release_one_by_one_exceeds_no_cost(nam
         ("Mean", [0.0] * 3, [0.0] * 3 + [7.5]),
         ("Variance", [0.0] * 3, [0.0] * 3 + [15.0]),
         ("Histogram, replace", "aab", "abc"),
+        ("QuantileChoice", [[8, 0], [8, 0]], [[9, 0], [9, 0]]),
+        ("QuantileChoice, 0.9", [18, 0, 0], [18, 0, 1]),
     ],
     ids=str,
 )
@@ -123,6 +127,37 @@ def test_other_pairs_do_not_exceed_the_cost_either(name, a, b):
         b if isinstance(b, np.ndarray) else list(b),
     )
     assert found.holds, found
+
+
+@pytest.mark.parametrize("kind", [m.Exponential, m.PermuteAndFlip, m.NoisyMax])
+def test_choices_in_several_groups_stay_within_one_cost(kind):
+    """The pair of the twin that pays per group, with the sensitivity of all groups together."""
+    together = kind(1, sensitivity=3, grid=1)
+    found = audit(together, [[0, 0]] * 3, [[-1, 1]] * 3, samples=100_000)
+    assert found.holds, found
+    assert found.epsilon_lower > 0.3
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ({"A": 1, "B": 1}, {}),
+        ({"A": 6, "B": 6}, {"A": 5, "B": 5}),
+        ({"A": 5, "B": 1}, {"A": 4}),
+    ],
+    ids=str,
+)
+def test_keys_stay_within_their_epsilon_and_delta(a, b):
+    keys = m.KeySelection(1, delta=0.01, groups=2)
+    found = audit(keys, a, b, samples=20_000, delta=0.01)
+    assert found.holds, found
+    assert audit(keys, b, a, samples=20_000, delta=0.01).holds
+
+
+def test_the_smallest_threshold_uses_most_of_delta():
+    keys = m.KeySelection(1, delta=0.01, groups=1)
+    shown = sum(bool(keys.release({"A": 1})) for _ in range(30_000)) / 30_000
+    assert 0.003 < shown < 0.0125
 
 
 def test_a_composition_of_laplace_releases_stays_within_its_tight_cost():

@@ -122,6 +122,39 @@ def sparse_vector_6(answers, size):
     return _sparse(answers, size, bar=2, noise=2, c=None)
 
 
+# -- integer mechanisms: keys, quantiles, several groups; epsilon 1 is claimed ----------------------------
+
+
+def early_keys(units, size):
+    """Keys are shown one unit below the threshold: with 1 % claimed, a key of one unit appears too often."""
+    correct = tc.mechanisms.KeySelection(1, delta=0.01, groups=1)
+    noisy = units + integer_laplace(1, size)
+    return np.where((units > 0) & (noisy >= correct.threshold - 1), noisy, -1)
+
+
+def keys_for_one(units, size):
+    """A person belongs to three keys; threshold and noise allow for one."""
+    correct = tc.mechanisms.KeySelection(1, delta=0.01, groups=1)
+    noisy = np.asarray(units) + integer_laplace(1, (size, len(units)))
+    return np.where((np.asarray(units) > 0) & (noisy >= correct.threshold), noisy, -1)
+
+
+def quantile_of_one_row(counts, size):
+    """A person has up to four rows; the noise of the choice is for one."""
+    return tc.mechanisms.QuantileChoice(1, level=0.5, rows=1).release_many(counts, size)
+
+
+def quantile_without_weight(counts, size):
+    """The 0.9 quantile with the sensitivity of the median: a row weighs 9 tenths, not one half."""
+    scores = tc.mechanisms.QuantileChoice(1, level=0.9, rows=1).scores(counts)
+    return tc.mechanisms.Exponential(1, sensitivity=5, grid=1).release_many(scores, size)
+
+
+def paid_per_group(table, size):
+    """Each group's choice has the noise for its own change, and epsilon is charged once for all groups."""
+    return tc.mechanisms.Exponential(1, sensitivity=1, grid=1).release_many(table, size)
+
+
 # -- a bad day -----------------------------------------------------------------------------------------
 
 

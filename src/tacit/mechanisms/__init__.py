@@ -22,6 +22,7 @@ from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._ranking import ranking_secret
+from tacit.mechanisms._self_check import check_randomness
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._top_k import TopK
@@ -60,6 +61,7 @@ __all__ = [
     "TopK",
     "Variance",
     "VarianceAndCount",
+    "check_randomness",
     "clip",
     "fold",
     "ranking_secret",

@@ -210,7 +210,7 @@ class Mean(Clipped):
         return MeanAndCount(moments.mean()[0], moments.count()[0], above, below)
 
     def error(self, confidence: Number, *, rows: int | None = None) -> float:
-        """Return the half-width that the mean stays within; with this many `rows` where `n` is private."""
+        """Return the half-width that the mean stays within; where `n` is private, for this many `rows`."""
         if self.n is not None:
             return self.noise.error(confidence)
         if rows is None:

@@ -13,7 +13,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._integer_mechanism import figure
 from tacit.mechanisms._integer_noise import IntegerNoise
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
-from tacit.mechanisms._noise_laws import GaussianLaw
+from tacit.mechanisms._noise_laws import GaussianLaw, check_width
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class DiscreteGaussian(IntegerNoise):
             object.__setattr__(self, name, value)
         spread = self._calibrated(epsilon=epsilon, delta=delta, rho=rho, sigma=sigma)
         object.__setattr__(self, "sigma", spread)
+        check_width(spread, power=56)
         self._check_size(spread)
 
     def _calibrated(

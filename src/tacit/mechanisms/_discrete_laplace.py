@@ -11,7 +11,7 @@ from tacit.mechanisms._integer_mechanism import figure
 from tacit.mechanisms._integer_noise import IntegerNoise
 from tacit.mechanisms._laplace import laplace_cost
 from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
-from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -69,6 +69,7 @@ class DiscreteLaplace(IntegerNoise):
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)
         object.__setattr__(self, "adjacency", read_adjacency(adjacency))
+        check_width(moved / spent, power=56)
         self._check_size(moved / spent)
 
     @property

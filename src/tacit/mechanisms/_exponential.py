@@ -36,7 +36,8 @@ class Exponential(Selection):
     epsilon
         The promise.
     sensitivity
-        The most that one unit can change any score.
+        The most that one unit can change any score. For several groups at once: the largest change of a score
+        in each group, added up over the groups (more closely, as in the proofs: half the span of changes).
     monotone
         Whether adding a unit never lowers a score, as with counts and votes.
     adjacency

@@ -35,7 +35,7 @@ class Gaussian(GridNoise):
     `sensitivity` in L2.
 
     Argument: the value is rounded to a public grid, which moves it by at most N steps (an array of d
-    numbers by s/g + sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of
+    numbers by s/g + 2 sqrt(d) <= N in L2). Discrete Gaussian noise on so fine a lattice is, up to a factor of
     1 +- exp(-20000), a randomised rounding of continuous Gaussian noise with 2^10 steps^2 less variance,
     whatever the dimension (docs/proofs/mechanisms.md, lemma 3); one part in 2^20 more sigma than charged
     covers both. On a coarse grid that you choose, the cost is that of the discrete Gaussian law itself (one
@@ -132,8 +132,9 @@ class Gaussian(GridNoise):
         if self.on_own_grid(size):
             grid, steps = self.grid, self._steps
         else:
-            grid = fine_grid(min(self.sensitivity, self.sigma), math.isqrt(size) + 1, scale=self.sigma)
-            steps = math.ceil(self.sensitivity / grid) + math.isqrt(size - 1) + 1
+            slack = 2 * (math.isqrt(size) + 1)  # each step is within 1 of its number
+            grid = fine_grid(min(self.sensitivity, self.sigma), slack, scale=self.sigma)
+            steps = math.ceil(self.sensitivity / grid) + slack
         return grid, GaussianLaw(steps * self.sigma / self.sensitivity * _PAD)
 
     def __repr__(self) -> str:

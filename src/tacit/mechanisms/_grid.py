@@ -3,7 +3,8 @@
 Numbers are what `_numbers` reads. Rounding is floor(x/g + 1/2). Where x moves by at most s = N g with N
 whole, its step moves by at most N: x/g <= y/g + N gives floor(x/g + 1/2) <= floor(y/g + 1/2) + N. Where s/g
 is not whole, N = ceil(s/g). Of d numbers that move by s together, the steps move by at most s/g + d in L1
-and s/g + sqrt(d) in L2, since each rounding adds less than one step.
+and s/g + sqrt(d) in L2, since each rounding adds less than one step; where every step is known to lie within
+1 of x/g only, by at most s/g + 2d and s/g + 2 sqrt(d).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "add",
     "default_grid",
     "fine_grid",
+    "fits",
     "from_steps",
     "to_steps",
 ]
@@ -89,55 +91,81 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
 @overload
 def to_steps(numbers: int | Fraction, grid: Fraction) -> int: ...
 @overload
-def to_steps(numbers: NDArray[Any], grid: Fraction) -> Array: ...
-def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction) -> Steps:
-    """Return floor(x/g + 1/2), exactly, whatever the size of x."""
+def to_steps(numbers: NDArray[Any], grid: Fraction, *, many: bool = False) -> Array: ...
+def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction, *, many: bool = False) -> Steps:
+    """Return floor(x/g + 1/2), exactly, whatever the size of x.
+
+    With `many`, for arrays on a fine grid that is a power of two, every step is within 1 of x/g instead,
+    which is quicker; there x is what an array of floats stores, or the reading of a number in a list.
+    """
     if isinstance(numbers, int | Fraction):
         return _floor(numbers, grid)
-    if numbers.dtype == np.float64 and _largest(numbers) < _SAFE * grid:
-        return _floats_to_steps(cast("NDArray[np.float64]", numbers), grid)
-    short = max(grid.numerator, grid.denominator) < _SAFE // 2
-    if numbers.dtype == np.int64 and short and _largest(numbers) < _SAFE * grid:
+    if numbers.dtype == object:
+        return _objects_to_steps(numbers, grid, many=many)
+    if numbers.dtype == np.float64:
+        return _floats_to_steps(numbers, grid, "stored" if many else "read")
+    if max(grid.numerator, grid.denominator) < _SAFE // 2 and _largest(numbers) < _SAFE * grid:
         if grid.numerator == 1:  # whole numbers lie on the grid
             return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
         return noise.quantise(numbers, grid)
-    exact = exact_float if numbers.dtype == np.float64 else Fraction
-    flat = np.empty(numbers.size, dtype=object)
-    flat[:] = [_floor(exact(one), grid) for one in numbers.ravel().tolist()]
-    return flat.reshape(numbers.shape)
+    return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
 
 
 def _floor(x: int | Fraction, grid: Fraction) -> int:
     return math.floor(x / grid + Fraction(1, 2))
 
 
-def _floats_to_steps(numbers: NDArray[np.float64], grid: Fraction) -> NDArray[np.int64]:
+def _one_by_one(numbers: list[Any], shape: tuple[int, ...], grid: Fraction) -> NDArray[np.object_]:
+    steps = np.empty(len(numbers), dtype=object)
+    steps[:] = [_floor(exact_float(x) if isinstance(x, float) else x, grid) for x in numbers]
+    return steps.reshape(shape)
+
+
+def _objects_to_steps(numbers: NDArray[np.object_], grid: Fraction, *, many: bool) -> Array:
+    """Round ints, Fractions and floats, each by its own reading; floats alone go the quick way."""
+    flat = numbers.ravel().tolist()
+    if set(map(type, flat)) == {float}:
+        floats = np.array(flat, dtype=np.float64).reshape(numbers.shape)
+        return _floats_to_steps(floats, grid, "near" if many else "read")
+    return _one_by_one(flat, numbers.shape, grid)
+
+
+def _floats_to_steps(numbers: NDArray[np.float64], grid: Fraction, how: str) -> Array:
+    if _largest(numbers) >= _SAFE * grid:
+        if how == "stored":
+            return _one_by_one([Fraction(x) for x in numbers.ravel().tolist()], numbers.shape, grid)
+        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
     flat = numbers.ravel()
     out = np.empty(flat.size, np.int64)
     for start in range(0, flat.size, _BLOCK):
-        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid)
+        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid, how)
     return out.reshape(numbers.shape)
 
 
-def _block_to_steps(x: NDArray[np.float64], grid: Fraction) -> NDArray[np.int64]:
-    """Divide in doubles; where the quotient comes near a half, or is large, decide by the exact reading.
+def _block_to_steps(x: NDArray[np.float64], grid: Fraction, how: str) -> NDArray[np.int64]:
+    """Divide in doubles; where that does not settle the step, decide by the exact reading.
 
     The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
     power of two the quotient is exact and the halves are floats themselves, so that the reading can only
-    change sides where the quotient is a half. On others the quotient is off by 2^-51 of itself, the reading
-    by 2^-53.
+    change sides where the quotient is a half (and is "near" the quotient, within 1/4, below 2^51). On others
+    the quotient is off by 2^-51 of itself, the reading by 2^-53.
     """
     near = float(grid)
     with np.errstate(over="ignore", under="ignore"):
         quotient = x / near
         base = np.floor(quotient)
         part = quotient - base
-        size = np.abs(quotient)
-        if grid == near and math.frexp(near)[0] == 0.5:
-            hard = np.flatnonzero(((part == 0.5) | (size >= 2.0**51)) & (x != np.rint(x)))
-        else:
+        up = part >= 0.5
+        if grid != near or math.frexp(near)[0] != 0.5:
+            size = np.abs(quotient)
             hard = np.flatnonzero((size >= 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
-    up = part >= 0.5
+        elif how == "stored":
+            hard = np.empty(0, dtype=np.intp)
+        else:
+            doubtful = np.abs(quotient) >= 2.0**51
+            if how == "read":
+                doubtful |= part == 0.5
+            hard = np.flatnonzero(doubtful & (x != np.rint(x)))
     base[hard] = 0.0
     out = base.astype(np.int64) + up
     if hard.size:
@@ -162,12 +190,13 @@ def add(steps: int | NDArray[Any], drawn: int | NDArray[np.int64]) -> Steps:
     """Add noise without wrapping around: in 64 bits where all fits, else in Python ints."""
     if isinstance(steps, int):
         return steps + int(drawn)
-    if steps.dtype == np.int64 and isinstance(drawn, np.ndarray) and _fits(steps, drawn):
+    if steps.dtype == np.int64 and isinstance(drawn, np.ndarray) and fits(steps, drawn):
         return cast("NDArray[np.int64]", steps + drawn)
     return cast("NDArray[np.object_]", steps.astype(object) + np.asarray(drawn).astype(object))
 
 
-def _fits(*arrays: NDArray[Any]) -> bool:
+def fits(*arrays: NDArray[Any]) -> bool:
+    """Return whether the sum of two entries of these arrays surely fits into 64 bits."""
     return all(a.size == 0 or (int(a.min()) >= -_SAFE and int(a.max()) <= _SAFE) for a in arrays)
 
 

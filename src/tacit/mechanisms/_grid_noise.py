@@ -76,7 +76,8 @@ class GridNoise(Mechanism):
             grid, law = self.lattice()
             return from_steps(to_steps(numbers, grid) + law.draw(), grid)
         grid, law = self.lattice(numbers.size)
-        return self._shown(add(to_steps(numbers, grid), law.draws(numbers.shape)), grid)
+        steps = to_steps(numbers, grid, many=not self.on_own_grid(numbers.size))
+        return self._shown(add(steps, law.draws(numbers.shape)), grid)
 
     def _shown(self, noisy: Array, grid: Fraction) -> NDArray[np.float64]:
         """Return noisy steps as floats, rounded to the grid that the user chose: this costs nothing."""
@@ -87,8 +88,12 @@ class GridNoise(Mechanism):
     def release_many(self, value: object, count: int) -> NDArray[np.float64]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         numbers = read_numbers(value)
-        grid, law = self.lattice(numbers.size if isinstance(numbers, np.ndarray) else 1)
-        steps = np.asarray(to_steps(numbers, grid))
+        if isinstance(numbers, np.ndarray):
+            grid, law = self.lattice(numbers.size)
+            steps = to_steps(numbers, grid, many=not self.on_own_grid(numbers.size))
+        else:
+            grid, law = self.lattice()
+            steps = np.asarray(to_steps(numbers, grid))
         shape = (count, *steps.shape)
         return self._shown(add(np.broadcast_to(steps, shape), law.draws(shape)), grid)
 

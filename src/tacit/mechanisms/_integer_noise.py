@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from tacit.mechanisms._grid import fits
 from tacit.mechanisms._grid_noise import GridNoise
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._mechanism import confidence_level
-from tacit.mechanisms._numbers import read_integers
+from tacit.mechanisms._numbers import in_64_bits, read_integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,14 +40,15 @@ class IntegerNoise(GridNoise, IntegerMechanism):
         integers = read_integers(value)
         if isinstance(integers, int):
             return integers + self.lattice()[1].draw()
-        return add_whole(integers, self.lattice(integers.size)[1].draws(integers.shape))
+        drawn = self.lattice(integers.size)[1].draws(integers.shape)
+        return _sum(integers, drawn, in_64_bits=in_64_bits(value) and integers.dtype == np.int64)
 
     def release_many(self, value: object, count: int) -> NDArray[Any]:
         """Return `count` independent outputs on the same value, each at the full cost: for auditors only."""
         integers = np.asarray(read_integers(value))
         _, law = self.lattice(integers.size)
         shape = (count, *integers.shape)
-        return add_whole(np.broadcast_to(integers, shape), law.draws(shape))
+        return _sum(np.broadcast_to(integers, shape), law.draws(shape), in_64_bits=integers.dtype == np.int64)
 
     def half_width(self, confidence: Number, *, copies: int = 1) -> int:
         """Return an m such that the sum of `copies` noises stays within m; the smallest for one noise."""
@@ -62,14 +64,15 @@ class IntegerNoise(GridNoise, IntegerMechanism):
         return 0, int(self.sensitivity)
 
 
-def add_whole(integers: NDArray[Any], drawn: NDArray[np.int64]) -> NDArray[Any]:
-    """Add noise in the type of the integers; 64-bit sums stop at the ends of their range."""
-    if integers.dtype == object:
-        return cast("NDArray[np.object_]", integers + drawn.astype(object))
+def _sum(integers: NDArray[Any], drawn: NDArray[np.int64], *, in_64_bits: bool) -> NDArray[Any]:
+    """Add the noise; sums in 64 bits stop at the ends of their range, others are Python ints."""
+    if integers.dtype == np.int64 and fits(integers, drawn):
+        total = integers + drawn
+        return np.asarray(total if in_64_bits else total.astype(object))
+    if not in_64_bits:
+        return cast("NDArray[np.object_]", integers.astype(object) + drawn.astype(object))
     with np.errstate(over="ignore"):
         total = integers + drawn
     wrapped = ((integers ^ total) & (drawn ^ total)) < 0  # both have one sign and the sum has the other
-    if wrapped.any():
-        ends = np.iinfo(np.int64)
-        total = np.where(wrapped, np.where(drawn < 0, ends.min, ends.max), total)
-    return np.asarray(total)
+    ends = np.iinfo(np.int64)
+    return np.where(wrapped, np.where(drawn < 0, ends.min, ends.max), total)

@@ -13,7 +13,7 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure, half_width_of_sum
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
-from tacit.mechanisms._noise_laws import LaplaceLaw
+from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
 from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class KeySelection(IntegerMechanism):
         times = 2 if near == "replace" else 1
         for name, value in (("epsilon", spent), ("delta", missed), ("groups", reach), ("adjacency", near)):
             object.__setattr__(self, name, value)
-        LaplaceLaw(self.scale)  # refuses noise that does not fit into 64 bits
+        check_width(self.scale, power=56)
         object.__setattr__(self, "threshold", _threshold(spent / times, missed, reach, times))
 
     @property

@@ -56,9 +56,12 @@ class Laplace(GridNoise):
     `sensitivity`, or all entries of an array together by at most `sensitivity` in L1.
 
     Argument: the value is rounded to a public grid g with s/g = N whole, so that it moves by at most N
-    steps (an array of d numbers: N >= s/g + d). Discrete Laplace noise of scale N/epsilon then changes no
+    steps (an array of d numbers: N >= s/g + 2d). Discrete Laplace noise of scale N/epsilon then changes no
     probability by more than exp(epsilon). The cost is that of the lattice law; for an array the scalar law
-    dominates (docs/proofs/mechanisms.md, lemma 1).
+    dominates (docs/proofs/mechanisms.md, lemma 1). Value, sensitivity and grid are read by one rule before
+    anything is computed: a float is the decimal number that it is written as, and a float that holds a whole
+    number is that number. So |x - y| <= s for the numbers as they are read gives a move of at most ceil(s/g)
+    steps, in exact arithmetic.
 
     Parameters
     ----------
@@ -137,8 +140,9 @@ class Laplace(GridNoise):
         if self.on_own_grid(size):
             return self.grid, LaplaceLaw(self._steps / self.epsilon)
         charged = coarsest(self._steps)
-        grid = fine_grid(self.sensitivity, max(size, charged), scale=self.sensitivity / self.epsilon)
-        steps = charged * math.ceil((self.sensitivity / grid + size) / charged)  # refines what is charged
+        slack = 2 * size  # each step is within 1 of its number
+        grid = fine_grid(self.sensitivity, max(slack, charged), scale=self.sensitivity / self.epsilon)
+        steps = charged * math.ceil((self.sensitivity / grid + slack) / charged)  # refines what is charged
         return grid, LaplaceLaw(steps / self.epsilon)
 
     @property

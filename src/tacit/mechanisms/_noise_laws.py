@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MOST_STEPS", "GaussianLaw", "LaplaceLaw", "NoiseLaw"]
-
-MOST_STEPS = 2**56  # of a noise scale
+__all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "check_width"]
 
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
@@ -45,7 +43,7 @@ class LaplaceLaw:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _check(self.scale)
+        check_width(self.scale)
 
     def draw(self) -> int:
         """Draw one number exactly."""
@@ -105,7 +103,7 @@ class GaussianLaw:
     sigma: Fraction
 
     def __post_init__(self) -> None:
-        _check(self.sigma)
+        check_width(self.sigma)
 
     def draw(self) -> int:
         """Draw one number exactly."""
@@ -164,11 +162,12 @@ class GaussianLaw:
         return (from_b**2 - from_a**2) / (2 * float(self.sigma) ** 2)
 
 
-def _check(steps: Fraction) -> None:
-    if steps > MOST_STEPS:  # below it a draw beyond 64 bits has a chance below exp(-128)
+def check_width(scale: Fraction, *, power: int = 57) -> None:
+    """Refuse a scale above 2^power steps; up to 2^57 a draw leaves 64 bits with a chance below exp(-64)."""
+    if scale > 2**power:
         raise TacitError(
             "bad-parameter",
-            "the noise would be larger than 2^56 grid steps",
+            f"the noise would be larger than 2^{power} grid steps",
             why="integers of 64 bits could not hold it",
             fix="a larger epsilon, smaller limits or narrower bounds",
         )

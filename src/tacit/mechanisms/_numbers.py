@@ -26,9 +26,9 @@ from tacit.fixes import Code
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ExactNumbers", "exact", "exact_float", "read_integers", "read_numbers"]
+__all__ = ["ExactNumbers", "exact", "exact_float", "in_64_bits", "read_integers", "read_numbers"]
 
-#: Numbers as read at the door: 64-bit floats stand for their exact reading.
+#: Numbers as read at the door. Floats in an array stand for their exact reading, see `_grid.to_steps`.
 ExactNumbers: TypeAlias = int | Fraction | NDArray[np.float64] | NDArray[np.int64] | NDArray[np.object_]
 
 _FAR = 1200  # decimal places: far below any grid, far above any float
@@ -56,7 +56,7 @@ def exact_float(x: float) -> int | Fraction:
     (Fraction(1, 20), True)
     """
     x = float(x)
-    return int(x) if x.is_integer() else Fraction(float.__repr__(x))
+    return int(x) if x.is_integer() else Fraction(Decimal(float.__repr__(x)))
 
 
 def read_numbers(value: object) -> ExactNumbers:
@@ -81,13 +81,15 @@ def read_numbers(value: object) -> ExactNumbers:
 
 
 def read_integers(value: object) -> int | NDArray[np.int64] | NDArray[np.object_]:
-    """Read a whole number, or an array of them whose type follows from the container alone.
+    """Read a whole number or an array of them: in 64 bits where all fit, else as Python ints.
 
-    Arrays of 64-bit (or shorter) integers stay such arrays. Lists and arrays of objects become arrays of
-    Python ints, however small or large the integers are. The refusal never shows a value, which is private.
+    The type is for computing only: a release takes it from the container (`in_64_bits`), since private
+    values must not decide it. The refusal never shows a value, which is private too.
     """
+    if type(value) is int:
+        return value
     if isinstance(value, list | tuple):
-        return _nested(value, _one_integer).astype(object, copy=False)
+        return _nested(value, _one_integer)
     if isinstance(value, int | np.integer):
         return _one_integer(value)
     try:
@@ -100,6 +102,12 @@ def read_integers(value: object) -> int | NDArray[np.int64] | NDArray[np.object_
         whole = [_one_integer(one) for one in array.ravel().tolist()]
         return whole[0] if array.ndim == 0 else _objects(whole, array.shape)
     raise _not_whole()
+
+
+def in_64_bits(value: object) -> bool:
+    """Return whether a container holds integers of at most 64 bits by its own type; lists do not."""
+    dtype = getattr(value, "dtype", None)
+    return getattr(dtype, "kind", "O") in "iu" and dtype != np.uint64
 
 
 def _array(value: object) -> NDArray[Any]:
@@ -125,7 +133,7 @@ def _array(value: object) -> NDArray[Any]:
 def _nested(value: list[Any] | tuple[Any, ...], read: Callable[[object], Any]) -> NDArray[Any]:
     """Read nested lists entry by entry into an array of the same shape.
 
-    Plain ints, or plain floats, are kept in 64 bits where all of them fit, which changes no number.
+    Plain ints are kept in 64 bits where all of them fit, plain floats as they are, which changes no number.
     """
     flat, shape = _flat(value)
     kinds = set(map(type, flat))
@@ -135,7 +143,9 @@ def _nested(value: list[Any] | tuple[Any, ...], read: Callable[[object], Any]) -
         except OverflowError:
             return _objects(flat, shape)
     if kinds == {float} and read is _one_number:
-        return np.asarray(read_numbers(np.array(flat, dtype=np.float64).reshape(shape)))
+        if not np.all(np.isfinite(np.array(flat, dtype=np.float64))):
+            raise _not_numbers()
+        return _objects(flat, shape)
     return _objects([read(one) for one in flat], shape)
 
 

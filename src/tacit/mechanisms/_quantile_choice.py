@@ -15,6 +15,7 @@ from tacit.fixes import Code, Set
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
+from tacit.mechanisms._noise_laws import check_width
 from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class QuantileChoice(IntegerMechanism):
             ("choice", Exponential(epsilon, sensitivity=moved, adjacency=adjacency, grid=1)),
         ):
             object.__setattr__(self, name, value)
+        check_width(self.scale, power=56)
 
     @property
     def epsilon(self) -> Fraction:
@@ -169,9 +171,10 @@ class QuantileChoice(IntegerMechanism):
 
     @property
     def worst_pair(self) -> tuple[list[int], list[int]]:
-        """Rows at one end that leave the other end rare, and the rows of one unit more against it."""
+        """Rows at the end that weighs more, so that the other end is rare, and the rows of one more unit."""
         some = self.rows * max(1, round(4 / float(self.epsilon)))
-        return [some, 0], [some + self.rows, 0]
+        more = some + self.rows
+        return ([0, some], [0, more]) if self.level >= Fraction(1, 2) else ([some, 0], [more, 0])
 
     def __repr__(self) -> str:
         return f"QuantileChoice(level={show(self.level)}, rows={self.rows}; {self.choice!r})"

@@ -136,7 +136,7 @@ class Quantile(RowMechanism):
 class Quantiles(RowMechanism):
     """Several quantiles at once, from one noisy distribution over the public candidates.
 
-    Guarantee: epsilon, pure, for all quantiles together, however many: they are read off one noisy histogram.
+    Guarantee: epsilon, pure, for all quantiles together, however many: they come from one noisy histogram.
 
     Argument: a row falls into one of the cells between candidates (2 in L1 under replace, 1 under
     add/remove). With more than 256 candidates blocks of cells are counted too, so that a row is in one cell
@@ -236,7 +236,7 @@ class Quantiles(RowMechanism):
     def error(self, confidence: Number) -> float:
         """Return by how many rows the noise may move any of the sums, all together, with this confidence.
 
-        By Chebyshev's inequality on the longest sum, shared over all candidates: a guide, on the safe side.
+        By Bernstein's inequality on the longest sum, shared over all candidates: at least as large as needed.
         """
         level = rational("confidence", confidence)
         terms = 2 * (self._block or len(self.candidates) + 1)

@@ -1,4 +1,4 @@
-"""Randomized response: every respondent protects the own answer with coins."""
+"""Randomized response: respondents protect their own answers with coins."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def counted(values: Any, n: int | None) -> Any:
     rows = collected(values)
     if n is not None and len(rows) != n:
         raise bad_parameter(
-            "values", f"the declared number of rows, n={n}", "another number", fix=Code("n=len(values)")
+            "values", f"the declared number of rows ({n})", "another number", fix=Code("n=len(values)")
         )
     return rows
 

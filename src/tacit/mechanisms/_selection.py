@@ -42,9 +42,10 @@ class Selection(IntegerMechanism):
     Scores are rounded to a public grid by floor(u/g + 1/2), which is part of the sensitivity: ceil(s/g)
     steps. Whole scores take ``grid=1`` and a whole sensitivity.
 
-    Several groups have whole scores. The sensitivity then bounds the sum, over groups, of the largest change
-    of a score in each. The choices are independent, so their losses add up. Those of one group lie in an
-    interval (or below a bound) in proportion to its own change, and the proportions add up to one epsilon
+    Several groups have whole scores. If one unit lowers scores of group j by at most a_j and raises others by
+    at most b_j, the sensitivity must be at least half the sum of all a_j + b_j; for monotone scores (a_j = 0)
+    at least the sum of all b_j. The choices are independent, so their losses add up. Those of group j lie in
+    an interval of length (a_j + b_j) / scale, and these lengths add up to at most epsilon
     (docs/proofs/mechanisms.md, "Several groups").
     """
 
@@ -101,7 +102,7 @@ class Selection(IntegerMechanism):
 
         For a table of scores (one row per group, one column per candidate): an array with one index per
         group, all of them at one cost. The candidates are public: a mapping must list every candidate, not
-        only those seen in the data.
+        only those that occur in the data.
         """
         names, steps = self.read(value)
         if steps.ndim == 2:
@@ -123,9 +124,7 @@ class Selection(IntegerMechanism):
         the best is chosen with probability at most 1 - confidence.
         """
         if candidates is None:
-            raise bad_parameter(
-                "candidates", "given: the number of candidates", None, fix=Set(candidates=100)
-            )
+            raise bad_parameter("candidates", "the number of candidates", None, fix=Set(candidates=100))
         if copies != 1:
             raise bad_parameter(
                 "copies", "1 for a choice", copies, why="choices cannot be added up", fix=Set(copies=1)
@@ -169,11 +168,10 @@ class Selection(IntegerMechanism):
     def error(self, confidence: Number, *, candidates: int) -> float:
         """Return how far below the best the chosen score may lie, with at least this confidence.
 
-        The smallest number t of grid steps such that whatever the scores of the `candidates`, one more than
-        t steps below the best is chosen with probability at most 1 - confidence.
+        It holds for all scores: the half-width in grid steps, and one step for the rounding of two scores.
         """
         steps = self.half_width(confidence, candidates=candidates)
-        return float((steps + 1) * self.lattice.grid)  # one step for the rounding of two scores
+        return float((steps + 1) * self.lattice.grid)
 
     @abstractmethod
     def _worse_than(self, steps: int, candidates: int) -> float:
@@ -212,7 +210,7 @@ class Selection(IntegerMechanism):
 
 
 def _has_groups(value: object) -> bool:
-    """Tell a table of scores (rows of groups) from a single list of scores, by its shape alone."""
+    """Return whether these are scores of several groups, one row for each, by the shape alone."""
     if isinstance(value, list | tuple):
         return bool(value) and isinstance(value[0], list | tuple | np.ndarray)
     return getattr(value, "ndim", 1) == 2

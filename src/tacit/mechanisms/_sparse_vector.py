@@ -228,7 +228,7 @@ class SparseVectorRun:
         return self._left == 0
 
     def ask(self, value: object) -> Any:
-        """Answer one question; refuses after the last yes, and in another process than the run's own."""
+        """Answer one question; refuse after the last yes, and in every process but the one of the run."""
         if self._process != (os.getpid(), _process):  # before the lock, which may be held in the copy
             raise TacitError(
                 "run-spent",

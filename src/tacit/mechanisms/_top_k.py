@@ -102,7 +102,7 @@ class TopK(IntegerMechanism):
         """Return k candidates, best first: indices for a sequence of scores, keys for a mapping.
 
         For a table of scores (one row per group): an array with one row of k indices per group, all of them
-        at one cost. The sensitivity then bounds the sum, over groups, of the largest change of a score.
+        at one cost. The sensitivity is then that of `Exponential` for several groups.
         """
         names, steps = self.each.read(value)
         if steps.ndim == 2:

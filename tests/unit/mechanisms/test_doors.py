@@ -25,7 +25,10 @@ def steps_of(mechanism, value):
     """The whole steps that get the noise."""
     numbers = read_numbers(value)
     grid, law = mechanism.lattice(np.size(numbers))
-    return [int(one) for one in np.asarray(to_steps(numbers, grid)).ravel().tolist()], law
+    if not isinstance(numbers, np.ndarray):
+        return [to_steps(numbers, grid)], law
+    steps = to_steps(numbers, grid, many=not mechanism.on_own_grid(numbers.size))
+    return [int(one) for one in np.asarray(steps).ravel().tolist()], law
 
 
 def largest_loss(mechanism, a, b):
@@ -43,6 +46,8 @@ def test_a_float_in_a_list_does_not_round_the_other_entries():
     assert largest_loss(laplace, (2**60 + 100, 0), (2**60 + 100, 0.5)) <= 1
     assert largest_loss(laplace, [[2**60 + 100], [0]], [[2**60 + 100], [0.5]]) <= 1
     assert largest_loss(laplace, [[2**60 + 100], [0]], [[2**60 + 100], np.array([0.5])]) <= 1
+    assert largest_loss(laplace, [1e15 + 0.1, 0], [1e15 + 0.1, 0.5]) <= 1  # floats alone, and among others
+    assert largest_loss(laplace, [1e15 + 0.1, Fraction(1, 2)], [1e15 + 0.1, 1.0]) <= 1
 
 
 @pytest.mark.parametrize("kind", [m.Exponential, m.PermuteAndFlip, m.NoisyMax])
@@ -123,6 +128,15 @@ def test_arrays_of_floats_have_the_reading_of_single_floats(values, power, decim
     numbers = [*values, *middles]
     array = np.asarray(to_steps(np.array(numbers), grid)).tolist()
     assert array == [math.floor(exact_float(x) / grid + Fraction(1, 2)) for x in numbers]
+
+
+@given(st.lists(st.floats(-1e18, 1e18), min_size=1, max_size=20), st.integers(-60, 0))
+def test_many_floats_are_rounded_to_within_one_step(values, power):
+    grid = Fraction(2) ** power
+    stored = np.asarray(to_steps(np.array(values), grid, many=True)).tolist()
+    assert all(abs(k - Fraction(x) / grid) <= 1 for k, x in zip(stored, values, strict=True))
+    listed = np.asarray(to_steps(read_numbers(values), grid, many=True)).tolist()
+    assert all(abs(k - exact_float(x) / grid) <= 1 for k, x in zip(listed, values, strict=True))
 
 
 # -- a sparse vector run gives no more than c yeses, whoever asks ------------------------------------------

@@ -36,6 +36,8 @@ EVERY = {
     "Quantiles": m.Quantiles(0.5, qs=[0.25, 0.75], candidates=range(10)),
     "Bounds": m.Bounds(0.5),
     "Subsampled": m.Subsampled(m.Count(epsilon=0.5), q=0.5),
+    "QuantileChoice": m.QuantileChoice(0.5, level=0.5, rows=2),
+    "KeySelection": m.KeySelection(0.5, delta=1e-6, groups=2),
 }
 
 
@@ -46,7 +48,7 @@ def mechanism(request):
 
 def test_every_mechanism_has_a_cost(mechanism):
     assert isinstance(mechanism.cost, Cost)
-    if not isinstance(mechanism, m.Gaussian | m.DiscreteGaussian | m.Subsampled):
+    if not isinstance(mechanism, m.Gaussian | m.DiscreteGaussian | m.Subsampled | m.KeySelection):
         assert mechanism.cost.epsilon(delta=0) == 0.5
 
 

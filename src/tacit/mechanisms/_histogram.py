@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.exact import Number
 from tacit.fixes import Set
 from tacit.mechanisms._aggregates import counting_noise
 from tacit.mechanisms._mechanism import exactly_one, read_adjacency, read_one_of
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.exact import Number
     from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency

@@ -200,11 +200,10 @@ def exactly_one(**given: object) -> str:
         return named[0]
     choice = " or ".join(given)
     first = next(iter(given))
-    raise bad_parameter(
-        choice,
-        "given exactly once",
-        ", ".join(named) or "nothing",
-        why="nothing has a default epsilon" if not named else "two of them could contradict each other",
+    raise TacitError(
+        "bad-parameter",
+        f"{choice} must be given exactly once, got {' and '.join(named) or 'none'}",
+        why="they have no default" if not named else "two of them could contradict each other",
         fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
     )
 

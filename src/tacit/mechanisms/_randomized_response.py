@@ -156,7 +156,7 @@ class RandomizedResponse(Mechanism):
 
     def release(self, value: object) -> Any:
         """Return one respondent's answer, or an array of answers for an array of truths."""
-        if isinstance(value, list | tuple) or getattr(value, "ndim", 0):
+        if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
             return self._labels()[self._randomize(self._places(value))]
         return self.categories[int(self._randomize(np.array([self._place(value)]))[0])]
 
@@ -225,7 +225,7 @@ class RandomizedResponse(Mechanism):
         """
         level = confidence_level(confidence)
         wanted = self.categories[-1] if category is None else category
-        several = isinstance(answers, list | tuple) or getattr(answers, "ndim", 0)
+        several = isinstance(answers, list | tuple) or getattr(answers, "ndim", 0) > 0
         places = self._places(answers if several else [answers])
         if places.size == 0:
             raise bad_parameter("answers", "at least one answer", "none", fix=Code("estimate([True, False])"))

@@ -9,6 +9,7 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
+from tacit.mechanisms._mechanism import read_one_of
 from tacit.mechanisms._row_values import as_floats
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fractio
         )
     if len(bounds) != 2:
         raise bad_parameter("bounds", "a pair (low, high)", bounds, fix=Set(bounds=(0, 100)))
-    low = rational("the lower bound", bounds[0], zero=True, negative=True)
-    high = rational("the upper bound", bounds[1], zero=True, negative=True)
+    low = read_one_of("the lower bound", bounds[0], Set(bounds=(0, 100)))
+    high = read_one_of("the upper bound", bounds[1], Set(bounds=(0, 100)))
     if low >= high:
         raise bad_parameter("bounds", "a pair with low < high", bounds, fix=Set(bounds=(0, 100)))
     return low, high

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
-from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._aggregates import counting_noise
-from tacit.mechanisms._mechanism import exactly_one, read_adjacency
+from tacit.mechanisms._mechanism import exactly_one, read_adjacency, read_one_of
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._row_mechanism import Noised
 from tacit.mechanisms._row_values import collected, rows_of
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.exact import Number
     from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency
@@ -84,7 +84,7 @@ class Histogram(Noised):
                     "categories", "different values, at least one", categories, fix=Set(categories=["A", "B"])
                 )
         else:
-            cuts = tuple(rational("edges", edge, zero=True, negative=True) for edge in edges or ())
+            cuts = tuple(read_one_of("an edge", edge, Set(edges=[0, 18, 65, 120])) for edge in edges or ())
             if len(cuts) < 2 or any(a >= b for a, b in itertools.pairwise(cuts)):
                 raise bad_parameter(
                     "edges", "increasing, at least two", edges, fix=Set(edges=[0, 18, 65, 120])

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.errors import bad_parameter
@@ -166,6 +167,7 @@ def _in_order(shown: dict[_Key, int]) -> dict[_Key, int]:
     return {key: shown[key] for key in order}
 
 
+@lru_cache(maxsize=1024)
 def _threshold(epsilon: Fraction, delta: Fraction, groups: int, times: int) -> int:
     """Return 1 + t: the smallest noisy number of units at which a key may be shown.
 

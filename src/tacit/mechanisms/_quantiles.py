@@ -13,7 +13,7 @@ from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
-from tacit.mechanisms._mechanism import read_adjacency, show
+from tacit.mechanisms._mechanism import read_adjacency, read_one_of, show
 from tacit.mechanisms._quantile_choice import balance, read_share
 from tacit.mechanisms._row_mechanism import RowMechanism
 from tacit.mechanisms._row_values import rows_of
@@ -33,11 +33,10 @@ __all__ = ["Quantile", "Quantiles", "read_candidates"]
 def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float, ...]:
     """Read public candidates: different finite numbers, kept in increasing order."""
     listed = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
-    numbers = sorted(float(rational("candidates", one, zero=True, negative=True)) for one in listed)
+    example = Set(candidates=range(60, 261))
+    numbers = sorted(float(read_one_of("a candidate", one, example)) for one in listed)
     if not numbers or any(a == b for a, b in itertools.pairwise(numbers)):
-        raise bad_parameter(
-            "candidates", "different numbers, at least one", candidates, fix=Set(candidates=range(60, 261))
-        )
+        raise bad_parameter("candidates", "different numbers, at least one", candidates, fix=example)
     return tuple(numbers)
 
 

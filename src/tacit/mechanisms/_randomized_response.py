@@ -166,7 +166,7 @@ class RandomizedResponse(Mechanism):
 
     def release(self, value: object) -> Any:
         """Return one respondent's answer, or an array of answers for an array of truths."""
-        if isinstance(value, np.ndarray | list | tuple):
+        if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
             return self._labels()[self._randomize(self._places(value))]
         return self.categories[int(self._randomize(np.array([self._place(value)]))[0])]
 
@@ -204,6 +204,8 @@ class RandomizedResponse(Mechanism):
             ) from None
 
     def _places(self, labels: Any) -> NDArray[np.int64]:
+        if isinstance(labels, np.ma.MaskedArray):  # a mask is not an answer, and NumPy would drop it
+            self._place(object())
         array = np.asarray(labels)
         if array.dtype == bool and self.categories == (False, True):
             return array.astype(np.int64)
@@ -233,7 +235,8 @@ class RandomizedResponse(Mechanism):
         """
         level = confidence_level(confidence)
         wanted = self.categories[-1] if category is None else category
-        places = self._places(answers if isinstance(answers, np.ndarray | list | tuple) else [answers])
+        several = isinstance(answers, list | tuple) or getattr(answers, "ndim", 0) > 0
+        places = self._places(answers if several else [answers])
         if places.size == 0:
             raise bad_parameter("answers", "at least one answer", "none", fix=Code("estimate([True, False])"))
         hits = int(np.count_nonzero(places == self._place(wanted)))

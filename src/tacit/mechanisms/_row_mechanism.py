@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Set
 from tacit.mechanisms._clipping import clip, read_bounds
@@ -105,8 +105,11 @@ def counted(values: Any, n: int | None) -> Any:
     """Return the collection of rows; refuse one whose size is not the declared one: both are public."""
     rows = collected(values)
     if n is not None and len(rows) != n:
-        raise bad_parameter(
-            "values", f"the declared number of rows ({n})", "another number", fix=Code("n=len(values)")
+        raise TacitError(
+            "bad-parameter",
+            f"the collection does not have the declared number of rows, which is {n}",
+            why="the sensitivity is stated for this number of rows",
+            fix=Code("n=len(values)"),
         )
     return rows
 

@@ -295,6 +295,17 @@ def test_masked_arrays_are_refused_by_their_type_and_masked_rows_are_missing():
     assert m.Histogram(epsilon=1, edges=[0, 10, 1000]).exact(hidden).tolist() == [1, 0]
 
 
+def test_a_survey_takes_answers_from_any_collection_but_no_masked_ones():
+    pandas = pytest.importorskip("pandas")
+    survey = m.RandomizedResponse(epsilon=50)
+    for answers in ([True, False], np.array([True, False]), pandas.Series([True, False], index=[5, 5])):
+        assert survey.release(answers).tolist() == [True, False]
+        assert survey.estimate(answers).value == pytest.approx(0.5)
+    for mask in (False, [False, True]):
+        with pytest.raises(TacitError, match="declared categories"):
+            survey.release(np.ma.array([True, False], mask=mask))
+
+
 def test_what_one_row_holds_does_not_change_how_another_is_read():
     total = m.Sum(epsilon=1, bounds=(0, 10), missing=5)
     strange = [

@@ -32,7 +32,19 @@ def test_the_pad_of_the_corollary_is_that_of_the_code():
 
 
 @pytest.mark.parametrize(
-    "name", ["coarsest", "fine_grid", "clip", "DiscreteGaussian", "Gaussian", "Laplace", "Cost.sampled"]
+    "name",
+    [
+        "coarsest",
+        "fine_grid",
+        "clip",
+        "DiscreteGaussian",
+        "Gaussian",
+        "KeySelection",
+        "Laplace",
+        "Moments",
+        "QuantileChoice",
+        "Cost.sampled",
+    ],
 )
 def test_the_code_that_the_proof_names_exists(name):
     assert f"`{name}`" in PAGE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -205,8 +205,6 @@ class Certificate:
 def _fields(
     member: Member, promised: Mapping[str, str], charged: list[Any] | None, paid: dict[str, JSON] | None
 ) -> dict[str, JSON]:
-    from importlib.metadata import version
-
     return {
         "schema": CERTIFICATE_SCHEMA,
         "dataset": member.identity.document(),
@@ -215,6 +213,13 @@ def _fields(
         "promised": dict(promised),
         "filter": charged,
         "plan": member.hash,
-        "software": f"tacit {version('tacit')}",
+        "software": _software(),
         "ledger": paid,
     }
+
+
+@lru_cache(maxsize=1)
+def _software() -> str:
+    from importlib.metadata import version
+
+    return f"tacit {version('tacit')}"

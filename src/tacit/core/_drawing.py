@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -18,41 +18,38 @@ if TYPE_CHECKING:
 __all__ = ["Member", "add_up", "plain", "run"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Member:
     """One dataset's part in a plan: who it is, what it is asked, and the ledger that pays.
 
-    Parameters
-    ----------
-    identity, task, ledger
-        Without a ledger the part is local: it runs at the respondent, and nobody is charged.
-    cost
-        The cost of all mechanisms together, for one unit of this dataset.
-    laws
-        The mechanisms with their exact parameters, as the certificate states them.
-    hash
-        Equal for equal questions of the same declared data with the same noise.
+    Without a ledger the part is local: it runs at the respondent, and nobody is charged. What follows from
+    the question and the mechanisms is worked out once, when it is first needed.
     """
 
     identity: Identity
     task: Task
     ledger: Charger | None
-    cost: Cost
-    laws: tuple[Mapping[str, JSON], ...]
-    hash: str
 
-    @classmethod
-    def of(cls, identity: Identity, task: Task, ledger: Charger | None) -> Member:
-        """Price a task: what follows from its question and its mechanisms is worked out once.
+    @cached_property
+    def cost(self) -> Cost:
+        """The cost of all mechanisms together, for one unit of this dataset."""
+        return reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
 
-        A task may label each mechanism with what its integers are (``labels``).
+    @cached_property
+    def laws(self) -> tuple[Mapping[str, JSON], ...]:
+        """The mechanisms with their exact parameters, as the certificate states them.
+
+        A task may label each with what its integers are (``labels``).
         """
-        mechanisms = task.mechanisms
-        labels: Sequence[Mapping[str, JSON]] = getattr(task, "labels", ({},) * len(mechanisms))
-        laws = tuple({**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True))
-        body = {"dataset": identity.document(), "question": task.question, "mechanisms": laws}
-        digest = hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
-        return cls(identity, task, ledger, reduce(add, [one.cost for one in mechanisms]), laws, digest)
+        mechanisms = self.task.mechanisms
+        labels: Sequence[Mapping[str, JSON]] = getattr(self.task, "labels", ({},) * len(mechanisms))
+        return tuple({**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True))
+
+    @cached_property
+    def hash(self) -> str:
+        """Equal for equal questions of the same declared data with the same noise."""
+        body = {"dataset": self.identity.document(), "question": self.task.question, "mechanisms": self.laws}
+        return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 def run(task: Task) -> bytes:

@@ -116,7 +116,7 @@ class Plan(Generic[C]):
         present
             How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
         """
-        member = Member.of(dataset.identity, task, dataset._ledger)  # noqa: SLF001 - the core's own
+        member = Member(dataset.identity, task, dataset._ledger)  # noqa: SLF001 - the core's own
         return cls(
             dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,),
             _request=request, _present=present,
@@ -138,7 +138,7 @@ class Plan(Generic[C]):
 
         The certificate says so. Whoever releases twice gives away the cost twice.
         """
-        member = Member.of(identity, task, None)
+        member = Member(identity, task, None)
         return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
 
     @classmethod

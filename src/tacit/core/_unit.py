@@ -56,7 +56,7 @@ class Unit:
         if self.column in _WORDS:
             raise bad_parameter(
                 "unit",
-                f"a column with another name than {self.column!r}",
+                f"a column with a name other than {self.column!r}",
                 self.column,
                 why=f"ledgers and certificates write {self.column!r} for units that are not a column",
                 fix="rename the column",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.exact import Number, count, rational
@@ -23,6 +24,7 @@ __all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
 _CHARGED = 1024  # steps of the lattice that is charged: any refinement of it is dominated by it
 
 
+@lru_cache(maxsize=1024)
 def laplace_cost(epsilon: Fraction, steps: int, adjacency: Adjacency) -> Cost:
     """Return the cost of discrete Laplace noise of scale steps/epsilon on integers moved by `steps` in L1.
 

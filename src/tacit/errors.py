@@ -23,7 +23,7 @@ CODES: Final[dict[str, str]] = {
     # mechanisms
     "not-finite": "a value to be released is not a finite number of the kind needed",
     "unknown-category": "an answer is not one of the declared categories",
-    "run-spent": "a sparse vector run has given all its answers above the threshold",
+    "run-spent": "a sparse vector run has given all its positive answers, or belongs to another process",
     # ledger
     "unknown-account": "the ledger has no account of that name",
     "account-differs": "an account of that name exists with another unit, adjacency, budget, parent or limit",
@@ -42,7 +42,7 @@ CODES: Final[dict[str, str]] = {
     "ledger-tampered": "a stored entry or release does not match the keyed chain",
     "ledger-key": "the ledger's key is missing or is not the one it was made with",
     "ledger-newer": "the ledger was written by a newer Tacit",
-    "not-a-ledger": "the file or database is something else than a ledger",
+    "not-a-ledger": "the file or database is not a Tacit ledger",
     "not-durable": "the store does not promise that a commit survives a crash",
     "disk-full": "there is no room to record the charge",
     "missing-extra": "an optional dependency is not installed",

@@ -121,7 +121,7 @@ class Certificate:
         """Read a certificate from a file."""
         try:
             fields = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             fields = None
         return cls(fields if isinstance(fields, dict) else {})
 

@@ -96,7 +96,7 @@ class Dataset:
             )
         try:
             plan = self._rebuild(document["request"])
-        except (KeyError, TypeError, ValueError, AttributeError, TacitError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             raise _unreadable() from None
         if plan.hash != document.get("plan"):
             raise TacitError(

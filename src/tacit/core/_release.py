@@ -172,7 +172,7 @@ class Release(Generic[C]):
             content = kind.from_json(document["content"])
             marks = tuple(str(mark) for mark in document["marks"])
             fields = dict(document["certificate"])
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise _unreadable("its content is not written as this kind is") from None
         return Release(content, Certificate(fields), marks)
 
@@ -181,7 +181,7 @@ class Release(Generic[C]):
         """Read a release from a file that `save` wrote."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             raise _unreadable("the file cannot be read as JSON") from None
         return cls.from_json(document)
 

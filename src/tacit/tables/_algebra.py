@@ -10,6 +10,7 @@ other row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
@@ -37,6 +38,7 @@ __all__ = [
     "Where",
     "document",
     "names_unit",
+    "read_fraction",
     "rows_per_unit",
     "scope",
 ]
@@ -195,6 +197,22 @@ def _carried(expression: Node, below: Scope) -> Fact:
 
 def _nullable(fact: Fact, how: How) -> Fact:
     return replace(fact, never_null=fact.never_null and how == "inner", unit=fact.unit and how == "inner")
+
+
+_WRITTEN_FRACTION = re.compile(r"-?\d{1,1300}(/\d{1,1300})?")
+
+
+def read_fraction(text: object) -> Fraction:
+    """Read a fraction as `document` writes it: digits and a slash, no exponent that could grow without end.
+
+    Examples
+    --------
+    >>> read_fraction("1/3")
+    Fraction(1, 3)
+    """
+    if not isinstance(text, str) or _WRITTEN_FRACTION.fullmatch(text) is None:
+        raise ValueError("not a fraction")
+    return Fraction(text)
 
 
 def document(thing: object) -> JSON:

@@ -118,7 +118,7 @@ class Consortium:
             requests = given["request"] if given["dataset"] == identities else []
             plans = [member._rebuild(one) for member, one in zip(self.members, requests, strict=True)]
             plan = Plan.together(plans, disjoint=self.disjoint)
-        except (KeyError, TypeError, ValueError, AttributeError, TacitError):
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             plan = None
         if plan is None or plan.hash != given["plan"]:
             raise TacitError(

@@ -12,7 +12,7 @@ from tacit.core import AnswerTable, Forecast, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Declare, Either, Set
-from tacit.tables._algebra import document
+from tacit.tables._algebra import document, read_fraction
 from tacit.tables._captions import facts_of, left_out
 from tacit.tables._contribution import contribution
 from tacit.tables._emit import statements
@@ -65,12 +65,12 @@ class Goal:
     def from_json(cls, document: Any) -> Goal:
         """Read a goal back."""
         read: dict[str, Any] = {
-            name: value if value is None or name == "size" else Fraction(value)
+            name: value if value is None or name == "size" else read_fraction(value)
             for name, value in document.items()
             if name != "weights"
         }
         weights = document["weights"]
-        named = None if weights is None else {name: Fraction(weight) for name, weight in weights.items()}
+        named = None if weights is None else {name: read_fraction(weight) for name, weight in weights.items()}
         return cls(**read, weights=named)
 
 

@@ -10,7 +10,6 @@ functions make.
 from __future__ import annotations
 
 from dataclasses import fields
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import KINDS, Fact, Table, read_bounds, read_keys
@@ -26,6 +25,7 @@ from tacit.tables._algebra import (
     Scan,
     TableQuestion,
     Where,
+    read_fraction,
     scope,
 )
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
@@ -120,8 +120,8 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
             return written
         case {"number": str(text)}:
             return float.fromhex(text)
-        case {"fraction": str(text)}:
-            return Fraction(text)
+        case {"fraction": text}:
+            return read_fraction(text)
         case {"table": str(name)}:
             return tables[name]
         case {"node": str(name)}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import dataclass
 from fractions import Fraction
@@ -93,9 +94,16 @@ def test_plans_of_a_consortium_travel_too():
     assert refused.value.code == "plan-differs"
 
 
+def nested(depth):
+    found = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 def spoilt(document, name, value):
     """Return a document with one field of its question changed, and the hash that such a plan would have."""
-    changed = json.loads(json.dumps(document))
+    changed = copy.deepcopy(document)
     inner = changed["request"]["question"]
     target = inner if name in inner else inner["input"]
     target[name] = value
@@ -119,6 +127,12 @@ def spoilt(document, name, value):
         lambda d: spoilt(d, "groups", "3; DROP TABLE x"),
         lambda d: spoilt(d, "per_group", -1),
         lambda d: spoilt(d, "table", {"table": "nowhere"}),
+        lambda d: spoilt(d, "keys", nested(5000)),
+        lambda d: spoilt(d, "keys", {"number": "0x1p99999"}),
+        lambda d: {
+            **d,
+            "request": {**d["request"], "goal": {**d["request"]["goal"], "epsilon": "1e999999999"}},
+        },
         lambda _: [],
         lambda _: None,
     ],

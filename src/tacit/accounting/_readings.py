@@ -1,4 +1,4 @@
-"""The readings of a cost: certified epsilon, delta, rho, mu, Renyi divergence; what a ledger charges."""
+"""The certified readings of a cost: epsilon, delta, rho, mu, Renyi divergence; what a ledger charges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ledger a command uses: the one that it names, otherwise the one that the config names."""
+"""The ledger that a command line uses: the one that it names, otherwise the one that the config names."""
 
 from __future__ import annotations
 

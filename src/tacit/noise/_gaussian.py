@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise."""
+"""Discrete Gaussian noise, drawn exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discrete Laplace and geometric noise."""
+"""Discrete Laplace and geometric noise, drawn exactly."""
 
 from __future__ import annotations
 

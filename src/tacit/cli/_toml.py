@@ -1,4 +1,4 @@
-"""TOML that the command line writes for ``tacit init`` and in fixes, and the lines where facts stand."""
+"""TOML that the command line writes, for ``tacit init`` and in fixes, and the line that declares a fact."""
 
 from __future__ import annotations
 

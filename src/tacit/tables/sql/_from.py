@@ -1,4 +1,4 @@
-"""FROM, WITH and subqueries in a table's SQL question: each row belongs to one unit."""
+"""FROM, WITH and subqueries in table SQL: rows that each belong to one unit, no aggregates across units."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import tacit as tc
-from tacit.core._drawing import run
+from tacit.core._plan_run import run
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
 

@@ -1,4 +1,4 @@
-"""The one error family: every refusal says what happened, why it matters and the line that fixes it."""
+"""The one error family: every refusal says what happened, why it matters and what would help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show that a long operation is running: only on a terminal, and only after a second."""
+"""The progress of a long operation: shown only on a terminal, and only after a second."""
 
 from __future__ import annotations
 

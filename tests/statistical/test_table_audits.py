@@ -17,7 +17,7 @@ import pytest
 import tacit as tc
 from asking import task_of
 from tacit.audit import audit
-from tacit.core._drawing import run
+from tacit.core._plan_run import run
 from tacit.tables._task import TableTask
 
 RNG = np.random.default_rng(3)

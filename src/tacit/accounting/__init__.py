@@ -1,4 +1,4 @@
-"""The algebra of privacy: costs, budgets, filters, conversions and calibration, without data or noise.
+"""Accounting, the algebra of privacy: costs, budgets, filters and calibration, without data or noise.
 
 Examples
 --------

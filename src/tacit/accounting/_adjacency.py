@@ -1,4 +1,4 @@
-"""Neighbouring datasets: which costs may be combined, and which laws hold under which relation."""
+"""Adjacency in accounting: the relation of neighbours that a cost is for, and which costs may be combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operations do to laws: groups, samples, and which law dominates which.
+"""The algebra of privacy laws in accounting: groups, samples, and which law dominates which.
 
 `docs/proofs/costs.md` proves each rule.
 """

@@ -1,4 +1,4 @@
-"""Branches written out: all sums of laws in which one unit may take part."""
+"""The branches of a cost in accounting, written out: all sums of laws in which one unit may take part."""
 
 from __future__ import annotations
 

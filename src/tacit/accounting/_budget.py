@@ -1,4 +1,4 @@
-"""Budget: what may be learned in total. Spend: what one charge takes from it. Both in exact rationals."""
+"""The budget in accounting, what may be learned in total; and `Spend`, what one charge takes. Both exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration: the least noise, or the most queries, within a target; every result is checked."""
+"""Calibration in accounting: the least noise, or the most queries, within a target; results are checked."""
 
 from __future__ import annotations
 

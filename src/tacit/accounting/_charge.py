@@ -1,4 +1,4 @@
-"""What a ledger charges for a sum of laws: upper values of epsilon, delta and rho in exact rationals.
+"""The charge in accounting for a sum of laws: exact upper values of epsilon, delta and rho.
 
 `docs/proofs/costs.md` proves each rule.
 """

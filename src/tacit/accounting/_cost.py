@@ -1,4 +1,4 @@
-"""Cost: what a computation takes from a budget, as a value that composes."""
+"""Cost, the central value of accounting: what a computation takes from a budget. Costs compose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a cost is shown: as the expression that builds it, and as a small table of its readings."""
+"""The display of a cost in accounting: as the expression that builds it, and as a table of its readings."""
 
 from __future__ import annotations
 

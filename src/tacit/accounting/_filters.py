@@ -1,4 +1,4 @@
-"""Privacy filters: budgets that hold even if every query depends on all earlier answers.
+"""Privacy filters in accounting: budgets that hold even if every query depends on all earlier answers.
 
 Each charge is fixed before its query runs. A filter adds up the charges in exact arithmetic and admits a new
 one while the sums stay within the budget. It never composes loss distributions, because those need all

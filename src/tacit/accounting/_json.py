@@ -1,4 +1,4 @@
-"""Costs as JSON data, version 1: laws by name, numbers as exact text. Every later release can read it."""
+"""JSON of costs in accounting, version 1: laws by name, exact numbers. Every later release can read it."""
 
 from __future__ import annotations
 

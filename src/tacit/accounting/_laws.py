@@ -1,4 +1,4 @@
-"""The laws of privacy loss that a cost is made of, as frozen data in exact rationals.
+"""The laws of privacy loss in accounting, of which a cost is made: frozen data in exact rationals.
 
 A law names a pair of output distributions (or a family of pairs) that dominates what a mechanism shows of
 one unit, in both directions: what holds for the pair holds for every pair of neighbours. A cost is a sum of

@@ -1,4 +1,4 @@
-"""What a cost means for people: odds, bits, the attacker's advantage, the chance of a large loss."""
+"""The meaning of a cost, as accounting computes it: odds, bits, advantage, the chance of a large loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readings of a cost: certified epsilon, delta, rho, mu, Renyi divergence; what a ledger charges."""
+"""The readings of a cost in accounting, certified: epsilon, delta, rho, mu, Renyi; a ledger's charge."""
 
 from __future__ import annotations
 

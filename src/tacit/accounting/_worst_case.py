@@ -1,4 +1,4 @@
-"""The worst case over units: certified bounds, the largest over all branches in which one unit may take part.
+"""The worst case of a cost over units in accounting: certified bounds, the largest over all branches.
 
 Numeric accounting reads sums without branches and groups. So branches are written out first (a unit is in one
 of them), and groups become statements about m units. Every step only enlarges the bound

@@ -1,4 +1,4 @@
-"""Certified rho of the laws that have one, and the largest rho that an (epsilon, delta) target allows.
+"""Accounting in zCDP: certified rho of laws, and the largest rho that an (epsilon, delta) target allows.
 
 The zCDP parameter of a pair is the supremum of D_a / a over orders a > 1 and both directions. For randomized
 response, Laplace and discrete Laplace noise, it is the limit a -> 1, the KL divergence: with w = a - 1/2, the

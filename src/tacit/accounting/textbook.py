@@ -1,4 +1,4 @@
-"""The formulae of the textbooks, by name: for teaching and comparison, never for charging.
+"""Accounting formulae of the textbooks, by name: for teaching and comparison, never for charging.
 
 Each is a valid bound in its own range, rounded to the nearest double. `Cost` computes the same quantities
 tightly and with certified rounding; the difference is what tight accounting saves.

@@ -1,4 +1,4 @@
-"""Attacks on ourselves: empirical lower bounds on epsilon, and the largest change between neighbours."""
+"""Audits, our attacks on ourselves: lower bounds on epsilon, and the largest change between neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events to test: thresholds on scores, chosen on one half of the samples and counted on the other half."""
+"""The events that an audit tests: thresholds on scores, chosen on half of the samples, counted on half."""
 
 from __future__ import annotations
 

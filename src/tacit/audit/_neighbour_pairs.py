@@ -1,4 +1,4 @@
-"""Pairs of neighbouring lists for attacks, with values at the bounds, near them, and not numbers at all."""
+"""Neighbour pairs for audits: neighbouring lists with values at the bounds, near them, and not numbers."""
 
 from __future__ import annotations
 

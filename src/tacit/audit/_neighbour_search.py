@@ -1,4 +1,4 @@
-"""Neighbour search: look for the largest change of a query between neighbouring data."""
+"""Neighbour search, an audit that looks for the largest change of a query between neighbouring data."""
 
 from __future__ import annotations
 

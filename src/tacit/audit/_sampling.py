@@ -1,4 +1,4 @@
-"""Draw many independent outputs of a mechanism or a function on one input, in batches where possible."""
+"""Sampling for audits: many independent outputs of a mechanism on one input, in batches where possible."""
 
 from __future__ import annotations
 

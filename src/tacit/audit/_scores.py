@@ -1,4 +1,4 @@
-"""Score functions on outputs: what an attacker looks at to distinguish two inputs.
+"""The scores of outputs in an audit: what an attacker looks at to distinguish two inputs.
 
 Every score is fitted on the training half of the samples only; its events are counted on the other half.
 The bound is therefore valid for every score, good or bad; a better score only makes the bound larger.

@@ -1,4 +1,4 @@
-"""The ``tacit`` command: one module for each sub-command, registered by importing it here."""
+"""The ``tacit`` command line: one module for each sub-command, registered by importing it here."""
 
 from __future__ import annotations
 

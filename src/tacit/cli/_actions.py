@@ -1,4 +1,4 @@
-"""What a fix asks to be done (`tacit.fixes.ACTIONS`), as a command that can be typed or in plain words."""
+"""The actions that a fix asks for (`tacit.fixes.ACTIONS`), in the words of the command line."""
 
 from __future__ import annotations
 

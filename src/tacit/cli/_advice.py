@@ -1,4 +1,4 @@
-"""What to do about each error in a terminal, where its own fix can only be written in Python."""
+"""Advice on the command line about each error whose own fix can only be written in Python."""
 
 from __future__ import annotations
 

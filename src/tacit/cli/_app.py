@@ -1,4 +1,4 @@
-"""The root of the command: global options, and how errors reach a terminal or a program."""
+"""The app behind the ``tacit`` command line: global options, and how errors reach a person or a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit audit``: attack a mechanism on its worst pair of neighbours, and report what was proven."""
+"""The ``tacit audit`` command: attack a mechanism on its worst neighbours, and report what was proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit budget``: what is left of each budget, who asked what, and whether the record is intact."""
+"""The ``tacit budget`` command: what is left, who asked what, and whether the record is intact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit budget open``, ``grow`` and ``unseal``: what a curator changes, with a recorded reason."""
+"""The ``tacit budget`` changes of a curator: ``open``, ``grow`` and ``unseal``, with a recorded reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit budget burn-down``: what was left of an account after each charge, as a chart or a picture."""
+"""The ``tacit budget burn-down`` command: what was left after each charge, as a chart or a picture."""
 
 from __future__ import annotations
 

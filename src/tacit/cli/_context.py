@@ -1,4 +1,4 @@
-"""What the running command is about, so that a refusal can name its dataset, files, ledger and question."""
+"""The context of the running command, so that a refusal can name its dataset, files, ledger and question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One dataset as ``tacit init`` declares it, and the commented ``tacit.toml`` that it writes."""
+"""The declaration of one dataset that the ``tacit init`` command writes, as a commented ``tacit.toml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit demo``: the main job, end to end, on people who do not exist; each step can be repeated by hand."""
+"""The ``tacit demo`` command: the main job, end to end, on synthetic people; each step can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last part of ``tacit demo``: one attacker against three kinds of release."""
+"""The attacks of the ``tacit demo`` command, its last part: one attacker, three kinds of release."""
 
 from __future__ import annotations
 

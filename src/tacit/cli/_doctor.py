@@ -1,4 +1,4 @@
-"""``tacit doctor``: what is installed, and whether the foundations work on this machine."""
+"""The ``tacit doctor`` command: what is installed, and whether the foundations work on this machine."""
 
 from __future__ import annotations
 

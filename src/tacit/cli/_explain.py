@@ -1,4 +1,4 @@
-"""``tacit explain``: what an epsilon means, and which epsilon an answer needs."""
+"""The ``tacit explain`` command: what an epsilon means, and which epsilon an answer needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public facts as options of the command: ``--bounds stay=0:30``, ``--keys ward=A,B``, ``--limit rows=8``."""
+"""Public facts as command-line options: ``--bounds stay=0:30``, ``--keys ward=A,B``, ``--limit rows=8``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes in the words of the command: options, lines of ``tacit.toml``, SQL and commands that can be typed.
+"""Fixes in the words of the command line: options, lines of ``tacit.toml``, SQL and typed commands.
 
 A refusal carries its fix as data (`tacit.fixes`). This module matches on the classes and writes each one for
 a person who typed a command. Where only Python could help, it shows the advice for the error's code.

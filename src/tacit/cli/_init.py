@@ -1,4 +1,4 @@
-"""``tacit init``: write a ``tacit.toml`` to fill in, from the names of a file's columns alone."""
+"""The ``tacit init`` command: write a ``tacit.toml`` to fill in, from the column names of a file alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit lab``: attack exact answers, k-anonymous tables and Tacit, on people who do not exist."""
+"""The ``tacit lab`` command: attack exact answers, k-anonymous tables and Tacit, on synthetic people."""
 
 from __future__ import annotations
 

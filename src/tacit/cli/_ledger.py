@@ -1,4 +1,4 @@
-"""Which ledger a command uses: the one that it names, otherwise the one that the config names."""
+"""The ledger of a ``tacit`` command: the one that it names, otherwise the one that the config names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands print: text and tables for people, JSON for programs, files where asked."""
+"""The output of the command line: text and tables for people, JSON for programs, files where asked."""
 
 from __future__ import annotations
 

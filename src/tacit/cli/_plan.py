@@ -1,4 +1,4 @@
-"""``tacit plan``: what a question will cost and how far off its answer may be, without touching the data."""
+"""The ``tacit plan`` command: a question's cost and expected error, without touching the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tacit query``: release an answer, show it with its intervals, and save it where asked."""
+"""The ``tacit query`` command: release an answer, show it with its intervals, and save it where asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``tacit plan`` and ``tacit query`` share: the config, the dataset, the question and its price."""
+"""The question of ``tacit plan`` and ``tacit query``, as both commands read it: config, dataset, price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The typed question as SQL: names as SQL writes them, and an aggregate with its range in the question."""
+"""SQL that the command line suggests: quoted names, and an aggregate with its range in the question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and values as ``tacit.toml`` writes them, and the line of the file where a fact is declared."""
+"""TOML that the command line writes, for ``tacit init`` and in fixes, and the line that declares a fact."""
 
 from __future__ import annotations
 

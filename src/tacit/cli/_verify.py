@@ -1,4 +1,4 @@
-"""``tacit verify``: compare a certificate with the ledger that it names."""
+"""The ``tacit verify`` command: compare a certificate with the ledger that it names."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What every field shares: units, datasets, plans, releases of any content, certificates."""
+"""The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
 
+from tacit.core._answer_picture import figure_width
 from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset, open_account
 from tacit.core._extras import needs
 from tacit.core._facts import KINDS, Fact, Kind, Limits, Table, read_bounds, read_keys, read_kind
-from tacit.core._picture import figure_width
 from tacit.core._plan import Forecast, Plan
 from tacit.core._protocols import JSON, Charger, Engine, Exact, Measurement, Noisy, Task
 from tacit.core._release import Content, Release

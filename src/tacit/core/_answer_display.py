@@ -1,4 +1,4 @@
-"""Answers for people: the table of a release in a terminal and in a notebook, with what it covers."""
+"""The core's display of answers: the table of a release in a terminal and in a notebook."""
 
 from __future__ import annotations
 

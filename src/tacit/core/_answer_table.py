@@ -1,4 +1,4 @@
-"""The content of a table question: one line per group, per column a value with its interval."""
+"""The core's answer table: one line per group, per column a value with its interval."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class AnswerTable(Content):
 
     def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes:
         """Draw one column with error bars over its groups."""
-        from tacit.core._picture import plot_answer
+        from tacit.core._answer_picture import plot_answer
 
         return plot_answer(self, what, ax, certificate)
 

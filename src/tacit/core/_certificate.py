@@ -1,4 +1,4 @@
-"""The certificate: a machine-readable promise.
+"""The core's certificate: the machine-readable promise that travels with a release.
 
 Every field is a function of the plan and of the ledger, none of the data.
 """
@@ -18,7 +18,7 @@ from tacit.fixes import Do
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
-    from tacit.core._drawing import Member
+    from tacit.core._plan_run import Member
     from tacit.core._protocols import JSON
 
 __all__ = ["CERTIFICATE_SCHEMA", "Certificate"]

@@ -1,4 +1,4 @@
-"""The dataset that every field builds on: identity, unit, budget and ledger."""
+"""The core's dataset, on which every field builds: identity, unit, budget and ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many digits of a released number mean anything: the noise decides."""
+"""The digits of a released number that mean anything, in the core: the noise decides how many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for people, in a terminal and in a notebook; how numbers and keys are shown everywhere."""
+"""The core's display of plans in a terminal and in a notebook; how numbers and keys are shown everywhere."""
 
 from __future__ import annotations
 

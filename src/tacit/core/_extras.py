@@ -1,4 +1,4 @@
-"""Optional packages: name the missing one and the command that installs it."""
+"""Extras, the optional packages, in the core: name the missing one and the command that installs it."""
 
 from __future__ import annotations
 

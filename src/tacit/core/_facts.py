@@ -1,4 +1,4 @@
-"""Public facts about data: what the curator declares and every plan may rely on.
+"""The core's public facts about data: what the curator declares and every plan may rely on.
 
 Facts are frozen, and no fact is read from the data.
 """

@@ -1,4 +1,4 @@
-"""The plan: what will be computed, what it costs and how far off it may be. It touches no data."""
+"""The core's plan: what will be computed, what it costs and how far off it may be. It touches no data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate
-from tacit.core._drawing import Member, add_up, run
+from tacit.core._plan_run import Member, add_up, run
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set

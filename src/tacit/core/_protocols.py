@@ -1,4 +1,4 @@
-"""What the core asks of a field, a ledger and an engine, without importing any of them."""
+"""The core's protocols: what it asks of a field, a ledger and an engine, without importing any of them."""
 
 from __future__ import annotations
 

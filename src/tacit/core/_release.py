@@ -1,4 +1,4 @@
-"""What leaves: a content of any kind and the certificate that travels with it. Free to post-process."""
+"""The core's release: a content of any kind and the certificate with it. Free to post-process."""
 
 from __future__ import annotations
 

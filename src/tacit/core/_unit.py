@@ -1,4 +1,4 @@
-"""Who is protected, and the declared identity of a dataset."""
+"""The core's unit, who is protected; and the declared identity of a dataset."""
 
 from __future__ import annotations
 

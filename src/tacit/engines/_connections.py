@@ -1,4 +1,4 @@
-"""Connections to DuckDB: a private one that sees nothing but its sources, or a cursor of the user's own."""
+"""The DuckDB engine's connections: a private one that sees only its sources, or a cursor of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DuckDB in this process: reads its sources in place, sees nothing else, returns integers.
+"""The DuckDB engine, in this process: reads its sources in place, sees nothing else, returns integers.
 
 What it guarantees to the plan
 ------------------------------
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 from tacit.engines._connections import check_collation, compare_bytes, lock, open_private
 from tacit.engines._frames import scannable
-from tacit.engines._layout import bytes_view, source_sql, view_sql
 from tacit.engines._parquet_footers import copy_with_bytes
 from tacit.engines._ranking import limited_view, ranked_table, ranked_view
 from tacit.engines._schemas import coarse_moments, read_schema, schema_reader
 from tacit.engines._scratch import scratch_folder
+from tacit.engines._source_views import bytes_view, source_sql, view_sql
 from tacit.engines._values import MACROS, UNREADABLE, is_readable, quote
 from tacit.errors import TacitError
 from tacit.fixes import Declare

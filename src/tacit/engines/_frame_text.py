@@ -1,4 +1,4 @@
-"""Decode the text in frames that is not UTF-8.
+"""Text in data frames for the engines: decode what is not UTF-8.
 
 Arrow does not check the bytes it is given, and pandas and Polars take columns from it. DuckDB fails on such
 text in some questions and not in others, and some of these failures cannot be repaired. A column that holds

@@ -1,4 +1,4 @@
-"""Make frames safe to scan, value by value.
+"""Data frames for the engines: make them safe to scan, value by value.
 
 The people whose rows are in a frame decide what it holds. Text that is not valid (a lone surrogate), an
 object that cannot be written or a moment far outside the calendar would abort every query of the table and

@@ -1,4 +1,4 @@
-"""A copy of a Parquet file in which DuckDB reads text as bytes.
+"""Parquet footers for the engines: a copy of a file in which DuckDB reads text as bytes.
 
 DuckDB refuses a whole file if one text in it is not UTF-8, and so reveals one row. Only the file's footer
 says which columns hold text. So a copy with another footer has the same rows, with bytes in those columns,

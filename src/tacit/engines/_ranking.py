@@ -1,4 +1,4 @@
-"""The keyed order of each owner's rows, and the views of the first rows of every owner."""
+"""The DuckDB engine's ranking of each owner's rows by key, and views of the first rows of every owner."""
 
 from __future__ import annotations
 

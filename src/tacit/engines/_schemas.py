@@ -1,4 +1,4 @@
-"""The columns and types of a source, read from its schema alone: no row is touched."""
+"""The schemas of an engine's sources: columns and types, read without touching a row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines._layout import source_sql
+from tacit.engines._source_views import source_sql
 
 if TYPE_CHECKING:
     import duckdb

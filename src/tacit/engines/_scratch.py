@@ -1,4 +1,4 @@
-"""A private folder for snapshots and spilled data, removed when its process ends.
+"""An engine's scratch folder for snapshots and spilled data, removed when its process ends.
 
 The process holds the lock on the folder's file ``alive`` as long as it lives, however it ends. A folder
 whose lock is free belongs to a process that was killed, and the next process removes it.

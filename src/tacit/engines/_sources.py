@@ -1,4 +1,4 @@
-"""Sources: where the rows are. Before a charge, only column names are read, and only where available."""
+"""The sources of an engine: where the rows are. Before a charge, only available column names are read."""
 
 from __future__ import annotations
 

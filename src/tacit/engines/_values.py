@@ -1,4 +1,4 @@
-"""How DuckDB reads one value of a source: SQL for owners and columns, and which types are safe to read."""
+"""Values as the DuckDB engine reads them: SQL for owners and columns, and which types are safe to read."""
 
 from __future__ import annotations
 

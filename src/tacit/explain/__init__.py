@@ -1,4 +1,4 @@
-"""What a cost means, in odds, bits and pictures, and which epsilon an answer needs; from public facts only.
+"""Explain a cost, from public facts only: in odds, bits and pictures, and which epsilon an answer needs.
 
 The package is also its main function: ``tc.explain(cost)`` is ``tc.explain.explain(cost)``, and
 ``tc.explain.tradeoff`` and the other names stay available. (``import tacit.explain`` binds the module to the

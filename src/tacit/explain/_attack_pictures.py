@@ -1,4 +1,4 @@
-"""Pictures of attacks: a measured advantage against its bound, and a proven curve against the claimed one."""
+"""Pictures of attacks that explain a bound: measured against proven, proven against claimed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Axes, legends and colours that all pictures share."""
+"""The axes, legends and colours that all pictures of `explain` share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Well-known deployments with the privacy parameters that they published, and the unit of each."""
+"""Well-known deployments that help to explain an epsilon: their published parameters and their units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An explanation: the facts about a cost, and how they are shown."""
+"""The explanation that `explain` returns: the facts about a cost, and how they are shown."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Explanation(Reportable):
 
     def plot(self) -> Picture:
         """Draw the belief afterwards over the prior, the best test, and the meaning for families."""
-        from tacit.explain._pictures import explanation
+        from tacit.explain._cost_pictures import explanation
 
         return explanation(self)
 

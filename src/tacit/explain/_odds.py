@@ -1,4 +1,4 @@
-"""From a cost to odds: what an attacker can believe after a release, and how well any test can do."""
+"""Odds that explain a cost: what an attacker can believe after a release, and how well any test can do."""
 
 from __future__ import annotations
 

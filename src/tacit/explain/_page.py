@@ -1,4 +1,4 @@
-"""The interactive page: one HTML file that needs no network and is computed from public facts."""
+"""The interactive page that explains a cost: one HTML file, from public facts, that needs no network."""
 
 from __future__ import annotations
 

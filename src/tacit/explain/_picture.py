@@ -1,4 +1,4 @@
-"""The picture class: a matplotlib figure (extra ``plot``) in the house style."""
+"""The picture class of `explain`: a matplotlib figure (extra ``plot``) in the house style."""
 
 from __future__ import annotations
 

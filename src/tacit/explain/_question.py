@@ -1,4 +1,4 @@
-"""A question described by public facts: which statistic, how many people, which bounds."""
+"""A question to explain, described by public facts: which statistic, how many people, which bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rate and distortion of a count: the information about one person against the squared error."""
+"""Rate and distortion, which explain a count: information about one person against the squared error."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RateDistortion(Reportable):
 
     def plot(self) -> Picture:
         """Draw MSE over epsilon and MSE over KL."""
-        from tacit.explain._pictures import rate_distortion_curves
+        from tacit.explain._cost_pictures import rate_distortion_curves
 
         return rate_distortion_curves(self)
 

@@ -1,4 +1,4 @@
-"""How figures are written: a bound is rounded outwards, so it never looks better than it is."""
+"""The rounding of figures in `explain`: a bound is rounded outwards, so it never looks better than it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Too small a crowd: what noise does to a sum over a few people."""
+"""A small crowd, explained: what noise does to a sum over a few people."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SmallCrowd(Reportable):
 
     def plot(self) -> Picture:
         """Draw the density of the answer, with the useless part shaded."""
-        from tacit.explain._pictures import small_crowd_density
+        from tacit.explain._cost_pictures import small_crowd_density
 
         return small_crowd_density(self)
 

@@ -1,4 +1,4 @@
-"""What a budget buys: the division of one epsilon over several questions that makes the errors smallest."""
+"""The spending of a budget, explained: how to divide one epsilon so that the errors are smallest."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Spending(Reportable):
 
     def plot(self) -> Picture:
         """Draw the shares, and how the sum of the errors falls as the budget grows."""
-        from tacit.explain._pictures import spending
+        from tacit.explain._cost_pictures import spending
 
         return spending(self)
 

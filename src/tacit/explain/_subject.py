@@ -1,4 +1,4 @@
-"""What is explained: the cost, the dataset and the counts of a plan, a release or a certificate."""
+"""The subject to explain: the cost, dataset and counts of a plan, a release or a certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A curve drawn with characters, for terminals and logs."""
+"""The text chart of `explain`: a curve drawn with characters, for terminals and logs."""
 
 from __future__ import annotations
 

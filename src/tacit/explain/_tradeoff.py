@@ -1,4 +1,4 @@
-"""Privacy against accuracy: the epsilon that a wanted error needs, and the error over epsilon and n."""
+"""The trade-off of privacy and accuracy, explained: the epsilon for an error, and the error over epsilon."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Tradeoff(Reportable):
 
     def plot(self) -> Picture:
         """Draw error over epsilon, with the answer marked."""
-        from tacit.explain._pictures import tradeoff_curve
+        from tacit.explain._cost_pictures import tradeoff_curve
 
         return tradeoff_curve(self)
 

@@ -1,4 +1,4 @@
-"""What changes an account, each as one function over a transaction: check everything, then change."""
+"""The ledger's operations on an account, each one function over a transaction: check, then change."""
 
 from __future__ import annotations
 

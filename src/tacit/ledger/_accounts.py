@@ -1,4 +1,4 @@
-"""Accounts: declared facts, a budget, and the filter that keeps its total."""
+"""The ledger's accounts: declared facts, a budget, and the filter that keeps its total."""
 
 from __future__ import annotations
 

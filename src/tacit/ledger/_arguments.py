@@ -1,4 +1,4 @@
-"""Read the arguments of a ledger's methods: what reaches a transaction is bounded, printable and checked."""
+"""The arguments of a ledger's methods: what reaches a transaction is bounded, printable and checked."""
 
 from __future__ import annotations
 

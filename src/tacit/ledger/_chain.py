@@ -1,4 +1,4 @@
-"""The keyed chain over the log: each hash covers its entry and the hash before it."""
+"""The ledger's keyed hash chain over its log: each hash covers its entry and the hash before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A charge, as one function over a transaction: check every level, then charge all of them."""
+"""The ledger's charges, as one function over a transaction: check every level, then charge all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the curator does with a ledger: open accounts, raise budgets, start totals again, remove a seal."""
+"""The ledger's curation: how the curator opens accounts, raises budgets, restarts totals, removes a seal."""
 
 from __future__ import annotations
 

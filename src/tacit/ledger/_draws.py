@@ -1,4 +1,4 @@
-"""One draw for one receipt: who may compute, who gets what is stored, and what stays for ever."""
+"""The ledger's draws, one for each receipt: who may compute, who gets what is stored, and what stays."""
 
 from __future__ import annotations
 

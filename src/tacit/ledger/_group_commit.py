@@ -1,4 +1,4 @@
-"""Group commit: the thread that finds the store free commits for every thread that is waiting."""
+"""The ledger's group commit: the thread that finds the store free commits for every waiting thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chain's key: kept outside the store, made once, never replaced silently."""
+"""The ledger's key file for its chain: kept outside the store, made once, never replaced silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: open it, charge its accounts, draw against them."""
+"""The class `Ledger`: open it, charge its accounts, draw against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store for notebooks and trials: it lives as long as the process, and its name says so."""
+"""The ledger's memory store, for notebooks and trials: it lives only as long as the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One lock for each name, made when it is needed and dropped when nobody holds it."""
+"""The ledger's named locks: one for each name, made when needed and dropped when nobody holds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open a store, find its key and its witness, and refuse what does not belong together."""
+"""Open a ledger: find its store, its key and its witness, and refuse what does not belong together."""
 
 from __future__ import annotations
 

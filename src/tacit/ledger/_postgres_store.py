@@ -1,4 +1,4 @@
-"""The shared store: one PostgreSQL database for the machines of one organisation."""
+"""The ledger's PostgreSQL store: one database for the machines of one organisation."""
 
 from __future__ import annotations
 

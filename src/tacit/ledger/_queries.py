@@ -1,4 +1,4 @@
-"""What can be read from a ledger: accounts, what is left, entries, and whether everything is consistent."""
+"""The ledger's queries: accounts, what is left, entries, and whether everything is consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the ledger returns: receipts, stored releases, entries of the history."""
+"""The ledger's receipts, and what else it returns: stored releases and entries of the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The refusals that several modules of the ledger raise, each worded once."""
+"""The ledger's refusals: those that several of its modules raise, each worded once."""
 
 from __future__ import annotations
 

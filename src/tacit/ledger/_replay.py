@@ -1,4 +1,4 @@
-"""Follow the log entry by entry and work out every account from the log alone, with separate arithmetic."""
+"""The ledger's replay: work out every account from the log alone, entry by entry, with other arithmetic."""
 
 from __future__ import annotations
 

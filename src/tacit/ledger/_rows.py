@@ -1,4 +1,4 @@
-"""The rows of a ledger as every store keeps them: entries of the log, accounts, stored releases."""
+"""The ledger's rows, as every store keeps them: entries of the log, accounts, stored releases."""
 
 from __future__ import annotations
 

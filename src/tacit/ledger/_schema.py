@@ -1,4 +1,4 @@
-"""The tables of a stored ledger, in SQLite's and in PostgreSQL's dialect."""
+"""The ledger's database schema: its tables in SQLite's and in PostgreSQL's dialect."""
 
 from __future__ import annotations
 

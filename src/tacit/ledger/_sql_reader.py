@@ -1,4 +1,4 @@
-"""The queries that the two SQL stores share."""
+"""The ledger's SQL reader: the queries that the SQLite and PostgreSQL stores share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default store: one SQLite file, durable on every commit, shared by the processes of one machine."""
+"""The ledger's SQLite store, the default: one file, durable on every commit, shared by one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store must do for the ledger: read, and write one transaction after another, durably."""
+"""The interface of a ledger's store: read, and write one transaction after another, durably."""
 
 from __future__ import annotations
 

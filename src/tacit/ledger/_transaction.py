@@ -1,4 +1,4 @@
-"""One transaction: what is stored, and what this batch adds to it."""
+"""One transaction of the ledger: what is stored, and what this batch adds to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check a ledger without trusting it: the chain, totals from the log alone, stored releases, the witness."""
+"""The ledger's verification without trust: chain, totals from the log alone, stored releases, witness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The witness: the log's head, kept outside the store, so that an old copy of the store is noticed."""
+"""The ledger's witness: the log's head, kept outside the store, so that an old copy is noticed."""
 
 from __future__ import annotations
 

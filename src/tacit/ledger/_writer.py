@@ -1,4 +1,4 @@
-"""The one place through which every change goes: batches, the seal, the witness, forks."""
+"""The ledger's writer, through which every change goes: batches, the seal, the witness, forks."""
 
 from __future__ import annotations
 

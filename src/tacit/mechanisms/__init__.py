@@ -21,8 +21,8 @@ from tacit.mechanisms._permute_and_flip import PermuteAndFlip
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
-from tacit.mechanisms._ranking import ranking_secret
-from tacit.mechanisms._self_check import check_randomness
+from tacit.mechanisms._randomness_check import check_randomness
+from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._top_k import TopK

@@ -1,4 +1,4 @@
-"""Counts, sums and means of clipped values."""
+"""The aggregate mechanisms: counts, sums and means of clipped values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private bounds: a clip range found within a stated budget."""
+"""The private bounds mechanism: a clip range found within a stated budget."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
+from tacit.mechanisms._input_rows import rows_of
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import read_share
 from tacit.mechanisms._quantiles import read_candidates
 from tacit.mechanisms._row_mechanism import RowMechanism
-from tacit.mechanisms._row_values import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Clipping before the noise, and truncation and folding after it, which cost nothing."""
+"""Clipping before a mechanism's noise, and truncation and folding after it, which cost nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
+from tacit.mechanisms._input_rows import as_floats
 from tacit.mechanisms._mechanism import read_one_of
-from tacit.mechanisms._row_values import as_floats
 
 if TYPE_CHECKING:
     from fractions import Fraction

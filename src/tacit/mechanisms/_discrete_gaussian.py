@@ -1,4 +1,4 @@
-"""The discrete Gaussian mechanism for whole numbers."""
+"""The discrete Gaussian mechanism: integer noise for whole numbers, without a grid."""
 
 from __future__ import annotations
 

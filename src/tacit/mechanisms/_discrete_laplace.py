@@ -1,4 +1,4 @@
-"""The discrete Laplace (geometric) mechanism for whole numbers."""
+"""The discrete Laplace (geometric) mechanism: integer noise for whole numbers, without a grid."""
 
 from __future__ import annotations
 

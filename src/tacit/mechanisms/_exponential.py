@@ -1,4 +1,4 @@
-"""The exponential mechanism."""
+"""The exponential mechanism: the chance of a candidate grows exponentially with its score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism, on a public grid."""
+"""The Gaussian mechanism, for numbers on a public grid."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
 from tacit.mechanisms._grid import FINE, default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
+from tacit.mechanisms._input_values import exact
 from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
 from tacit.mechanisms._noise_laws import GaussianLaw
-from tacit.mechanisms._numbers import exact
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""The public grid: numbers to integer steps and back, in exact arithmetic.
+"""The public grid of mechanisms: numbers to integer steps and back, in exact arithmetic.
 
-Numbers are what `_numbers` reads. Rounding is floor(x/g + 1/2). Where x moves by at most s = N g with N
+Numbers are what `_input_values` reads. Rounding is floor(x/g + 1/2). Where x moves by at most s = N g with N
 whole, its step moves by at most N: x/g <= y/g + N gives floor(x/g + 1/2) <= floor(y/g + 1/2) + N. Where s/g
 is not whole, N = ceil(s/g). Of d numbers that move by s together, the steps move by at most s/g + d in L1
 and s/g + sqrt(d) in L2, since each rounding adds less than one step; where every step is known to lie within
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
-from tacit.mechanisms._numbers import exact_float
+from tacit.mechanisms._input_values import exact_float
 
 __all__ = [
     "FINE",

@@ -1,4 +1,4 @@
-"""Numbers plus integer noise on a public grid: the common part of the Laplace and Gaussian mechanisms."""
+"""Mechanisms with grid noise: the common part of the Laplace and Gaussian mechanisms for real numbers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import Array, add, from_steps, to_steps
+from tacit.mechanisms._input_values import exact, read_numbers
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
-from tacit.mechanisms._numbers import exact, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

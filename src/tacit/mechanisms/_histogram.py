@@ -1,4 +1,4 @@
-"""Counts per public cell."""
+"""The histogram mechanism: counts per public cell."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
 from tacit.mechanisms._aggregates import counting_noise
+from tacit.mechanisms._input_rows import collected, rows_of
 from tacit.mechanisms._mechanism import exactly_one, read_adjacency, read_one_of
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._row_mechanism import Noised
-from tacit.mechanisms._row_values import collected, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Whole numbers plus integer noise: no grid, no rounding, whole numbers out."""
+"""Mechanisms with integer noise: the common part of those for whole numbers; no grid, no rounding."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from tacit.mechanisms._grid import fits
 from tacit.mechanisms._grid_noise import GridNoise
+from tacit.mechanisms._input_values import in_64_bits, read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._mechanism import confidence_level
-from tacit.mechanisms._numbers import in_64_bits, read_integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Threshold selection of keys: a group is shown only if it has enough units."""
+"""The key selection mechanism: a group is shown only if enough units are in it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
+from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure, half_width_of_sum
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
-from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost

@@ -1,4 +1,4 @@
-"""The Laplace mechanism, on a public grid."""
+"""The Laplace mechanism, for numbers on a public grid."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from tacit.exact import Number, count, rational
 from tacit.mechanisms._grid import default_grid, fine_grid
 from tacit.mechanisms._grid_noise import GridNoise
+from tacit.mechanisms._input_values import exact
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw
-from tacit.mechanisms._numbers import exact
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The interface of every mechanism, and the parameters that they share."""
+"""The class `Mechanism`: the interface of every mechanism, and the parameters that they share."""
 
 from __future__ import annotations
 

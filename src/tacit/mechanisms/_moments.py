@@ -1,4 +1,4 @@
-"""Count, sum, mean and variance from noisy non-negative parts: post-processing, which costs nothing.
+"""Moments from a mechanism's noisy parts: count, sum, mean and variance, by free post-processing.
 
 A value x in [low, high] becomes y = (x - low) / (high - low) in [0, 1]. It adds to two parts, 1 - y and y, or
 to three, (1-y)^2, 2y(1-y) and y^2, each times a whole weight W. No part is negative, and each row adds

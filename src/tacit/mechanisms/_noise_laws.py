@@ -1,4 +1,4 @@
-"""The laws of integer noise, exactly: draws, tails, half-widths, variances.
+"""The noise laws of mechanisms with integer noise, exactly: draws, tails, half-widths, variances.
 
 Everything that a mechanism states about its error comes from the law that is sampled, never from a
 continuous law like it.

@@ -1,4 +1,4 @@
-"""Report noisy max: the candidate with the largest noisy score, and nothing else."""
+"""The report noisy max mechanism: the candidate with the largest noisy score, and nothing else."""
 
 from __future__ import annotations
 

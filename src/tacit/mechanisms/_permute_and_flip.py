@@ -1,4 +1,4 @@
-"""Permute-and-flip: never worse than the exponential mechanism at the same pure epsilon."""
+"""The permute-and-flip mechanism: never worse than the exponential mechanism at the same pure epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quantile chosen among public candidates, from the number of rows at each candidate."""
+"""The quantile choice mechanism: one public candidate, chosen by the number of rows at each candidate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._exponential import Exponential
+from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
-from tacit.mechanisms._numbers import read_integers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

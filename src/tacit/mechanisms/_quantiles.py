@@ -1,4 +1,4 @@
-"""Private quantiles over public candidates."""
+"""The quantile mechanisms: private quantiles of rows over public candidates."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
+from tacit.mechanisms._input_rows import rows_of
 from tacit.mechanisms._mechanism import read_adjacency, read_one_of, show
 from tacit.mechanisms._quantile_choice import balance, read_share
 from tacit.mechanisms._row_mechanism import RowMechanism
-from tacit.mechanisms._row_values import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

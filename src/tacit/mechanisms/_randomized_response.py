@@ -1,4 +1,4 @@
-"""Randomized response: respondents protect their own answers with coins."""
+"""The randomized response mechanism: respondents protect their own answers with coins."""
 
 from __future__ import annotations
 

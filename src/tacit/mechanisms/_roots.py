@@ -1,4 +1,4 @@
-"""Square roots, rounded up."""
+"""Square roots for mechanisms, rounded up."""
 
 from __future__ import annotations
 

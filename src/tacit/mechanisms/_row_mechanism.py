@@ -1,4 +1,4 @@
-"""Mechanisms that take rows, one per person: integer values and noise for the promise."""
+"""Row mechanisms, which take rows, one per person: integer values and noise for the promise."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tacit.fixes import Code, Either, Set
 from tacit.mechanisms._clipping import clip, read_bounds
 from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._grid import fine_grid, to_steps
+from tacit.mechanisms._input_rows import collected, rows_of
 from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import Interval, Mechanism, show
-from tacit.mechanisms._row_values import collected, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

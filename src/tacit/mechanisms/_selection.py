@@ -1,4 +1,4 @@
-"""Choosing a candidate by scores on a grid: the common part of the selection mechanisms."""
+"""The selection mechanisms' common part: choosing a candidate by scores on a grid."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import default_grid, to_steps
+from tacit.mechanisms._input_values import exact, read_integers, read_numbers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, read_monotone, show
 from tacit.mechanisms._noise_laws import LaplaceLaw
-from tacit.mechanisms._numbers import exact, read_integers, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""The sparse vector technique: many questions, where only the few answers above a threshold are paid for."""
+"""The sparse vector mechanism: many questions, where only the few answers above a threshold cost."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code
 from tacit.mechanisms._grid import add, default_grid, to_steps
+from tacit.mechanisms._input_values import exact, read_numbers
 from tacit.mechanisms._laplace import Laplace
 from tacit.mechanisms._mechanism import (
     Adjacency,
@@ -24,7 +25,6 @@ from tacit.mechanisms._mechanism import (
     show,
 )
 from tacit.mechanisms._noise_laws import LaplaceLaw
-from tacit.mechanisms._numbers import exact, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

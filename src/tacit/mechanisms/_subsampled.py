@@ -1,4 +1,4 @@
-"""Privacy amplification by Poisson sampling: the sample is really drawn."""
+"""The subsampled mechanism: privacy amplification by Poisson sampling; the sample is really drawn."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
+from tacit.mechanisms._input_rows import collected, taken
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._row_mechanism import RowMechanism
-from tacit.mechanisms._row_values import collected, taken
 
 if TYPE_CHECKING:
     from fractions import Fraction

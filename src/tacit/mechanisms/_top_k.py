@@ -1,4 +1,4 @@
-"""The k best candidates, in order."""
+"""The top-k mechanism: the k best candidates, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variance of clipped values."""
+"""The variance mechanism: the variance of clipped values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secure random bits: the operating system's entropy, expanded by AES-256 in counter mode.
+"""Secure random bits for noise: the operating system's entropy, expanded by AES-256 in counter mode.
 
 Each key serves one thread of one process for at most one mebibyte; then a fresh key is drawn from the
 operating system. There is no seed. The state is thread-local, is dropped in a forked child, and cannot be

@@ -1,4 +1,4 @@
-"""Bulk draws of discrete Laplace, geometric and Gaussian noise: one table look-up each, exact by rejection.
+"""Noise in bulk (discrete Laplace, geometric, Gaussian): one table look-up per draw, exact by rejection.
 
 Strips of m = 2^j integers cover the weights exp(-E(|x|)), E(x) = rate * x or rate * x^2. Each strip has a
 rectangle no higher than its lowest weight, whose area is a whole number of cells; a point in a rectangle is

@@ -1,4 +1,4 @@
-"""Coins whose chance is a rational number, or exp(-x) of one."""
+"""Coins for exact noise, whose chance is a rational number, or exp(-x) of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick case: exponentials and logarithms from IEEE arithmetic alone, with proven errors.
+"""Floats for exact noise, the quick case: exp and log from IEEE arithmetic alone, with proven errors.
 
 No mathematical library is trusted: tables come from exact integers, polynomials are written out, and the
 stated bounds hold with a margin in every rounding mode (docs/proofs/noise.md). Where a comparison is closer

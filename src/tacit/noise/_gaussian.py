@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise."""
+"""Gaussian noise on the integers, drawn exactly."""
 
 from __future__ import annotations
 

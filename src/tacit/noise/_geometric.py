@@ -1,4 +1,4 @@
-"""Geometric draws digit by digit: the binary digits of a geometric number are independent coins.
+"""Geometric noise digit by digit: the binary digits of a geometric number are independent coins.
 
 With a = exp(-1/s), P(G = k) = (1 - a) a^k is a product over the binary digits of k. So digit i is 1 with
 probability 1 / (1 + exp(2^i / s)), independently of the others, and P(G >= 2^K) = exp(-2^K / s). A draw takes

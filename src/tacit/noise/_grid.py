@@ -1,4 +1,4 @@
-"""From real numbers to whole multiples of a grid and back: exact arithmetic, one rounding at the end."""
+"""The grid of noise: real numbers to whole multiples and back in exact arithmetic, with one rounding."""
 
 from __future__ import annotations
 

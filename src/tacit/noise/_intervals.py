@@ -1,4 +1,4 @@
-"""Exact comparisons: certified integer intervals around real numbers, and uniform reals extended bit by bit.
+"""Intervals that decide exact noise: certified integers around reals, uniform reals extended bit by bit.
 
 An interval at ``bits`` is a pair of integers ``low <= 2**bits * value <= high``. Every step below rounds the
 low end down and the high end up, so the pair holds by construction at every precision.

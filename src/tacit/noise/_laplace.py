@@ -1,4 +1,4 @@
-"""Discrete Laplace and geometric noise."""
+"""Laplace and geometric noise on the integers, drawn exactly."""
 
 from __future__ import annotations
 

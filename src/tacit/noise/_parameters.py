@@ -1,4 +1,4 @@
-"""The parameters of a draw: one exact number, or one per element with a double near each; shapes."""
+"""The parameters of a noise draw: one exact number, or one per element with a double near each; shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a draw is made: one number by a scalar sampler, an array by a table, many scales by either."""
+"""The sampler of noise: one number by a scalar draw, an array by a table, many scales by either."""
 
 from __future__ import annotations
 

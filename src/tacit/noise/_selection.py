@@ -1,4 +1,4 @@
-"""Selection with chances exactly proportional to exp(score / scale), for whole-number scores."""
+"""Selection by exact noise: chances proportional to exp(score / scale), for whole-number scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uniform whole numbers and random orders."""
+"""Uniform noise: uniform whole numbers and random orders."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
-from tacit.tables._fluent import Expr, col, when
 from tacit.tables._protect import protect
+from tacit.tables._python_expressions import Expr, col, when
 
 __all__ = [
     "EXAMPLE_HOSPITALS",

@@ -1,4 +1,4 @@
-"""The functions that name aggregates: ``tc.count()``, ``tc.mean("length_of_stay")``, ``tc.median("age")``."""
+"""The aggregate functions of tables: ``tc.count()``, ``tc.mean("length_of_stay")``, ``tc.median("age")``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tacit.tables._aggregates import (
     SumOf,
     VarianceOf,
 )
-from tacit.tables._fluent import Expr, as_node
+from tacit.tables._python_expressions import Expr, as_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

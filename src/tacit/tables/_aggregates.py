@@ -1,4 +1,4 @@
-"""The aggregates an analyst may ask for, as classes.
+"""The aggregates that an analyst may ask of a table, as classes.
 
 A new aggregate is a class here with the statistic and the method that answer it (`lowered`), a function in
 ``_aggregate_functions`` that makes it and, for SQL, a line in ``tables/sql``.

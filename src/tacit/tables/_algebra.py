@@ -1,4 +1,4 @@
-"""Tacit's own plan nodes: relations whose every row is owned by one unit, and the questions asked of them.
+"""The algebra of table questions: relations whose every row is owned by one unit, and what is asked.
 
 Invariant (proved for each node in docs/proofs/tables.md)
 ---------------------------------------------------------

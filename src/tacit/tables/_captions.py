@@ -1,4 +1,4 @@
-"""What a plan and its answer say beside the numbers: limits, groups, grids, and what is dropped."""
+"""The captions of a table's plan and answer: limits, groups, grids, and what is dropped."""
 
 from __future__ import annotations
 

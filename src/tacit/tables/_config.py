@@ -1,4 +1,4 @@
-"""The file ``tacit.toml``: the declared facts of datasets, shared by Python, the command and the service."""
+"""The config file ``tacit.toml``: declared facts of tables, for Python, the command and the service."""
 
 from __future__ import annotations
 

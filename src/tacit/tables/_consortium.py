@@ -1,4 +1,4 @@
-"""A consortium: one question of several datasets; each pays from its own budget, noisy integers are added."""
+"""A consortium of tables: one question; each dataset pays from its own budget, noisy integers are added."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.tables._aggregates import Aggregate
-    from tacit.tables._fluent import Expr
     from tacit.tables._keys import KeysGiven
+    from tacit.tables._python_expressions import Expr
     from tacit.tables._query import GroupedRows, Query, Rows
 
 __all__ = ["Consortium", "ConsortiumQuery", "PerMember", "consortium"]

@@ -1,4 +1,4 @@
-"""How much one unit can change: from the limits of a question to the sensitivities of its statistics.
+"""The contribution of one unit to a table's answer: from limits to the sensitivities of statistics.
 
 Let a unit own at most m rows of the relation (m may be unlimited), reach at most g groups and count at most
 c rows in each. With n_k rows in group k, what it adds to a statistic of per-row weight 1 is a vector (n_k)

@@ -1,4 +1,4 @@
-"""Datasets of tables: what can be asked of them, fluently and in SQL."""
+"""The dataset of tables: what can be asked of it, fluently and in SQL."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from tacit.core import Engine
     from tacit.tables._aggregates import Aggregate
-    from tacit.tables._fluent import Expr
     from tacit.tables._keys import KeysGiven
+    from tacit.tables._python_expressions import Expr
 
 __all__ = ["TableDataset"]
 

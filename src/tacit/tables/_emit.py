@@ -1,4 +1,4 @@
-"""Write a question as SQL that returns bounded exact integers, and nothing else.
+"""Emit a table question as SQL that returns bounded exact integers, and nothing else.
 
 The text is a function of the question and of public facts. It reads views that the engine lays over its
 sources (``"visits"`` with the owner of each row in ``tacit_u``, and ``"visits first 10"``, in the keyed

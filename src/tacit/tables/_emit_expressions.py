@@ -1,4 +1,4 @@
-"""Write an expression as SQL that cannot fail on any row."""
+"""Emit a table expression as SQL that cannot fail on any row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write relations as SQL: the rows of every unit, with the columns that are needed."""
+"""Emit table relations as SQL: the rows of every unit, with the columns that are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data to try things on: synthetic, so that nobody needs protection while learning."""
+"""Example tables to try things on: synthetic, so that nobody needs protection while learning."""
 
 from __future__ import annotations
 

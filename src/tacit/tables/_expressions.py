@@ -1,4 +1,4 @@
-"""The closed language of row-wise expressions: frozen nodes, four kinds, operators that are total.
+"""The expressions of tables, row by row, a closed language: frozen nodes, four kinds, total operators.
 
 Guarantee
 ---------

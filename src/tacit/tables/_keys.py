@@ -1,4 +1,4 @@
-"""The keys of a grouping: given, declared or read from a public table; else selected privately."""
+"""The keys of a table's groups: given, declared or read from a public table; else selected privately."""
 
 from __future__ import annotations
 

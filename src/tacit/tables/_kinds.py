@@ -1,4 +1,4 @@
-"""The kind and bounds of expressions: from declared facts and the context, never from the data."""
+"""The kinds and bounds of table expressions: from declared facts and the context, never from the data."""
 
 from __future__ import annotations
 

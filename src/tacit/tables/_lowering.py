@@ -1,4 +1,4 @@
-"""From aggregates to steps: what is measured, which mechanism answers, and which column is read off it.
+"""The lowering of table aggregates to steps: what is measured, which mechanism answers, what is read off.
 
 Sharing. A mean carries its own count of values and its sum, a variance carries all three: aggregates of one
 expression with the same bounds are read off one statistic, and pay once. ``count()`` counts rows and joins

@@ -1,4 +1,4 @@
-"""Make a plan: steps, split, cost, forecast, SQL. Every input is public; nothing here can reach the data."""
+"""The planning of a table question: steps, split, cost, forecast, SQL; from public input, never data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Post-processing of a release: arithmetic on aggregates, HAVING, ORDER BY, LIMIT.
+"""The postprocessing of a table release: arithmetic on aggregates, HAVING, ORDER BY, LIMIT.
 
 It is free and not part of the plan's hash.
 """

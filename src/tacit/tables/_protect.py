@@ -1,4 +1,4 @@
-"""``tc.protect``: declare who is protected and what is public. The one door to datasets of tables."""
+"""The function ``tc.protect``: declare a dataset of tables, who is protected and what is public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fluent way to ask.
+"""The fluent query: how Python asks a question of tables.
 
 Rows, filters, groups, aggregates, plan. Immutable; nothing runs before ``plan().release()``.
 """
@@ -28,7 +28,6 @@ from tacit.tables._algebra import (
     scope,
 )
 from tacit.tables._expressions import Column, Node, text_of
-from tacit.tables._fluent import Expr, as_node, as_value
 from tacit.tables._keys import (
     KeysGiven,
     check_kinds,
@@ -39,6 +38,7 @@ from tacit.tables._keys import (
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
 from tacit.tables._planning import Goal, make_plan
+from tacit.tables._python_expressions import Expr, as_node, as_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Read values and intervals off noisy integers: post-processing, free.
+"""The readings of a table's noisy integers: values and intervals, by free post-processing.
 
 An interval covers the noise of the released integers with at least the stated probability (joint over the
 integers that a value is read off, by splitting what may fail). It does not cover what clipping and limits

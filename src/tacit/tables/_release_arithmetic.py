@@ -1,4 +1,4 @@
-"""Arithmetic on released values and their intervals: free, because it touches no data."""
+"""Arithmetic on the released values of a table and their intervals: free, because it touches no data."""
 
 from __future__ import annotations
 

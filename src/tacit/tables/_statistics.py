@@ -1,4 +1,4 @@
-"""The exact integers behind an answer: what is counted, on which grid, with which weight per row.
+"""The statistics of a table: exact integers behind an answer, what is counted, with which grid and weight.
 
 Every aggregate of a question is read off one of these statistics. A statistic is a vector of integers per
 group, a sum over units of bounded integer vectors; its *weight* is the largest L1 norm that one row can

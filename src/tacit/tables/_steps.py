@@ -1,4 +1,4 @@
-"""Steps: which mechanism answers for which statistic, and how a plan's budget is split over them.
+"""The steps of a table plan: which mechanism answers for which statistic, and the split of its budget.
 
 A step on a statistic with L1 sensitivity D1 and L2 sensitivity D2 is
 

@@ -1,4 +1,4 @@
-"""What a table plan does: exact integers from the engine, and columns read off the noisy ones."""
+"""The task of a table plan: exact integers from the engine, and columns read off the noisy ones."""
 
 from __future__ import annotations
 

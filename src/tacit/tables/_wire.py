@@ -1,4 +1,4 @@
-"""Questions read back from their documents: the other half of `document`.
+"""The wire form of table questions: read them back from documents, the other half of `document`.
 
 A document may come from anywhere, so it can say nothing that the fluent API could not say. Only listed
 classes are made. Then every node is checked against the dataset's own facts: tables are protected where rows
@@ -29,9 +29,9 @@ from tacit.tables._algebra import (
     scope,
 )
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
-from tacit.tables._fluent import Expr
 from tacit.tables._kinds import Scope, resolve
 from tacit.tables._postprocessing import PostProcessing
+from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
 
 if TYPE_CHECKING:

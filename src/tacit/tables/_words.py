@@ -1,4 +1,4 @@
-"""A question in words, for the record of who asked what. It is part of the plan, so all of it is public."""
+"""A table question in words, for the record of who asked what. All of it is public."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from tacit.accounting._laws import (
 from tacit.accounting.numeric import epsilon_bounds
 from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._curve import closed_curve, curve
+from tacit.accounting.numeric._exponential_sums import _spread_transform, transform
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._fourier import FourierInversion
@@ -25,7 +26,6 @@ from tacit.accounting.numeric._gaussian import gaussian_delta
 from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._rare_losses import choose_cut, difference, visible_cuts
 from tacit.accounting.numeric._sampled_gaussian import CommonPartMgf, SampledGaussianMgf
-from tacit.accounting.numeric._transform import _spread_transform, transform
 
 # --- bounds inside the engines ------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import tacit as tc
 from asking import visits
 from tacit import TacitError
 from tacit.core import AnswerTable, Cells, Plan
-from tacit.core._drawing import run
+from tacit.core._plan_run import run
 from tacit.mechanisms import DiscreteLaplace
 
 

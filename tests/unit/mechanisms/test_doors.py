@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.mechanisms._grid import to_steps
-from tacit.mechanisms._numbers import exact, exact_float, read_integers, read_numbers
+from tacit.mechanisms._input_values import exact, exact_float, read_integers, read_numbers
 
 m = tc.mechanisms
 

@@ -1,4 +1,4 @@
-"""Numerical accounting: certified bounds on epsilon and delta for a sum of loss laws, and exact rounding.
+"""Numeric accounting: certified bounds on epsilon and delta for a sum of loss laws, and exact rounding.
 
 The rest of accounting imports only from here. Every bound has a proof in docs/proofs/accounting.md.
 """

@@ -1,4 +1,4 @@
-"""Accountants: each bounds delta and epsilon for one sum of laws in one direction, by one method."""
+"""Numeric accountants: each bounds delta and epsilon for one sum of laws in one direction, by one method."""
 
 from __future__ import annotations
 

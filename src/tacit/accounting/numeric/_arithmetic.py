@@ -1,4 +1,4 @@
-"""Certified exponentials and logarithms of exact rationals, and the rounding rules of ledgers.
+"""Arithmetic for numeric accounting: certified exponentials, logarithms and rounding of exact rationals.
 
 Python's `decimal` rounds exp and ln correctly at the context's precision, so the true value lies strictly
 between the neighbours of the result. Every basic operation rounds in the required direction. Results are

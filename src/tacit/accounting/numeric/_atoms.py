@@ -1,4 +1,4 @@
-"""Moment generating functions of losses with finitely many values: anywhere, or on a lattice."""
+"""Numeric accounting of atoms: moment generating functions of losses with finitely many values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._exponential_sums import transform
 from tacit.accounting.numeric._mgf import MgfLine, SplitLine, no_decay
-from tacit.accounting.numeric._transform import transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Certified bounds for any sum of laws, by the accountant that fits it.
+"""Numeric accounting's bounds on epsilon and delta for any sum of laws, by the accountant that fits it.
 
 | content | accountant |
 | --- | --- |
@@ -30,15 +30,15 @@ from tacit.accounting._laws import (
     ShuffledLoss,
     canonical,
 )
+from tacit.accounting.numeric._accountant_choice import answer
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger
-from tacit.accounting.numeric._choice import answer
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail
 from tacit.accounting.numeric._infinite_loss import can_be_infinite, split_infinite_loss
 from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
 from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
-from tacit.accounting.numeric._parts import exact_largest_loss, gaussian_mu2, largest_loss, plain
+from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
 __all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
 

@@ -1,4 +1,4 @@
-"""The result of every accountant, certified bounds, and the unit of its error bounds."""
+"""The bracket that every numeric accountant returns: certified bounds, and the unit of their errors."""
 
 from __future__ import annotations
 

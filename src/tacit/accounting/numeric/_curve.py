@@ -1,4 +1,4 @@
-"""Delta as a function of epsilon, law by law: certified upper and lower values, for one direction.
+"""The curve of delta over epsilon for each law, in numeric accounting: certified upper and lower values.
 
 The proofs are docs/proofs/accounting.md, sections 6 and 7.
 """
@@ -28,8 +28,8 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
 from tacit.accounting.numeric._gaussian import gaussian_curve
-from tacit.accounting.numeric._parts import gaussian_mu2, largest_loss, mixed, plain
 from tacit.accounting.numeric._shuffled import shuffled_delta
+from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""From laws to factors: the moment generating function of each law, or of a finite pair that dominates it."""
+"""Factors in numeric accounting: the moment generating function of each law, or of a finite pair above it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from tacit.accounting.numeric._mgf import (
     Reals,
     ResponseMgf,
 )
-from tacit.accounting.numeric._parts import gaussian_mu2, law_mu2, mixed, plain
 from tacit.accounting.numeric._renyi import RenyiCurveMgf
 from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
+from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

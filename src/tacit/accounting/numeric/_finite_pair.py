@@ -1,4 +1,4 @@
-"""Connect the dots: a pair with finitely many losses that dominates a curve of delta over epsilon.
+"""The finite pair of numeric accounting: it has finitely many losses and dominates a curve of delta.
 
 Straight lines in exp(epsilon) join the upper values of the curve on a grid. Delta is convex in exp(epsilon),
 so the lines lie above it (Doroshenko et al. 2022). The proof is docs/proofs/accounting.md, section 7.

@@ -1,4 +1,4 @@
-"""Delta by Fourier inversion on a vertical line, with a certified bracket.
+"""Numeric accounting by Fourier inversion on a vertical line: delta, with a certified bracket.
 
 For independent losses with M = prod M_i^k_i and any c > 0, ``delta(e) = (1 / 2 pi i) int exp(log M(z) - z
 e) / (z (z+1)) dz`` over Re z = c. The trapezoid rule of step h = 2 pi / T on that line returns exactly

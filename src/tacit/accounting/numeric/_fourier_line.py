@@ -1,4 +1,4 @@
-"""One line of Fourier inversion: how many nodes it needs, its sum, and the certified error of the sum.
+"""One line of Fourier inversion in numeric accounting: its nodes, its sum and the sum's certified error.
 
 The proof is docs/proofs/accounting.md, section 3.
 """

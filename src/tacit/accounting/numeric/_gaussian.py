@@ -1,4 +1,4 @@
-"""Gaussian costs in closed form (Balle and Wang 2018, theorem 5).
+"""Numeric accounting of Gaussian costs, in closed form (Balle and Wang 2018, theorem 5).
 
 With a = epsilon/mu - mu/2 and b = epsilon/mu + mu/2, ``delta = Phi(-a) - exp(epsilon) Phi(-b) = exp(-a^2/2)
 (erfcx(a/sqrt 2) - erfcx(b/sqrt 2)) / 2``, because epsilon - b^2/2 = -a^2/2. The second form has no large

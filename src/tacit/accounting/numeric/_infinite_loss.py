@@ -1,4 +1,4 @@
-"""Infinite loss, split off from a sum of laws: delta = m + (1 - m) delta_rest.
+"""Infinite loss in numeric accounting, split off from a sum of laws: delta = m + (1 - m) delta_rest.
 
 The proof is docs/proofs/accounting.md, section 1.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tacit.accounting._laws import ApproximateLoss, LossLaw, Parts, PureLoss, SampledLoss, canonical
 from tacit.accounting.numeric._bracket import U, as_float
-from tacit.accounting.numeric._parts import plain
+from tacit.accounting.numeric._sum_facts import plain
 
 __all__ = ["InfiniteLossSplit", "can_be_infinite", "split_infinite_loss"]
 

@@ -1,4 +1,4 @@
-"""Losses on a lattice: whole-number noise and coins exactly, Laplace and bounded range between two laws.
+"""The lattice accountant of numeric accounting: exact for whole-number noise, bounds for Laplace noise.
 
 An exact lattice law is a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa
 exp(l/2) on [-e, e] (so its Q-density is kappa exp(-l/2)) lies between two lattice laws with a step g that

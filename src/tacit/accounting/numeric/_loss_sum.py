@@ -1,4 +1,4 @@
-"""A sum of independent losses, and its moments on the real axis."""
+"""The sum of independent losses in numeric accounting, and its moments on the real axis."""
 
 from __future__ import annotations
 

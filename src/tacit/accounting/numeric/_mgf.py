@@ -1,4 +1,4 @@
-"""Moment generating functions of privacy losses on a vertical line, with error bounds.
+"""Moment generating functions (MGF) of losses, for numeric accounting: closed forms with error bounds.
 
 For a pair (P, Q) with loss L = log dP/dQ under P, ``M(z) = E exp(z L)``. A *factor* has three methods for one
 pair:

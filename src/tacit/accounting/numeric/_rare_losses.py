@@ -1,4 +1,4 @@
-"""Rare large losses: common losses are taken out of the sum, so that their rounding does not hide the result.
+"""Rare losses in numeric accounting: without common losses in the sum, rounding does not hide the result.
 
 If delta is far below Chernoff's bound, most of M(z)^k belongs to compositions of common losses only. They add
 up to less than epsilon and contribute nothing. In the sum over the line they cancel, and only their rounding

@@ -1,4 +1,4 @@
-"""The safe bound: Renyi divergences on the real axis, converted by Canonne, Kamath and Steinke (2020).
+"""Numeric accounting by Renyi divergences, the safe bound, by Canonne, Kamath and Steinke (2020).
 
 With z = order - 1 and K(z) = z D_(1+z), ``delta(e) <= exp(K(z) - z e) z^z / (1+z)^(1+z)`` for every z > 0
 (their proposition 12), which is a Chernoff bound. It needs M on the real axis only. So it covers costs known

@@ -1,4 +1,4 @@
-"""The Poisson-sampled Gaussian on a vertical line, with proven bounds on its quadrature and its decay.
+"""Numeric accounting of the Poisson-sampled Gaussian, with proven bounds on its quadrature and decay.
 
 In units of sigma, let x ~ N(0, 1), u = mu x - mu^2/2 and A = 1 - q + q exp(u). If a unit is removed, the loss
 is log A and ``M(z) = E A^(z+1)``. If one is added, the loss is -log A and ``M(z) = E A^(-z)``. Both have the
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._exponential_sums import transform
 from tacit.accounting.numeric._mgf import Complexes, MgfLine, Reals, SplitLine
-from tacit.accounting.numeric._transform import transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable

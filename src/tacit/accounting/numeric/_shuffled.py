@@ -1,4 +1,4 @@
-"""Delta of shuffled reports as a function of epsilon (Feldman, McMillan and Talwar 2021, theorem 3.2)."""
+"""Numeric accounting of shuffled reports (Feldman, McMillan and Talwar 2021, theorem 3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Averaging: the average of many answers removes fresh noise; a stored answer always has the same noise."""
+"""The attack lab's averaging: the average of many answers removes fresh noise, but not stored noise."""
 
 from __future__ import annotations
 

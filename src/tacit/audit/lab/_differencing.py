@@ -1,4 +1,4 @@
-"""Differencing: two counts that look harmless, but whose difference is one person."""
+"""The attack lab's differencing: two counts that look harmless, but whose difference is one person."""
 
 from __future__ import annotations
 

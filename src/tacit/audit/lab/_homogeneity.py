@@ -1,4 +1,4 @@
-"""Homogeneity: a crowd does not protect anyone if the whole crowd has the same secret."""
+"""The attack lab on homogeneity: a crowd protects nobody if the whole crowd has the same secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""k-anonymity by the Mondrian method (LeFevre, DeWitt, Ramakrishnan 2006), which the lab attacks."""
+"""The attack lab's k-anonymity, by the Mondrian method (LeFevre, DeWitt, Ramakrishnan 2006)."""
 
 from __future__ import annotations
 

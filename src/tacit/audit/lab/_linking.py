@@ -1,4 +1,4 @@
-"""Linking: two k-anonymous tables together are not k-anonymous; the costs of private releases add up."""
+"""The attack lab's linking: two k-anonymous tables together are not; costs of private releases add up."""
 
 from __future__ import annotations
 

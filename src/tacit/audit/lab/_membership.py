@@ -1,4 +1,4 @@
-"""Membership: is this person in the data at all? Differential privacy protects against this question."""
+"""The attack lab on membership: is this person in the data at all? Differential privacy protects here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reconstruction: enough sums over enough subsets reveal the data itself (Dinur and Nissim 2003)."""
+"""The attack lab's reconstruction: enough sums over subsets reveal the data (Dinur and Nissim 2003)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well an attack does: two worlds that differ in one person, many trials, an exact interval."""
+"""The success of an attack in the lab: two worlds that differ in one person, many trials, an interval."""
 
 from __future__ import annotations
 

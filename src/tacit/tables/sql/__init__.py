@@ -1,4 +1,4 @@
-"""Questions in SQL: text is parsed, checked against a closed list and turned into Tacit's own plan nodes."""
+"""SQL questions of tables: parsed, checked against a closed list and turned into Tacit's own plan nodes."""
 
 from tacit.tables.sql._select import parse_expression, parse_query
 

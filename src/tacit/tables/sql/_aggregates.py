@@ -1,4 +1,4 @@
-"""Read the aggregates of SQL: a new one is a line in `_SIMPLE`."""
+"""Aggregates in a table's SQL question: a new one is a line in `_SIMPLE`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._expressions import Literal
-from tacit.tables._fluent import Expr
+from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
 

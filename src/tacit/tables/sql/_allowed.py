@@ -1,4 +1,4 @@
-"""What SQL is allowed: only what a reader knows. Each refusal says what to write instead."""
+"""What is allowed in a table's SQL question: a closed list. Each refusal says what to write instead."""
 
 from __future__ import annotations
 

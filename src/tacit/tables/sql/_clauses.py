@@ -1,4 +1,4 @@
-"""The clauses of a SELECT, one function each: WHERE, GROUP BY, the names, HAVING, ORDER BY, LIMIT."""
+"""The clauses of a table's SQL question: WHERE, GROUP BY, the names, HAVING, ORDER BY, LIMIT."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from tacit.errors import TacitError
 from tacit.tables._expressions import Column, Node
-from tacit.tables._fluent import Expr
+from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression

@@ -1,4 +1,4 @@
-"""Read row-wise SQL expressions into Tacit's own nodes, by a closed list of readers."""
+"""Row-wise expressions in a table's SQL question, read into Tacit's own nodes by a closed list."""
 
 from __future__ import annotations
 

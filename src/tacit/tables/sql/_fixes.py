@@ -1,4 +1,4 @@
-"""Fixes in the words of SQL, for someone who wrote a query: names in quotes, ranges as clips."""
+"""Fixes in the words of a table's SQL question: names in quotes, ranges as clips."""
 
 from __future__ import annotations
 

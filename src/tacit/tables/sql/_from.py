@@ -1,4 +1,4 @@
-"""FROM, WITH and subqueries: rows that each belong to one unit, never aggregates across units."""
+"""FROM, WITH and subqueries in table SQL: rows that each belong to one unit, no aggregates across units."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.tables._algebra import PerUnit, Project, scope
 from tacit.tables._expressions import Column, Node
-from tacit.tables._fluent import Expr
 from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
     alias_of,

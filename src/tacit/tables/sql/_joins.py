@@ -1,4 +1,4 @@
-"""JOIN: with a public table on its key, or with a protected table on the unit."""
+"""Joins in a table's SQL question: with a public table on its key, or a protected one on the unit."""
 
 from __future__ import annotations
 

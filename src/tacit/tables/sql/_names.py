@@ -1,4 +1,4 @@
-"""Names in a SELECT: the tables in reach, and the columns that its FROM clause offers."""
+"""Names in a table's SQL question: the tables in reach, and the columns that its FROM clause offers."""
 
 from __future__ import annotations
 

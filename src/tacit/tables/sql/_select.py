@@ -1,4 +1,4 @@
-"""A SELECT statement: parsed, checked against a closed list, and turned into a question.
+"""The SELECT statement of a table's SQL question: parsed, checked against a closed list, translated.
 
 Tacit never runs the text itself.
 """
@@ -16,8 +16,8 @@ from sqlglot.errors import SqlglotError
 from tacit.errors import TacitError
 from tacit.fixes import Do, Fix, Say
 from tacit.tables._expressions import Column, Node
-from tacit.tables._fluent import Expr
 from tacit.tables._postprocessing import PostProcessing
+from tacit.tables._python_expressions import Expr
 from tacit.tables._query import Query
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (

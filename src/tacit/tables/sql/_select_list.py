@@ -1,4 +1,4 @@
-"""The items of a SELECT list: aggregates and group keys become columns of the answer, the rest arithmetic."""
+"""The SELECT list of a table's SQL question: aggregates and keys become columns, the rest arithmetic."""
 
 from __future__ import annotations
 

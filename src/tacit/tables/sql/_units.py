@@ -1,4 +1,4 @@
-"""The unit in SQL: which columns name it, and whether a column of a relation still does."""
+"""Units in a table's SQL question: which columns name one, and whether a column of a relation still does."""
 
 from __future__ import annotations
 

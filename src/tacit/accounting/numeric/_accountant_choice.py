@@ -1,4 +1,4 @@
-"""Which accountant answers for which sum of laws, and which one answers when it cannot."""
+"""The choice of a numeric accountant for a sum of laws, and of another where the first cannot answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tacit.accounting.numeric._lattice import (
     snapped_accountant,
     two_point_accountant,
 )
-from tacit.accounting.numeric._parts import gaussian_mu2
+from tacit.accounting.numeric._sum_facts import gaussian_mu2
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""How a paid plan runs: exact integers go to the mechanisms, noisy ones come back. The only such place."""
+"""The core's run of a paid plan: exact integers go to the mechanisms, noisy ones come back. Only here."""
 
 from __future__ import annotations
 

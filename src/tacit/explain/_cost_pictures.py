@@ -1,4 +1,4 @@
-"""Pictures of what a cost means; matplotlib is imported when one is drawn."""
+"""Pictures that explain what a cost means; matplotlib is imported when one is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer as a picture: one column with error bars over its groups, and a title that says what it shows."""
+"""The core's picture of an answer: one column with error bars over its groups, and a title."""
 
 from __future__ import annotations
 

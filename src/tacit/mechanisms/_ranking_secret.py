@@ -1,4 +1,4 @@
-"""The secret that ranks a unit's rows where it has more of them than the limit allows."""
+"""The ranking secret of mechanisms: it ranks a unit's rows where there are more than the limit allows."""
 
 from __future__ import annotations
 

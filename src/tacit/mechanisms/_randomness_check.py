@@ -1,4 +1,4 @@
-"""A quick check that the random generator delivers fair coins, for reports on an installation."""
+"""The randomness check of mechanisms: a quick test for fair coins, for reports on an installation."""
 
 from __future__ import annotations
 

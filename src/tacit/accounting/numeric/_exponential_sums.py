@@ -1,4 +1,4 @@
-"""Sums of complex exponentials at many frequencies: small sums by two tables, large sums by an FFT."""
+"""Exponential sums for numeric accounting, at many frequencies: small ones by two tables, large by an FFT."""
 
 from __future__ import annotations
 

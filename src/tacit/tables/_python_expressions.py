@@ -1,4 +1,4 @@
-"""Expressions as Python writes them: ``tc.col("age") >= 65``."""
+"""Table expressions as Python writes them: ``tc.col("age") >= 65``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows at the door: one row is one entry, and what a row means never depends on another row.
+"""The input rows of mechanisms: one row is one entry, and its meaning never depends on another row.
 
 Every row has a meaning. A refusal because of one row, or another type of the result, would reveal that row.
 """

@@ -1,4 +1,4 @@
-"""Simple facts about a sum of laws: whether it is Gaussian, and its largest loss."""
+"""Simple facts about a sum of laws in numeric accounting: whether it is Gaussian, and its largest loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers at the door: every value is read exactly, and one entry never changes how another is read.
+"""The input values of mechanisms, read exactly; one entry never changes how another is read.
 
 A number has one reading, for values and for parameters such as a sensitivity alike (`exact_float`): a float
 is the decimal number that it is written as, so 0.1 is one tenth; a float that holds a whole number is that

@@ -1,4 +1,4 @@
-"""The views that DuckDB lays over a source: one row for each row that has an owner, with its values."""
+"""The DuckDB engine's views over a source: one row for each row that has an owner, with its values."""
 
 from __future__ import annotations
 

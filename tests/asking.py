@@ -10,6 +10,9 @@ import tacit as tc
 from tacit.core._plan_run import run
 from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
+#: A budget that no test uses up.
+HUGE = tc.Budget(epsilon=10**9)
+
 
 def visits(**options):
     return tc.protect(

@@ -22,7 +22,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if "_build" not in page.parts),
 ]
-DIRECTIVE = re.compile(r"(?m)^\.\. auto(class|function|module):: (tacit[\w.]*)(?:\(\))?$")
+DIRECTIVE = re.compile(r"(?m)^\.\. auto(class|data|function|module):: (tacit[\w.]*)(?:\(\))?$")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"(?ms)^(?P<fence>```+|:::+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)\s*$")
 

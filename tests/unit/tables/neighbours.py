@@ -74,6 +74,32 @@ def _tables(visits, people):
     }
 
 
+#: Names of units that differ in one column only, or only in where the first column ends.
+NAMES = ["1", "2", "12", "1:", ":2", "a|b", ""]
+PAIR = tc.Unit("pid", per="day")
+
+
+@st.composite
+def neighbouring_pairs(draw):
+    """Two datasets that differ in one pair of person and day; other pairs share its person or its day."""
+    names = st.sampled_from(NAMES)
+    pairs = draw(st.lists(st.tuples(names, names), min_size=5, max_size=5, unique=True))
+    nobody = draw(st.sampled_from([(None, "1"), ("1", None), (None, None)]))
+    renamed = {**dict(zip([0, 1, 2, 3, 77], pairs, strict=True)), None: nobody}
+    small, large = draw(neighbouring())
+    return _by_pair(small, renamed), _by_pair(large, renamed)
+
+
+def _by_pair(tables, renamed):
+    """Name the owner of each row by two columns of text in place of one number."""
+    found = {}
+    for name, table in tables.items():
+        owners = [renamed[pid] for pid in table["pid"].to_pylist()]
+        pid, day = (pa.array([owner[i] for owner in owners], pa.string()) for i in (0, 1))
+        found[name] = table.set_column(0, "pid", pid).append_column("day", day)
+    return found
+
+
 @st.composite
 def limits(draw):
     some = st.one_of(st.none(), st.integers(1, 3))
@@ -91,7 +117,7 @@ def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
         unit=unit,
         name="d",
         bounds={"x": (-2, 30), "age": (0, 100), "y": (0, 3), "m": (0, 5)},
-        keys={"h": HOSPITALS, "w": ["u", "v"], "chapter": ["x", "y"]},
+        keys={"h": HOSPITALS, "w": ["u", "v"], "chapter": ["x", "y"], "pid": NAMES[:3], "day": NAMES[3:]},
         types={"d": "date"},
         limits=limit,
         public={"codes": (CODES, "code")},
@@ -100,9 +126,9 @@ def dataset(tables, limit, *, unit="pid", adjacency="add/remove"):
     )
 
 
-def engine(tables, *, snapshot=None):
+def engine(tables, *, snapshot=None, unit="pid"):
     """An engine over one side of the pair, with the ranking key that both sides share."""
-    made = dataset(tables, {"rows": 1})._engine
+    made = dataset(tables, {"rows": 1}, unit=unit)._engine
     return DuckDB(made._tables, key=KEY, snapshot=snapshot)
 
 
@@ -143,7 +169,7 @@ AGGREGATES = {
 @st.composite
 def questions(draw, data):
     """A random question built through the fluent interface."""
-    rows_, value, words = data["visits"], "x", ["h"]
+    rows_, value, words = data["visits"], "x", ["h", *(data.unit.columns if data.unit.per else ())]
     if draw(st.booleans()):
         rows_ = rows_.where(draw(st.sampled_from(CONDITIONS)))
     shape = draw(st.sampled_from(["plain", "plain", "columns", "per_unit", "per_unit_by", "people", "codes"]))
@@ -161,7 +187,7 @@ def questions(draw, data):
         except tc.TacitError as error:
             assert error.code == "missing-limit"
     elif shape == "per_unit_by":
-        rows_, value = rows_.per_unit(["h"], v=tc.count(), y=tc.max("y")), "v"
+        rows_, value = rows_.per_unit(words, v=tc.count(), y=tc.max("y")), "v"
     elif shape == "people":
         how = draw(st.sampled_from(["inner", "left"]))
         rows_, words = rows_.join(data["people"], how=how), ["h", "w"]

@@ -16,11 +16,11 @@ import neighbours as nb
 from tacit import TacitError
 
 
-def _search(pair, data, questions_per_pair):
+def _search(pair, data, questions_per_pair, unit="pid"):
     limit = data.draw(nb.limits())
     small, large = pair
-    declared = nb.dataset(large, limit)
-    left, right = nb.engine(small), nb.engine(large)
+    declared = nb.dataset(large, limit, unit=unit)
+    left, right = nb.engine(small, unit=unit), nb.engine(large, unit=unit)
     try:
         for _ in range(questions_per_pair):
             try:
@@ -43,6 +43,18 @@ def test_one_unit_changes_no_statistic_beyond_its_sensitivity(pair, data):
 @given(nb.neighbouring(), st.data())
 def test_one_unit_changes_no_statistic_beyond_its_sensitivity_over_many_plans(pair, data):
     _search(pair, data, 8)
+
+
+@given(nb.neighbouring_pairs(), st.data())
+@settings(max_examples=8)
+def test_one_person_s_one_day_changes_no_statistic_beyond_its_sensitivity(pair, data):
+    _search(pair, data, 5, unit=nb.PAIR)
+
+
+@pytest.mark.long
+@given(nb.neighbouring_pairs(), st.data())
+def test_one_person_s_one_day_changes_no_statistic_beyond_its_sensitivity_over_many_plans(pair, data):
+    _search(pair, data, 8, unit=nb.PAIR)
 
 
 @given(nb.neighbouring(), st.data())
@@ -137,3 +149,19 @@ def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
 
     with pytest.raises(AssertionError):
         nb.check(data.agg(n=tc.count()).question, nb.engine(small), nb.engine(large))
+
+
+@pytest.mark.parametrize("owner", ['"pid" || "day"', '"pid"'])
+def test_the_search_finds_pairs_that_are_taken_for_one_owner(monkeypatch, owner):
+    """The broken twin: names without their lengths, or without the day, mix two owners."""
+    import tacit as tc
+    from tacit.engines import _layout
+
+    lines = [(0, "A", 0.0, 1, None), *((77, "B", float(i), 1, None) for i in range(9))]
+    renamed = {0: ("1", "2"), 77: ("12", "") if "day" in owner else ("1", "3")}
+    small, large = (nb._by_pair(nb._tables(some, []), renamed) for some in (lines[:1], lines))
+    asked = nb.dataset(large, {"rows": 1}, unit=nb.PAIR)["visits"].group_by("h").agg(n=tc.count())
+    assert nb.check(asked.question, nb.engine(small, unit=nb.PAIR), nb.engine(large, unit=nb.PAIR)) == 1
+    monkeypatch.setattr(_layout, "owner_sql", lambda *_: owner)
+    with pytest.raises(AssertionError):
+        nb.check(asked.question, nb.engine(small, unit=nb.PAIR), nb.engine(large, unit=nb.PAIR))

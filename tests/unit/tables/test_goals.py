@@ -1,0 +1,98 @@
+"""What a plan may cost: epsilon, delta, rho, an error to stay within, weights, the choice of noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import tacit as tc
+from asking import task_of, visits
+from tacit import TacitError
+
+
+def test_within_solves_for_epsilon():
+    plan = visits().agg(n=tc.count()).plan(within=50, confidence=0.95)
+    assert plan.forecast[0].error <= 50
+    looser = visits().agg(n=tc.count()).plan(epsilon=plan.promised["epsilon"] * Fraction(97, 100))
+    assert looser.forecast[0].error > 50
+    with pytest.raises(TacitError):
+        visits().agg(m=tc.mean("length_of_stay")).plan(within=1)
+    sized = visits().agg(m=tc.mean("length_of_stay")).plan(within=1, size=10_000)
+    assert sized.forecast[0].error <= 1
+
+
+def test_weights_move_the_budget():
+    plan = visits().agg(n=tc.count(), s=tc.sum("length_of_stay")).plan(epsilon=1, weights={"s": 3})
+    assert [float(m.epsilon) for m in task_of(plan).mechanisms] == [0.25, 0.75]
+
+
+def test_weights_change_the_noise_and_so_the_plan_that_is_stored():
+    """Two plans of one hash would share a stored answer, whatever noise each promised."""
+    asked = visits().agg(n=tc.count(), m=tc.mean("length_of_stay"))
+    plain, same, other = (
+        asked.plan(epsilon=1, weights=w) for w in (None, {"n": 1, "m": 1}, {"n": 3, "m": 1})
+    )
+    assert plain.hash == same.hash
+    assert plain.mechanisms != other.mechanisms
+    assert plain.hash != other.hash
+
+
+def test_gaussian_noise_is_chosen_where_it_is_smaller():
+    data = visits(limits={"rows": 60, "per_group": 1, "groups": None})
+    many = {f"c{i}": tc.histogram("length_of_stay", [0, i + 1, 30]) for i in range(20)}
+    assert (
+        data.group_by("hospital").agg(**many).plan(epsilon=1, delta=1e-6).mechanisms[0]["mechanism"]
+        == "discrete-gaussian"
+    )
+    assert data.agg(n=tc.count()).plan(epsilon=1, delta=1e-6).mechanisms[0]["mechanism"] == "discrete-laplace"
+    assert data.agg(n=tc.count()).plan(rho=0.1).cost.rho <= 0.1 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "target", [{"epsilon": 0.7}, {"epsilon": 0.7, "delta": 1e-6}, {"rho": 0.05}, {"rho": 0.05, "delta": 1e-6}]
+)
+def test_a_plan_never_costs_more_than_asked(target):
+    data = visits()
+    asked = {
+        "n": tc.count(),
+        "p": tc.count_units(),
+        "m": tc.mean("length_of_stay"),
+        "q": tc.median("length_of_stay"),
+        "t": tc.most_common("icd", 2, ["I10", "I21"]),
+    }
+    plan = data.group_by("hospital").agg(**asked).plan(**target)
+    if "rho" in target:
+        assert plan.cost.rho <= target["rho"]
+    else:
+        assert plan.cost.epsilon(delta=target.get("delta", 0)) <= target["epsilon"] * (1 + 1e-9)
+    if "delta" in target:
+        private = data.group_by("icd").agg(**asked).plan(**target)
+        spend = private.cost.spend
+        assert spend.delta <= Fraction(str(target["delta"]))
+        if "epsilon" in target:
+            assert private.cost.epsilon(delta=target["delta"]) <= target["epsilon"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {},
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": math.nan},
+        {"epsilon": True},
+        {"epsilon": 1, "rho": 1},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "confidence": 1},
+        {"within": 0},
+        {"epsilon": 1, "weights": {"zz": 1}},
+    ],
+)
+def test_wrong_targets_are_refused_and_charge_nothing(target):
+    data = visits()
+    before = data.remaining
+    with pytest.raises(TacitError):
+        data.agg(n=tc.count()).plan(**target)
+    assert data.remaining == before

@@ -1,0 +1,104 @@
+"""Which groups a release shows: public keys, keys of public tables, keys that are selected privately."""
+
+from __future__ import annotations
+
+import math
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from asking import HUGE
+from tacit import TacitError
+
+
+def test_unknown_public_keys_never_leak_and_missing_ones_appear():
+    data = tc.protect(pd.DataFrame({"pid": [1, 2], "h": ["A", "secret"]}), unit="pid", budget=HUGE)
+    release = data.group_by("h", keys=["Z", "A"]).agg(n=tc.count()).plan(epsilon=10**6).release()
+    assert release.keys["h"] == ("A", "Z")
+    assert release["n"].value == (1, 0)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "csv", "parquet", "connection"])
+def test_keys_of_a_public_table(tmp_path, kind):
+    lookup = pd.DataFrame({"h": ["B", "A", "Z", None], "beds": [2.0, 1.0, 2.0, np.nan]})
+    lookup.to_csv(tmp_path / "l.csv", index=False)
+    lookup.to_parquet(tmp_path / "l.parquet")
+    con = duckdb.connect()
+    con.register("v", lookup)
+    con.execute("CREATE TABLE l AS FROM v")
+    source = {
+        "pandas": lookup, "arrow": pa.Table.from_pandas(lookup), "csv": tmp_path / "l.csv",
+        "parquet": tmp_path / "l.parquet", "connection": (con, "l"),
+    }[kind]  # fmt: skip
+    con.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'A'), (2, 'A'), (3, 'secret')) v(pid, h)")
+    data = tc.protect(
+        {"t": (con, "t") if kind == "connection" else con.execute("FROM t").df()},
+        unit="pid",
+        types={"beds": "number"},
+        public={"places": (source, "h")},
+        budget=HUGE,
+    )
+    by_key = data.group_by("h", keys="places").agg(n=tc.count()).plan(epsilon=10**6).release()
+    assert by_key.keys["h"] == ("A", "B", "Z")
+    assert by_key["n"].value == (2, 0, 0)
+    beds = data.join("places").group_by("beds", keys="places.beds").agg(n=tc.count())
+    release = beds.plan(epsilon=10**6).release()
+    assert release.keys["beds"] == (1.0, 2.0)
+    assert release["n"].value == (2, 0)
+    declared = tc.protect(
+        {"t": (con, "t") if kind == "connection" else con.execute("FROM t").df()},
+        unit="pid",
+        types={"beds": "number"},
+        keys={"h": "places", "beds": "places.beds"},
+        public={"places": (source, "h")},
+        budget=HUGE,
+    )
+    assert declared.group_by("h").agg(n=tc.count()).plan(epsilon=10**6).release()["n"].value == (2, 0, 0)
+    again = declared.join("places").group_by("beds").agg(n=tc.count()).plan(epsilon=10**6).release()
+    assert again.keys["beds"] == (1.0, 2.0)
+    asked = data.sql("SELECT h, COUNT(*) AS n FROM t GROUP BY h", keys={"h": "places"})
+    assert asked.plan(epsilon=10**6).release().keys["h"] == ("A", "B", "Z")
+
+
+def test_keys_are_never_read_from_a_protected_table(tmp_path):
+    data = tc.protect(
+        {"t": pd.DataFrame({"pid": [1, 2], "h": ["A", "secret"]}), "other": pd.DataFrame({"pid": [1]})},
+        unit="pid",
+        public={"gone": (tmp_path / "gone.csv", "h"), "here": (pd.DataFrame({"h": ["A"]}), "h")},
+        budget=HUGE,
+    )
+    for keys, code in [
+        ("t", "bad-parameter"), ("t.h", "bad-parameter"), ("other.pid", "bad-parameter"),
+        ("A", "bad-parameter"), ("gone", "unknown-table"), ("here.x", "unknown-column"),
+    ]:  # fmt: skip
+        with pytest.raises(TacitError) as refused:
+            data.group_by("h", keys=keys)
+        assert refused.value.code == code
+        assert "secret" not in str(refused.value)
+    with pytest.raises(TacitError, match="protected"):
+        data._engine.public_values("t", '"h"', 10)
+
+
+def test_private_keys_show_only_groups_with_enough_units():
+    units = [(i, f"rare{i}") for i in range(200)] + [(i, "common") for i in range(2000)]
+    data = tc.protect(
+        pd.DataFrame(units, columns=["pid", "icd"]),
+        unit="pid",
+        limits={"rows": 2},
+        budget=tc.Budget(epsilon=9, delta=1e-3),
+    )
+    release = data.group_by("icd").agg(p=tc.count_units()).plan(epsilon=1, delta=1e-9).release()
+    assert release.keys["icd"] == ("common",)
+    assert abs(release["p"].value[0] - 2000) < 100
+
+
+def test_thresholds_are_the_smallest_that_hold():
+    for epsilon, delta, groups in [(1, 1e-6, 1), (0.1, 1e-9, 5), (3, 1e-3, 2), (0.01, 1e-12, 40)]:
+        t = tc.mechanisms.KeySelection(epsilon, delta=delta, groups=groups).threshold - 1
+        a = math.exp(-epsilon / groups)
+        assert groups * a**t / (1 + a) <= delta * (1 + 1e-9)
+        assert groups * a ** (t - 1) / (1 + a) > delta * (1 - 1e-9)

@@ -1,0 +1,102 @@
+"""Plans of tables: no data enters them, and SQL and Python make the same ones."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import tacit as tc
+from asking import HUGE, task_of, visits
+from tacit import TacitError
+from tacit.tables import example_visits
+
+
+def test_a_plan_touches_no_data(tmp_path):
+    nowhere = tc.protect(
+        tmp_path / "not-there.parquet",
+        unit="pid",
+        bounds={"x": (0, 30)},
+        budget=tc.Budget(epsilon=1, delta=1e-6),
+    )
+    plan = (
+        nowhere.where("x > 3")
+        .group_by("h", keys=["A", "B"])
+        .agg(n=tc.count(), m=tc.mean("x"))
+        .plan(epsilon=0.5)
+    )
+    assert plan.cost.epsilon(delta=0) == 0.5
+    assert [float(part.scale) for part in task_of(plan).mechanisms] == [40, 40 * 30 * 2**25]
+    assert "first 10" in plan.sql[0]
+    assert "epsilon 0.5" in repr(plan)
+    assert nowhere.sql("SELECT COUNT(*) FROM data WHERE h LIKE 'a%'").plan(epsilon=0.1).hash
+    with pytest.raises(TacitError) as failed:
+        plan.release()
+    assert failed.value.code == "release-failed"
+    assert "not-there" not in str(failed.value)
+
+
+def test_nothing_of_the_data_enters_a_plan():
+    small = pd.DataFrame(
+        {"patient_id": [1], "hospital": ["Ahorn"], "length_of_stay": [1.0], "age": [3], "icd": ["x"]}
+    )
+    plans = [
+        tc.protect(s, name="visits", unit="patient_id", bounds={"length_of_stay": (0, 30)}, budget=HUGE)
+        .group_by("hospital", keys=["Ahorn"])
+        .agg(m=tc.mean("length_of_stay"))
+        .plan(epsilon=1)
+        for s in (small, example_visits())
+    ]
+    assert plans[0].hash == plans[1].hash
+    assert plans[0].sql == plans[1].sql
+    assert repr(plans[0]) == repr(plans[1])
+
+
+def test_sql_and_python_make_the_same_plan():
+    data = visits(types={"admitted": "date"})
+    pairs = [
+        (
+            "SELECT hospital, AVG(length_of_stay) AS stay FROM visits GROUP BY hospital",
+            data.group_by("hospital").agg(stay=tc.mean("length_of_stay")),
+        ),
+        (
+            "SELECT COUNT(*) AS n, COUNT(DISTINCT patient_id) AS p FROM visits WHERE age > 65 AND icd = 'I2'",
+            data.where((tc.col("age") > 65) & (tc.col("icd") == "I2")).agg(n=tc.count(), p=tc.count_units()),
+        ),
+        (
+            "SELECT AVG(n) AS m FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)",
+            None,
+        ),
+    ]
+    for text, fluent in pairs:
+        plan = data.sql(text).plan(epsilon=1)
+        release = plan.release()
+        if fluent is not None:
+            same = fluent.plan(epsilon=1)
+            assert [s.statistics for s in task_of(plan).statements] == [
+                s.statistics for s in task_of(same).statements
+            ]
+            assert same.cost == plan.cost
+        assert release.columns
+
+
+def test_the_mean_and_the_hash_agree_between_sql_and_python():
+    data = visits()
+    one = data.sql("SELECT hospital, AVG(length_of_stay) AS stay FROM visits GROUP BY hospital").plan(
+        epsilon=1
+    )
+    two = data.group_by("hospital").agg(stay=tc.mean("length_of_stay")).plan(epsilon=1)
+    assert one == two
+    assert one.release().columns == two.release().columns
+
+
+def test_a_mean_gives_its_count_for_nothing_where_values_are_never_missing():
+    kept = (
+        visits(never_null=["length_of_stay"]).agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1)
+    )
+    split = visits().agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1)
+    assert len(kept.mechanisms) == 1
+    assert len(split.mechanisms) == 2
+    every = visits().agg(
+        **{f: getattr(tc, f)("length_of_stay") for f in ("sum", "mean", "variance", "std", "count")}
+    )
+    assert len(every.plan(epsilon=1).mechanisms) == 1

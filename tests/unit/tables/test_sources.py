@@ -1,0 +1,101 @@
+"""CSV files: the header, what separates the columns, and lines that cannot be read."""
+
+from __future__ import annotations
+
+import pytest
+
+import tacit as tc
+from asking import HUGE, task_of
+from tacit.tables._task import exact_integers
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t"])
+def test_only_the_header_of_a_csv_is_read_before_the_charge(tmp_path, monkeypatch, sign):
+    path = tmp_path / "t.csv"
+    path.write_text(f"pid{sign}x\n" + f"1{sign}2\n" * 1000)
+    from tacit.engines import _sources as sources
+
+    read = []
+    real = sources.Path.open
+
+    def spy(self, *args, **kwargs):
+        file = real(self, *args, **kwargs)
+        whole = file.readline
+        file_read = []
+
+        class Watched:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                file.close()
+
+            def readline(self, size):
+                line = whole(size)
+                file_read.append(line)
+                read.append(line)
+                return line
+
+        return Watched()
+
+    monkeypatch.setattr(sources.Path, "open", spy)
+    data = tc.protect(path, unit="pid", bounds={"x": (0, 5)}, budget=tc.Budget(epsilon=1))
+    data.agg(s=tc.sum("x")).plan(epsilon=0.5)
+    assert set(read) == {f"pid{sign}x\n".encode()}
+
+
+@pytest.mark.parametrize(
+    ("file", "sign"), [("t.csv", ","), ("t.csv", ";"), ("t.csv", "\t"), ("t.csv", "|"), ("t.tsv", "\t")]
+)
+def test_the_header_shows_what_separates_the_columns(tmp_path, file, sign):
+    """Cells and quoted names hold all the other signs, and more of them than the header has."""
+    header = sign.join(["pid", '"Size; of, a | thing"', "x"])
+    cells = [sign.join([str(i), '"a;b,c|d"', str(i % 5)]) for i in range(200)]
+    (tmp_path / file).write_text("\n".join([header, *cells, ""]))
+    data = tc.protect(
+        tmp_path / file, unit="pid", bounds={"x": (0, 5)}, limits={"rows": 1}, budget=HUGE, name="t"
+    )
+    sql = """SELECT COUNT(*) AS n, AVG(x) AS x FROM t WHERE "Size; of, a | thing" = 'a;b,c|d'"""
+    release = data.sql(sql).plan(epsilon=10**6).release()
+    assert release["n"].value == (200,)
+    assert release["x"].value[0] == pytest.approx(2, abs=1e-3)
+
+
+def test_what_separates_columns_is_never_taken_from_cells(tmp_path):
+    from tacit.engines import read_source
+
+    (tmp_path / "one.csv").write_text("pid\n1;2;3\n4;5;6\n")
+    assert read_source(tmp_path / "one.csv").delimiter == ","
+    assert read_source(tmp_path / "one.csv").columns() == ("pid",)
+    (tmp_path / "tie.csv").write_text("a;b,c\n")
+    assert read_source(tmp_path / "tie.csv").columns() == ("a;b", "c")
+
+
+def test_a_header_ends_where_its_line_ends(tmp_path):
+    (tmp_path / "old.csv").write_bytes(b"u,x\rsecret1,2\rsecret2,3\r")
+    data = tc.protect(tmp_path / "old.csv", unit="u", budget=HUGE)
+    assert data.tables["data"].columns == ("u", "x")
+
+
+@pytest.mark.parametrize("bad", [b"p5,\xff", b"", b"p5,200,"])
+@pytest.mark.parametrize("unit", ["u", tc.Unit.row()])
+def test_a_line_that_is_left_out_changes_a_sum_by_no_more_than_is_declared(tmp_path, unit, bad):
+    """Under replace with one value each the sensitivity is U - L, unless a line can vanish."""
+    lines = [b"u,x", *(b"p%d,200" % i for i in range(100))]
+    sums = []
+    for name, sixth in (("a", lines[6]), ("b", bad)):
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(b"\n".join([*lines[:6], sixth, *lines[7:]]) + b"\n")
+        data = tc.protect(
+            path,
+            unit=unit,
+            bounds={"x": (100, 200)},
+            never_null=["x"],
+            adjacency="replace",
+            limits={"rows": 1},
+            budget=HUGE,
+        )
+        task = task_of(data.agg(s=tc.sum("x")).plan(epsilon=1))
+        [exact] = exact_integers(task.engine, task.asked, task.statements).values()
+        sums.append(exact[()][0])
+    assert abs(sums[0] - sums[1]) <= task.steps[0].mechanism.sensitivity

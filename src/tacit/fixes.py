@@ -124,7 +124,7 @@ class Choose:
 
     def __str__(self) -> str:
         listed = f"one of: {', '.join(self.names[:12])}"
-        return f"{self.close}? {listed}" if self.close else listed
+        return f"did you mean {self.close}? {listed}" if self.close else listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,14 @@ class Certificate:
             fields = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             fields = None
-        return cls(fields if isinstance(fields, dict) else {})
+        if not isinstance(fields, dict):
+            raise TacitError(
+                "bad-certificate",
+                f"{Path(path).name} cannot be read as a certificate",
+                why="a certificate is a file of JSON that Tacit wrote",
+                fix=Do("save-certificate", path="certificate.json"),
+            )
+        return cls(fields)
 
     def matches(self, *ledgers: Any) -> bool:
         """Whether the ledgers hold the entries that paid for this plan, and nothing here contradicts them."""

@@ -8,7 +8,7 @@ from typing import Literal
 from tacit.accounting import ADJACENCIES, Adjacency
 from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Declare, Set
+from tacit.fixes import Code, Declare, Either, Say, Set
 
 __all__ = ["Identity", "Unit", "UnitKind", "read_identity"]
 
@@ -59,7 +59,7 @@ class Unit:
                 f"a column with a name other than {self.column!r}",
                 self.column,
                 why=f"ledgers and certificates write {self.column!r} for units that are not a column",
-                fix="rename the column",
+                fix=Either(Code(f"tc.Unit.{self.column}()"), Say("rename the column")),
             )
         if self.per == self.column or ("/" in self.column + self.per and self.per):
             raise bad_parameter(

@@ -102,7 +102,7 @@ def make_plan(
     if not level < 1:
         raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
     size = None if goal.size is None else count("size", goal.size, zero=False)
-    _insist_on_keys(question, goal)
+    _insist_on_keys(question, goal, dataset)
     pricing = _Pricing(question, steps, columns, who, level, size)
     members = len(others) + 1
     ask = pricing.ask(goal, members)
@@ -129,7 +129,7 @@ def make_plan(
     )
 
 
-def _insist_on_keys(question: TableQuestion, goal: Goal) -> None:
+def _insist_on_keys(question: TableQuestion, goal: Goal, dataset: TableDataset) -> None:
     """Refuse groups that are neither public nor to be selected privately, with the columns that need keys."""
     if question.private_keys and not goal.delta:
         names = [name for name, _ in question.by]
@@ -137,7 +137,10 @@ def _insist_on_keys(question: TableQuestion, goal: Goal) -> None:
             "keys-missing",
             f"the groups of {', '.join(names)} are not public, and the plan has no delta",
             why="which groups exist is private; without a delta, private groups cannot be shown",
-            fix=Either(*(Declare("keys", ["A", "B"], column=name) for name in names), Set(delta=1e-7)),
+            fix=Either(
+                *(Declare("keys", ["A", "B"], column=name) for name in names),
+                *([Set(delta=1e-7)] if dataset.budget.delta else []),
+            ),
         )
 
 

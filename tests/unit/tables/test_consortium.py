@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -73,3 +75,65 @@ def test_a_consortium_stays_within_the_error_that_is_asked_for(disjoint):
 
 def _noise_of(plan):
     return sum(member.task.mechanisms[0].release(0) for member in plan._members)
+
+
+def absent(names, **options):
+    """Members whose data cannot be reached: a plan needs none."""
+    return [
+        tc.protect(
+            f"{name}.csv",
+            **{"name": name, "unit": "pid", "bounds": {"x": (0, 30)}, "budget": HUGE, **options},
+            ledger=tc.Ledger.memory(),
+        )
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("disjoint", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "goal"),
+    [
+        ({"n": tc.count()}, {"within": 50}),
+        ({"s": tc.sum("x")}, {"within": 900}),
+        ({"m": tc.mean("x")}, {"within": 2, "size": 1000}),
+        ({"n": tc.count(), "m": tc.mean("x")}, {"within": 40, "size": 1000}),
+    ],
+    ids=["count", "sum", "mean", "both"],
+)
+def test_within_is_reached_by_all_members_together_with_the_least_epsilon(asked, goal, disjoint):
+    both = tc.consortium(absent(["north", "south", "west"]), disjoint=disjoint).agg(**asked)
+    plan = both.plan(**goal)
+    each = [member.cost.epsilon(delta=0) for member in plan._members]
+    assert each == [each[0]] * 3
+    assert plan.cost.epsilon(delta=0) == pytest.approx(each[0] * (1 if disjoint else 3))
+    assert plan.promised["epsilon"] == pytest.approx(plan.cost.epsilon(delta=0))
+    assert max(one.error for one in plan.forecast) <= goal["within"]
+    size = {"size": goal["size"]} if "size" in goal else {}
+    looser = both.plan(epsilon=plan.promised["epsilon"] * Fraction(97, 100), **size)
+    assert max(one.error for one in looser.forecast) > goal["within"]
+
+
+def test_one_member_alone_needs_less_for_the_same_error():
+    one, *_ = members = absent(["north", "south", "west"])
+    alone = one.agg(n=tc.count()).plan(within=50)
+    together = tc.consortium(members, disjoint=True).agg(n=tc.count()).plan(within=50)
+    assert alone.cost.epsilon(delta=0) < together.cost.epsilon(delta=0)
+
+
+def test_an_error_and_a_price_for_each_member_are_not_both_given():
+    both = tc.consortium(absent(["north", "south"]), disjoint=True).agg(n=tc.count())
+    for price in ({"epsilon": {"north": 1, "south": 2}}, {"rho": [0.1, 0.2]}):
+        with pytest.raises(TacitError, match="one of epsilon, rho and within") as refused:
+            both.plan(within=50, **price)
+        assert refused.value.code == "bad-parameter"
+
+
+@pytest.mark.parametrize("name", ["epsilon", "rho"])
+def test_the_error_is_that_of_all_members_whoever_pays_less(name):
+    members = absent(["north", "south"])
+    both = tc.consortium(members, disjoint=True).agg(n=tc.count())
+    plan = both.plan(**{name: {"south": 0.1, "north": 1}})
+    turned = both.plan(**{name: [0.1, 1]})
+    assert turned.forecast[0].error == plan.forecast[0].error
+    assert turned.hash != plan.hash
+    assert plan.forecast[0].error > members[1].agg(n=tc.count()).plan(**{name: 0.1}).forecast[0].error

@@ -8,10 +8,6 @@ import pytest
 import tacit as tc
 from tacit import TacitError
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(tc.Unit("x"), "per"), reason="units of two columns come with the new core"
-)
-
 
 @pytest.fixture(scope="module")
 def data():

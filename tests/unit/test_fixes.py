@@ -1,0 +1,135 @@
+"""Fixes as data: each class is written in Python and as JSON, and travels between processes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import pickle
+from string import Formatter
+from typing import get_args
+
+import pytest
+
+from tacit.fixes import ACTIONS, Choose, Code, Declare, Do, Either, Fix, Say, Set, as_fix, to_json
+
+FIXES = [
+    (Say("a larger epsilon"), "a larger epsilon", {"fix": "say", "text": "a larger epsilon"}),
+    (Code("tc.Unit.row()"), "tc.Unit.row()", {"fix": "code", "python": "tc.Unit.row()"}),
+    (
+        Set(within=1, size=1000),
+        "within=1, size=1000",
+        {"fix": "set", "values": {"within": 1, "size": 1000}},
+    ),
+    (
+        Set(keys={"ward": ["A", 'the "B"']}),
+        'keys={"ward": ["A", "the \\"B\\""]}',
+        {"fix": "set", "values": {"keys": {"ward": ["A", 'the "B"']}}},
+    ),
+    (Set(size=None, monotone=False), "size=None, monotone=False",
+     {"fix": "set", "values": {"size": None, "monotone": False}}),
+    (
+        Declare("bounds", (0, 30), column="stay"),
+        'tc.protect(..., bounds={"stay": (0, 30)})',
+        {"fix": "declare", "fact": "bounds", "column": "stay", "value": [0, 30], "example": True},
+    ),
+    (
+        Declare("never_null", ("stay",), example=False),
+        'tc.protect(..., never_null=("stay",))',
+        {"fix": "declare", "fact": "never_null", "column": "", "value": ["stay"], "example": False},
+    ),
+    (
+        Declare("budget", {"epsilon": 1, "delta": 1e-06}),
+        "tc.protect(..., budget=tc.Budget(epsilon=1, delta=1e-06))",
+        {"fix": "declare", "fact": "budget", "column": "", "value": {"epsilon": 1, "delta": 1e-06},
+         "example": True},
+    ),
+    (
+        Choose(("stay", "age"), given="stai", close="stay"),
+        "stay? one of: stay, age",
+        {"fix": "choose", "names": ["stay", "age"], "given": "stai", "close": "stay"},
+    ),
+    (Choose(("stay", "age")), "one of: stay, age",
+     {"fix": "choose", "names": ["stay", "age"], "given": "", "close": ""}),
+    (
+        Do("open-ledger", path="study.ledger"),
+        "Ledger.open('study.ledger')",
+        {"fix": "do", "action": "open-ledger", "arguments": {"path": "study.ledger"}},
+    ),
+    (Do("verify-ledger"), "ledger.verify()", {"fix": "do", "action": "verify-ledger", "arguments": {}}),
+    (
+        Either(Set(delta=1e-07), Either(Say("ask the curator"), Code("tc.count()"))),
+        "delta=1e-07 or ask the curator or tc.count()",
+        {
+            "fix": "either",
+            "fixes": [
+                {"fix": "set", "values": {"delta": 1e-07}},
+                {"fix": "either", "fixes": [
+                    {"fix": "say", "text": "ask the curator"}, {"fix": "code", "python": "tc.count()"},
+                ]},
+            ],
+        },
+    ),
+]  # fmt: skip
+EACH = [fix for fix, _, _ in FIXES]
+
+
+def test_every_class_of_fix_is_here():
+    assert {type(fix) for fix in EACH} == set(get_args(Fix))
+
+
+@pytest.mark.parametrize(("fix", "python", "document"), FIXES, ids=[str(fix) for fix in EACH])
+def test_a_fix_is_written_in_python_and_as_json(fix, python, document):
+    assert str(fix) == python
+    assert to_json(fix) == document
+    assert json.loads(json.dumps(to_json(fix), allow_nan=False)) == document
+
+
+@pytest.mark.parametrize("fix", EACH, ids=str)
+def test_a_fix_survives_pickling_and_copying(fix):
+    for again in (pickle.loads(pickle.dumps(fix)), copy.copy(fix), copy.deepcopy(fix)):
+        assert again == fix
+        assert type(again) is type(fix)
+        assert str(again) == str(fix)
+        assert to_json(again) == to_json(fix)
+
+
+@pytest.mark.parametrize("fix", EACH, ids=str)
+def test_a_fix_cannot_be_changed(fix):
+    [name, *_] = type(fix).__dataclass_fields__
+    with pytest.raises(AttributeError):
+        setattr(fix, name, "other")
+
+
+@pytest.mark.parametrize("fix", [fix for fix in EACH if isinstance(fix, Set | Declare | Code)], ids=str)
+def test_what_is_written_in_python_is_python(fix):
+    ast.parse(f"f({fix})")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_every_action_is_written_with_its_arguments_and_refused_without(action):
+    needed = {name for _, name, _, _ in Formatter().parse(ACTIONS[action]) if name}
+    fix = Do(action, **dict.fromkeys(needed, "thing"))
+    assert str(fix).count("thing") == sum(bool(name) for _, name, _, _ in Formatter().parse(ACTIONS[action]))
+    assert to_json(fix) == {"fix": "do", "action": action, "arguments": dict.fromkeys(needed, "thing")}
+    assert pickle.loads(pickle.dumps(fix)) == fix
+    if needed:
+        with pytest.raises(KeyError):
+            Do(action)
+
+
+def test_an_unknown_action_is_a_mistake_of_the_program():
+    with pytest.raises(KeyError):
+        Do("hope-for-the-best")
+
+
+def test_text_stands_for_words_and_a_fix_for_itself():
+    assert as_fix("ask the curator") == Say("ask the curator")
+    for fix in EACH:
+        assert as_fix(fix) is fix
+
+
+def test_a_long_list_of_names_is_cut_on_the_screen_only():
+    names = tuple(f"c{i}" for i in range(40))
+    assert str(Choose(names)).endswith("c11")
+    assert to_json(Choose(names))["names"] == list(names)

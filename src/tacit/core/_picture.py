@@ -81,8 +81,9 @@ def _about(answer: AnswerTable, name: str, certificate: Certificate) -> str:
 
 def _covers(answer: AnswerTable, name: str) -> str:
     cells = answer[name]
-    stands_for = answer.notes.get(name, "").split(",")[0]
-    bars = "no interval" if None in cells.low else f"bars: noise interval, {answer.confidence:.0%}"
+    stands_for = answer.notes.get(name, "")
+    interval = f"bars: {answer.confidence * 100:g} % interval for the noise only"
+    bars = "no interval" if None in cells.low else interval
     more = [f"first {_MOST} of {len(answer)} groups"] if len(answer) > _MOST else []
     return "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
 

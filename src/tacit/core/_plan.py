@@ -46,6 +46,8 @@ class Forecast:
         The half-width of its interval, where it follows from public facts.
     note
         Why there is no such error, or what it means.
+    caution
+        What the quantity is not, where its name may promise more; always shown.
     """
 
     column: str
@@ -53,6 +55,7 @@ class Forecast:
     mechanism: str
     error: float | None
     note: str = ""
+    caution: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

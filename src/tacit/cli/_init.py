@@ -134,7 +134,7 @@ def _check_target(config: Path, *, force: bool) -> None:
 def _check_exists(data: Path) -> None:
     if not data.is_file():
         raise TacitError(
-            "bad-parameter", f"there is no file {data}", fix="tacit init visits.csv --unit patient_id"
+            "bad-parameter", f"{data} does not exist", fix="tacit init visits.csv --unit patient_id"
         )
 
 

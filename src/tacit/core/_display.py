@@ -105,7 +105,7 @@ def _factor(epsilon: object) -> str:
 
 
 def _expected(column: Forecast) -> str:
-    """Write the expected error, rounded up as the interval will be, or why there is none; what to know of it."""
+    """Write the expected error, rounded up as the interval will be, or why there is none, and the caution."""
     error = "" if column.error is None else shown(_outwards(column.error, ROUND_CEILING))
     return "; ".join(part for part in (error, column.note if not error else "", column.caution) if part)
 

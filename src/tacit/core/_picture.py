@@ -20,6 +20,7 @@ __all__ = ["figure_width", "plot_answer"]
 
 _MOST = 60  # groups in one picture: more cannot be told apart
 _LONG = 24  # letters of a group's label
+_LETTERS = 14  # letters of the title in an inch
 _COLOUR = "#0b7285"
 
 
@@ -38,9 +39,10 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     if len(values) != len(cells.value[:_MOST]):
         raise TacitError("bad-parameter", f"{name} does not hold numbers", fix="name a column of numbers")
     axes = Figure(figsize=(figure_width(answer), 3.8), layout="constrained").subplots() if ax is None else ax
-    axes.set_title(
-        _plain(f"{_about(answer, name, certificate)}\n{_covers(answer, name)}"), fontsize=9, loc="left"
-    )
+    letters = max(40, int(_LETTERS * axes.figure.get_figwidth()))
+    said = (_about(answer, name, certificate), _covers(answer, name))
+    title = "\n".join(textwrap.fill(line, letters) for line in said)
+    axes.set_title(_plain(title), fontsize=9, loc="left")
     axes.set_ylabel(_plain(name))
     axes.spines[["top", "right"]].set_visible(False)
     if not values:

@@ -137,9 +137,10 @@ class Plan(Generic[C]):
         confidence: float = 0.95,
         asked: str = "",
     ) -> Plan[C]:
-        """Make a plan that runs at the respondent: nobody is trusted and no ledger is charged.
+        """Make a plan that runs on the device of the person who answers.
 
-        The certificate says so. Whoever releases twice gives away the cost twice.
+        Nobody is trusted and no ledger is charged; the certificate says so. Whoever releases twice gives away
+        the cost twice.
         """
         member = Member(identity, task, None)
         return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
@@ -186,7 +187,7 @@ class Plan(Generic[C]):
 
     @property
     def is_local(self) -> bool:
-        """Whether the plan runs at the respondent, without a ledger."""
+        """Whether the plan runs on the device of the person who answers, without a ledger."""
         return self._members[0].ledger is None
 
     @property

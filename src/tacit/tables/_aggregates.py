@@ -317,7 +317,7 @@ class MedianOf(QuantileOf):
 
 @dataclass(frozen=True, slots=True)
 class ExtremeOf(QuantileOf):
-    """The quantile that stands for the smallest or the largest value, which itself would show one person.
+    """The quantile that stands for the smallest or the largest value, which itself would reveal one person.
 
     Within a unit, where nothing is released, it is the true minimum or maximum.
     """

@@ -8,11 +8,11 @@ import pytest
 import tacit
 from tacit.accounting import Budget
 from tacit.cli._actions import WORDS_OF_ACTIONS
-from tacit.cli._advice import ADVICE, FROM_PUBLIC_KNOWLEDGE
+from tacit.cli._advice import ADVICE
 from tacit.cli._context import CommandContext
 from tacit.cli._fixes import in_words_of_the_command, speaks_python
 from tacit.errors import CODES, TacitError
-from tacit.fixes import ACTIONS, Choose, Code, Declare, Do, Either, Say, Set
+from tacit.fixes import ACTIONS, FROM_PUBLIC_KNOWLEDGE, Choose, Code, Declare, Do, Either, Say, Set
 
 SOURCES = sorted(Path(tacit.__file__).parent.rglob("*.py"))
 INIT = CommandContext("visits")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 __all__ = [
-    "ACTIONS", "Choose", "Code", "Declare", "Do", "Either", "FactName", "Fix", "Say", "Set", "as_fix",
-    "to_json",
+    "ACTIONS", "FROM_PUBLIC_KNOWLEDGE", "Choose", "Code", "Declare", "Do", "Either", "FactName", "Fix", "Say",
+    "Set", "as_fix", "to_json",
 ]  # fmt: skip
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
@@ -23,12 +23,16 @@ FactName: TypeAlias = Literal[
 ]  # fmt: skip
 _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
 
+#: Added where a range must be filled in: people copy what they see, and a range must not come from the data.
+FROM_PUBLIC_KNOWLEDGE: Final = " (from public knowledge, not from the data)"
+
 #: What a fix can ask to be done, with the line of Python that does it; ``{name}`` stands for an argument.
 ACTIONS: Final[dict[str, str]] = {
     "ask-a-count": "SELECT COUNT(*) FROM {table}",
     "choose-account": "ledger.create_account({account!r}, parent={dataset!r}, budget=...)",
-    "bound-aggregate": "bounds=({low}, {high})",
-    "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})",
+    "aggregate-per-unit": "SELECT {unit}, MAX({column}) AS {column} FROM {table} GROUP BY {unit}",
+    "bound-aggregate": "bounds=({low}, {high})" + FROM_PUBLIC_KNOWLEDGE,
+    "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})" + FROM_PUBLIC_KNOWLEDGE,
     "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "export-release": "release.to_pandas()",
@@ -67,15 +71,31 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Other values for parameters of the call that was refused: ``epsilon=0.5``, ``--epsilon 0.5``."""
+    """Other values for parameters of the call that was refused: ``epsilon=0.5``, ``--epsilon 0.5``.
+
+    Examples
+    --------
+    >>> str(Set(epsilon=0.5)), str(Set.at_most(epsilon=0.5))
+    ('epsilon=0.5', 'epsilon=0.5 or less')
+    """
 
     values: Mapping[str, object]
+    upper: bool
 
     def __init__(self, **values: object) -> None:
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "upper", False)
+
+    @classmethod
+    def at_most(cls, **values: object) -> Set:
+        """Name the largest values that would be accepted."""
+        made = cls(**values)
+        object.__setattr__(made, "upper", True)
+        return made
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={_literal(value)}" for name, value in self.values.items())
+        text = ", ".join(f"{name}={_literal(value)}" for name, value in self.values.items())
+        return f"{text} or less" if self.upper else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +116,10 @@ class Declare:
 
     Examples
     --------
+    >>> str(Declare("keys", ["A", "B"], column="ward"))
+    'tc.protect(..., keys={"ward": ["A", "B"]})'
     >>> str(Declare("bounds", (0, 30), column="stay"))
-    'tc.protect(..., bounds={"stay": (0, 30)})'
+    'tc.protect(..., bounds={"stay": (LOW, HIGH)}) (from public knowledge, not from the data)'
     """
 
     fact: FactName
@@ -106,12 +128,13 @@ class Declare:
     example: bool = True
 
     def __str__(self) -> str:
-        value = _literal(self.value)
+        a_range = self.fact == "bounds" and self.example
+        value = "(LOW, HIGH)" if a_range else _literal(self.value)
         if self.fact == "budget" and isinstance(self.value, Mapping):
             value = f"tc.Budget({Set(**self.value)})"
         if self.fact in _BY_COLUMN and self.column:
             value = f"{{{_literal(self.column)}: {value}}}"
-        return f"tc.protect(..., {self.fact}={value})"
+        return f"tc.protect(..., {self.fact}={value})" + (FROM_PUBLIC_KNOWLEDGE if a_range else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +182,7 @@ class Either:
         object.__setattr__(self, "fixes", fixes)
 
     def __str__(self) -> str:
-        return " or ".join(str(fix) for fix in self.fixes)
+        return ", or ".join(str(fix) for fix in self.fixes)
 
 
 Fix: TypeAlias = Say | Code | Set | Declare | Choose | Do | Either
@@ -183,8 +206,9 @@ def to_json(fix: Fix) -> dict[str, object]:
             return {"fix": "say", "text": text}
         case Code(python):
             return {"fix": "code", "python": python}
-        case Set(values):
-            return {"fix": "set", "values": {name: _plain(value) for name, value in values.items()}}
+        case Set(values, upper):
+            named = {name: _plain(value) for name, value in values.items()}
+            return {"fix": "set", "values": named, **({"at_most": True} if upper else {})}
         case Declare(fact, value, column, example):
             return {
                 "fix": "declare",

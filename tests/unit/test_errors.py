@@ -46,6 +46,7 @@ def test_an_unlisted_code_cannot_be_raised():
         Say("do this"),
         Code("tc.count()"),
         Set(epsilon=0.5),
+        Set.at_most(epsilon=0.5),
         Declare("bounds", (0, 30), column="stay"),
         Choose(("a", "b"), given="c", close="b"),
         Do("open-ledger", path="study.ledger"),

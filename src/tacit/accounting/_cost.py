@@ -330,7 +330,7 @@ class Cost(Readings):
         if whole.epsilon is None or whole.delta or not whole.epsilon:
             raise TacitError(
                 "no-guarantee",
-                "shuffling amplifies only reports with a finite pure epsilon",
+                "only reports with a pure, finite and positive epsilon can be shuffled",
                 why="the proof needs a bound on the odds of every single report",
                 fix=Code("Cost.randomized_response(1).shuffled(1000)"),
             )

@@ -205,11 +205,11 @@ class Filter:
         if spend.delta and not of.delta:
             return Either(Say("a question without delta, over groups that are public"), larger)
         if spend.delta > left.delta:
-            return Either(Set(delta=_number(left.delta)), larger)
+            return Either(Set.at_most(delta=_number(left.delta)), larger)
         if spend.epsilon is not None and left.epsilon is not None:
-            return Either(Set(epsilon=_number(left.epsilon)), larger)
+            return Either(Set.at_most(epsilon=_number(left.epsilon)), larger)
         if spend.rho is not None and left.rho is not None:
-            return Either(Set(rho=_number(left.rho)), larger)
+            return Either(Set.at_most(rho=_number(left.rho)), larger)
         wants = "rho" if of.delta or of.rho else "epsilon"
         return Either(Say(f"this budget admits only costs with a finite {wants}: use {wants}"), larger)
 

@@ -29,7 +29,7 @@ from tacit.accounting._laws import (
 )
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose
 
 __all__ = ["VERSION", "Json", "decode", "encode", "read", "read_fields", "write"]
 
@@ -79,7 +79,7 @@ def read(name: str, text: object) -> Fraction:
             'an exact number such as "1/10"',
             text,
             why="stored values are exact",
-            fix=Set(**{name: "1/10"}),
+            fix=_UNCHANGED,
         )
     return Fraction(text)
 
@@ -99,7 +99,7 @@ def read_fields(kind: str, data: object, fields: set[str]) -> Mapping[str, objec
     if set(data) != fields | {"version"}:
         raise bad_parameter(
             f"stored {kind}",
-            f"an object with {', '.join(sorted(fields))}",
+            f"an object with {', '.join(sorted({*fields, 'version'}))}",
             sorted(data, key=str),
             fix=_UNCHANGED,
         )
@@ -188,7 +188,10 @@ def _objects(data: object) -> list[Mapping[str, object]]:
 def _only(data: Mapping[str, object], *fields: str) -> None:
     if set(data) != {"law", "times", *fields}:
         raise bad_parameter(
-            "stored law", f"an object with {', '.join(fields)}", sorted(data, key=str), fix=_UNCHANGED
+            "stored law",
+            f"an object with {', '.join(sorted({*fields, 'law', 'times'}))}",
+            sorted(data, key=str),
+            fix=_UNCHANGED,
         )
 
 
@@ -200,5 +203,5 @@ def _sequence(name: str, value: object) -> Sequence[object]:
 
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int):
-        raise bad_parameter(name, "a positive whole number", value, fix=Set(**{name: 1}))
+        raise bad_parameter(name, "a positive whole number", value, fix=_UNCHANGED)
     return count(name, value, zero=False)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - field types stay resolvable
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Code, Set
 
@@ -161,8 +161,10 @@ class RenyiLoss:
                 raise bad_parameter("order", "above 1", order, fix=Set(order=2))
             points[exact] = min(points.get(exact, value := rational("divergence", divergence)), value)
         if not points:
-            raise bad_parameter(
-                "curve", "at least one order with its divergence", {}, fix=Set(curve={2: 0.1})
+            raise TacitError(
+                "bad-parameter",
+                "curve must contain at least one order with its divergence",
+                fix=Set(curve={2: 0.1}),
             )
         object.__setattr__(self, "curve", tuple(sorted(points.items())))
 

@@ -91,7 +91,7 @@ class Readings(Meaning):
         if whole.rho is None or whole.delta:
             raise TacitError(
                 "no-guarantee",
-                f"this cost has {'no finite rho' if whole.rho is None else 'a rho only up to its delta'}",
+                f"this cost has no {'finite rho' if whole.rho is None else 'rho: its delta is not 0'}",
                 why="zCDP bounds every Renyi order, without exceptions of small probability",
                 fix=Code("cost.spend  # epsilon, delta and rho as a ledger charges them"),
             )
@@ -161,7 +161,7 @@ class Readings(Meaning):
             raise TacitError(
                 "no-guarantee",
                 f"{asked} is not finite: this cost is not pure",
-                why="at every epsilon some probability lies beyond, as in the tail of Gaussian noise",
+                why="whatever epsilon you choose, a larger privacy loss has a small probability",
                 fix=Either(
                     Code("cost.epsilon(delta=1e-6)"),
                     Code("cost.loss_exceeds(1)  # the chance of a loss above 1"),

@@ -105,7 +105,7 @@ def optimal(epsilon: Number, k: SupportsIndex, *, delta_total: Number, delta: Nu
             "at least 1 - (1 - delta)^k",
             delta_total,
             why="the deltas of the answers alone add up to more",
-            fix="a larger delta_total, or a smaller delta",
+            fix="use a larger delta_total or a smaller delta",
         )
     return _smallest(lambda x: optimal_delta(x, epsilon, k, delta) <= target, most)
 

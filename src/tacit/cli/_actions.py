@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tacit.cli._fact_options import budget_parts, fact_option
 from tacit.cli._output import typed
 from tacit.cli._sql import range_in_question, sql_name
+from tacit.fixes import ACTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,6 +79,7 @@ def _ledger(context: CommandContext) -> str:
 
 #: The words for each action, from its arguments and the running command.
 WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext], str]]] = {
+    "aggregate-per-unit": lambda arguments, _: ACTIONS["aggregate-per-unit"].format(**arguments),
     "ask-a-count": _ask_a_count,
     "bound-aggregate": _clip_in_question,
     "choose-account": _choose_account,

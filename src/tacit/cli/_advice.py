@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ADVICE", "FROM_PUBLIC_KNOWLEDGE"]
-
-#: Added where a range must be filled in: people copy what they see, and a range must not come from the data.
-FROM_PUBLIC_KNOWLEDGE: Final = " (from public knowledge, not from the data)"
+__all__ = ["ADVICE"]
 
 #: One line for every code of `tacit.errors.CODES`.
 ADVICE: Final[dict[str, str]] = {
@@ -27,7 +24,7 @@ ADVICE: Final[dict[str, str]] = {
     "charge-too-large": "ask with a smaller --epsilon",
     "key-reused": "ask again",
     "spent": "ask again with another --epsilon; the earlier charge stays",
-    "release-failed": "ask the curator, who can look for the cause where the data is",
+    "release-failed": "ask the curator to check the source and the log",
     "ledger-closed": "run the command again",
     "ledger-sealed": 'check the disk, then run tacit budget unseal --statement "disk checked" --who NAME',
     "ledger-locked": "run the command again when the other command has ended",

@@ -90,7 +90,7 @@ def _check_decimal_points(words: list[str]) -> None:
             raise TacitError(
                 "bad-parameter",
                 f"{name} {inside}: write the number with a point",
-                why="a comma separates numbers here",
+                why="Tacit writes decimals with a point",
                 fix=f"{name} {found[1]}.{found[2]}",
             )
 

@@ -34,7 +34,8 @@ def read_column_option(option: str, text: str, known: Sequence[str]) -> tuple[st
     if not fits:
         column, equals, _ = text.partition("=")
         if not equals:
-            raise bad_parameter(option, "COLUMN=VALUE", text, fix=f"{option} {typed(known[0] + '=...')}")
+            meant = _meant(text, known)
+            raise bad_parameter(option, "COLUMN=VALUE", text, fix=f"{option} {typed(meant + '=...')}")
         raise TacitError(
             "unknown-column",
             f"{option}: there is no column {column!r}",
@@ -42,6 +43,12 @@ def read_column_option(option: str, text: str, known: Sequence[str]) -> tuple[st
         )
     column = max(fits, key=len)
     return column, text[len(column) + 1 :]
+
+
+def _meant(text: str, known: Sequence[str]) -> str:
+    """Return the column that a text without ``=`` names: by its beginning, or by a similar name."""
+    begun = [column for column in known if text.lower().startswith(column.lower())]
+    return max(begun, key=len, default="") or _close(text, known) or known[0]
 
 
 def _close(column: str, known: Sequence[str]) -> str:

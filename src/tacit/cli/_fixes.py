@@ -12,14 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
 from tacit.cli._actions import WORDS_OF_ACTIONS
-from tacit.cli._advice import ADVICE, FROM_PUBLIC_KNOWLEDGE
+from tacit.cli._advice import ADVICE
 from tacit.cli._context import CommandContext, current_context
 from tacit.cli._fact_options import budget_parts, fact_option
 from tacit.cli._output import typed
 from tacit.cli._sql import sql_name
 from tacit.cli._toml import has_line, line_number, number_text, toml_key, toml_value
 from tacit.errors import TacitError
-from tacit.fixes import Choose, Code, Declare, Do, Either, FactName, Fix, Say, Set
+from tacit.fixes import (
+    FROM_PUBLIC_KNOWLEDGE,
+    Choose,
+    Code,
+    Declare,
+    Do,
+    Either,
+    FactName,
+    Fix,
+    Say,
+    Set,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,8 +83,9 @@ def _words(fix: Fix, context: CommandContext, code: str) -> str:
             return text
         case Code():
             return ""
-        case Set(values):
-            return _set(values, context, code)
+        case Set(values, upper):
+            words = _set(values, context)
+            return f"{words} or less" if words and upper else words
         case Declare():
             return _declare(fix, context)
         case Choose(names, _, close):
@@ -87,13 +99,10 @@ def _words(fix: Fix, context: CommandContext, code: str) -> str:
             return _either(fixes, context, code)
 
 
-def _set(values: Mapping[str, object], context: CommandContext, code: str) -> str:
+def _set(values: Mapping[str, object], context: CommandContext) -> str:
     """Write other parameters as options; a fact of the dataset among them is one to declare."""
     words = [_parameter(name, value, context) for name, value in values.items()]
-    if not all(words):
-        return ""
-    less = " or less" if code in {"budget-exceeded", "charge-too-large"} else ""
-    return " ".join(words) + less
+    return " ".join(words) if all(words) else ""
 
 
 def _parameter(name: str, value: object, context: CommandContext) -> str:
@@ -193,5 +202,5 @@ def _keys_needed(fixes: Sequence[Fix], context: CommandContext) -> str:
         words += f" (or once for all questions in {file}, under {_heading(context.dataset, 'keys')})"
     delta = next((fix for fix in fixes if isinstance(fix, Set)), None)
     if context.delta and delta is not None:
-        words += f", or {_set(delta.values, context, '')} to select groups privately"
+        words += f", or {_set(delta.values, context)} to select groups privately"
     return words

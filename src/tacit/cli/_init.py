@@ -112,6 +112,7 @@ def init(
 
 def _check_unit(data: Path, unit: str | None, *, rows: bool) -> None:
     if (unit is None) == (not rows):
+        _check_exists(data)
         raise TacitError(
             "bad-parameter",
             "say who is protected: --unit COLUMN, or --row for single rows",
@@ -130,9 +131,16 @@ def _check_target(config: Path, *, force: bool) -> None:
         )
 
 
+def _check_exists(data: Path) -> None:
+    if not data.is_file():
+        raise TacitError(
+            "bad-parameter", f"{data} does not exist", fix="tacit init visits.csv --unit patient_id"
+        )
+
+
 def _possible_units(data: Path) -> str:
-    """Name the columns that could be the unit, where the file exists."""
-    columns = [column for column, _ in _schema(data, "data")] if data.is_file() else []
+    """Name the columns that could be the unit."""
+    columns = [column for column, _ in _schema(data, "data")]
     if not columns:
         return f"tacit init {typed(str(data))} --unit patient_id"
     return f"tacit init {typed(str(data))} --unit COLUMN, one of: {', '.join(map(typed, columns[:12]))}"
@@ -143,10 +151,7 @@ def _schema(data: Path, name: str) -> list[tuple[str, str]]:
     from tacit.engines import DuckDB, SourceTable, read_source
 
     source = read_source(data)
-    if not data.is_file():
-        raise TacitError(
-            "bad-parameter", f"{data} does not exist", fix="tacit init visits.csv --unit patient_id"
-        )
+    _check_exists(data)
     engine = DuckDB({name: SourceTable(source, None)}, key=0)
     described = engine.schema(name)
     if described is not None:

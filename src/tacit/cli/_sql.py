@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacit.cli._advice import FROM_PUBLIC_KNOWLEDGE
+from tacit.fixes import FROM_PUBLIC_KNOWLEDGE
 
 __all__ = ["clipped_aggregate", "range_in_question", "sql_name"]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
-from tacit.core._display import rendered, shown, shown_interval, shown_key
+from tacit.core._display import in_html, rendered, shown, shown_interval, shown_key
 
 if TYPE_CHECKING:
     from tacit.core._answer_table import AnswerTable
@@ -97,7 +96,7 @@ def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
 def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     """Write an answer for a notebook."""
     head, lines = _table(answer)
-    top = "".join(f"<th>{escape(h)}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in line) + "</tr>" for line in lines)
-    caption = "<br>".join(escape(line) for line in _caption(answer, marks))
+    top = "".join(f"<th>{in_html(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{in_html(c)}</td>" for c in line) + "</tr>" for line in lines)
+    caption = "<br>".join(in_html(line) for line in _caption(answer, marks))
     return f"<table><tr>{top}</tr>{body}</table><i>{caption}</i>"

@@ -20,6 +20,7 @@ __all__ = ["figure_width", "plot_answer"]
 
 _MOST = 60  # groups in one picture: more cannot be told apart
 _LONG = 24  # letters of a group's label
+_LETTERS = 14  # letters of the title in an inch
 _COLOUR = "#0b7285"
 
 
@@ -38,9 +39,10 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     if len(values) != len(cells.value[:_MOST]):
         raise TacitError("bad-parameter", f"{name} does not hold numbers", fix="name a column of numbers")
     axes = Figure(figsize=(figure_width(answer), 3.8), layout="constrained").subplots() if ax is None else ax
-    axes.set_title(
-        _plain(f"{_about(answer, name, certificate)}\n{_covers(answer, name)}"), fontsize=9, loc="left"
-    )
+    letters = max(40, int(_LETTERS * axes.figure.get_figwidth()))
+    said = (_about(answer, name, certificate), _covers(answer, name))
+    title = "\n".join(textwrap.fill(line, letters) for line in said)
+    axes.set_title(_plain(title), fontsize=9, loc="left")
     axes.set_ylabel(_plain(name))
     axes.spines[["top", "right"]].set_visible(False)
     if not values:
@@ -81,8 +83,9 @@ def _about(answer: AnswerTable, name: str, certificate: Certificate) -> str:
 
 def _covers(answer: AnswerTable, name: str) -> str:
     cells = answer[name]
-    stands_for = answer.notes.get(name, "").split(",")[0]
-    bars = "no interval" if None in cells.low else f"bars: noise interval, {answer.confidence:.0%}"
+    stands_for = answer.notes.get(name, "")
+    interval = f"bars: {answer.confidence * 100:g} % interval for the noise only"
+    bars = "no interval" if None in cells.low else interval
     more = [f"first {_MOST} of {len(answer)} groups"] if len(answer) > _MOST else []
     return "; ".join(part for part in (stands_for, bars if len(answer) else "", *more) if part)
 

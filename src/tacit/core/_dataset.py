@@ -101,8 +101,9 @@ class Dataset:
         if plan.hash != document.get("plan"):
             raise TacitError(
                 "plan-differs",
-                "the plan is not the one that was written down",
-                why="the public facts of the dataset have changed since, so question, noise or cost differ",
+                "the saved plan no longer matches this dataset",
+                why="the question, the noise or the cost would be different now, because the dataset's "
+                "public facts have changed",
                 fix="plan the question again",
             )
         return plan

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tacit.core._answer_table import Value
     from tacit.core._plan import Forecast, Plan
 
-__all__ = ["plan_html", "plan_text", "rendered", "shown", "shown_interval", "shown_key"]
+__all__ = ["in_html", "plan_html", "plan_text", "rendered", "shown", "shown_interval", "shown_key"]
 
 _KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
 
@@ -39,6 +39,11 @@ def rendered(*parts: RenderableType) -> str:
         console.print(part)
     text = out.getvalue().replace(_KEPT, " ")
     return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def in_html(text: str) -> str:
+    """Write text for a notebook: signs of HTML are escaped, and an interval stays on one line."""
+    return escape(text).replace(_KEPT, "&nbsp;")
 
 
 def shown(value: Value) -> str:
@@ -86,7 +91,8 @@ def _meaning(plan: Plan[Any]) -> str:
     if epsilon is None:
         return "rho does not bound the odds by a fixed factor; explain reads it as an epsilon at a delta"
     text = f"nobody's odds (of being in the data, of any fact) move by more than a factor {_factor(epsilon)}"
-    return text if "delta" not in plan.promised else f"{text}, up to delta {float(plan.promised['delta']):g}"
+    delta = float(plan.promised.get("delta", 0))
+    return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text
 
 
 def _factor(epsilon: object) -> str:
@@ -99,8 +105,9 @@ def _factor(epsilon: object) -> str:
 
 
 def _expected(column: Forecast) -> str:
-    """Write the expected error, rounded up as the interval will be, or why there is none."""
-    return column.note if column.error is None else shown(_outwards(column.error, ROUND_CEILING))
+    """Write the expected error, rounded up as the interval will be, or why there is none, and the caution."""
+    error = "" if column.error is None else shown(_outwards(column.error, ROUND_CEILING))
+    return "; ".join(part for part in (error, column.note if not error else "", column.caution) if part)
 
 
 def plan_text(plan: Plan[Any]) -> str:
@@ -114,23 +121,31 @@ def plan_text(plan: Plan[Any]) -> str:
     for column in plan.forecast:
         error = _expected(column)
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
-    lines = [f"{name}: {text}" for name, text in plan.facts]
-    lines += ["local: runs at the respondent; no ledger is charged"] if plan.is_local else []
-    lines += [f"meaning: {_meaning(plan)}", f"unit: {plan.unit}; hash {plan.hash[:16]}"]
-    return rendered(table, "\n".join(lines))
+    return rendered(table, "\n".join(f"{name}: {text}" for name, text in _lines(plan)))
+
+
+def _lines(plan: Plan[Any]) -> list[tuple[str, str]]:
+    """List what is said below the columns, in a terminal and in a notebook alike."""
+    where = "runs on the device of the person who answers; no ledger is charged"
+    return [
+        *plan.facts,
+        *([("local", where)] if plan.is_local else []),
+        ("meaning", _meaning(plan)),
+        ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
+    ]
 
 
 def plan_html(plan: Plan[Any]) -> str:
     """Write a plan for a notebook."""
     rows = "".join(
-        f"<tr><td>{escape(c.column)}</td><td>{escape(c.meaning)}</td><td>{escape(c.mechanism)}</td>"
-        f"<td>{escape(_expected(c))}</td></tr>"
+        f"<tr><td>{in_html(c.column)}</td><td>{in_html(c.meaning)}</td><td>{in_html(c.mechanism)}</td>"
+        f"<td>{in_html(_expected(c))}</td></tr>"
         for c in plan.forecast
     )
-    facts = "".join(f"<li><b>{escape(name)}</b>: {escape(text)}</li>" for name, text in plan.facts)
+    lines = "".join(f"<li><b>{in_html(name)}</b>: {in_html(text)}</li>" for name, text in _lines(plan))
     return (
-        f"<b>Plan for {escape(plan.name)}: {escape(_cost(plan))}</b>"
+        f"<b>Plan for {in_html(plan.name)}: {in_html(_cost(plan))}</b>"
         "<table><tr><th>column</th><th>what</th><th>noise</th>"
         f"<th>&plusmn; at {plan.confidence:.0%}</th></tr>{rows}</table>"
-        f"<ul>{facts}<li>{escape(_meaning(plan))}</li></ul>"
+        f"<ul>{lines}</ul>"
     )

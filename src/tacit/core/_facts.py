@@ -119,7 +119,7 @@ class Limits:
             if short is None:
                 known = tuple(sorted(set(_LIMITS.values())))
                 fix = Choose(known, given=str(name))
-                raise bad_parameter("the name of a limit", f"one of {', '.join(known)}", name, fix=fix)
+                raise bad_parameter("the name of a limit", "one that Tacit knows", name, fix=fix)
             read[short] = None if value is None else _limit(name, value)
         if "rows" not in read and not (read.get("groups") and read.get("per_group")):
             read["rows"] = DEFAULT_ROWS

@@ -46,6 +46,8 @@ class Forecast:
         The half-width of its interval, where it follows from public facts.
     note
         Why there is no such error, or what it means.
+    caution
+        What the quantity is not, where its name may promise more; always shown.
     """
 
     column: str
@@ -53,6 +55,7 @@ class Forecast:
     mechanism: str
     error: float | None
     note: str = ""
+    caution: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -134,9 +137,10 @@ class Plan(Generic[C]):
         confidence: float = 0.95,
         asked: str = "",
     ) -> Plan[C]:
-        """Make a plan that runs at the respondent: nobody is trusted and no ledger is charged.
+        """Make a plan that runs on the device of the person who answers.
 
-        The certificate says so. Whoever releases twice gives away the cost twice.
+        Nobody is trusted and no ledger is charged; the certificate says so. Whoever releases twice gives away
+        the cost twice.
         """
         member = Member(identity, task, None)
         return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
@@ -183,7 +187,7 @@ class Plan(Generic[C]):
 
     @property
     def is_local(self) -> bool:
-        """Whether the plan runs at the respondent, without a ledger."""
+        """Whether the plan runs on the device of the person who answers, without a ledger."""
         return self._members[0].ledger is None
 
     @property

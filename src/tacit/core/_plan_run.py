@@ -22,8 +22,8 @@ __all__ = ["Member", "add_up", "plain", "run"]
 class Member:
     """One dataset's part in a plan: who it is, what it is asked, and the ledger that pays.
 
-    Without a ledger the part is local: it runs at the respondent, and nobody is charged. What follows from
-    the question and the mechanisms is worked out once, when it is first needed.
+    Without a ledger the part is local: it runs on the device of the person who answers, and nobody is
+    charged. What follows from the question and the mechanisms is worked out once, when it is first needed.
     """
 
     identity: Identity

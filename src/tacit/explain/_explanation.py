@@ -250,13 +250,15 @@ class Explanation(Reportable):
                 ReportTable("the counts in this release", ("what", "95 % of the noise within"), known)
             )
         if self.forecasts:
-            expected = tuple(
-                (one.column, one.meaning, one.note if one.error is None else f"+/- {number_up(one.error)}")
-                for one in self.forecasts
-            )
+            expected = tuple((one.column, one.meaning, _expected(one)) for one in self.forecasts)
             within = f"{100 * self.confidence:g} % of answers within"
             tables.append(ReportTable("what it buys", ("column", "what", within), expected))
         return tables
+
+
+def _expected(one: Forecast) -> str:
+    error = one.note if one.error is None else f"+/- {number_up(one.error)}"
+    return f"{error}; {one.caution}" if one.caution else error
 
 
 def _times(number: int) -> str:

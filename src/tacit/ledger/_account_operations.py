@@ -44,7 +44,8 @@ def open_account(
                 "account-differs",
                 f"account {name!r} would protect {unit!r} ({adjacency}), but {parent!r} above it "
                 f"protects {above.unit!r} ({above.adjacency})",
-                why="a charge must mean the same on every level",
+                why="a charge to an account is also charged to the accounts above it, so all must protect "
+                "the same unit",
                 fix=Set(unit=above.unit, adjacency=above.adjacency),
             )
     if unit is None:

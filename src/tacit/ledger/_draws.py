@@ -123,8 +123,8 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
         if held.receipt == receipt and held.payload != payload:
             raise TacitError(
                 "spent",
-                f"another release is stored for receipt {receipt}",
-                why="a receipt authorises one draw",
+                f"a different release is already stored for receipt {receipt}",
+                why="one receipt pays for one release",
                 fix="charge again",
             )
         return held

@@ -206,7 +206,7 @@ class Ledger(LedgerCuration):
                 "release-failed",
                 "the release failed after its charge",
                 why="the charge stays, because the way it failed could reveal something about the data",
-                fix="ask the curator, who can look into it where the data is",
+                fix="ask the curator to check the source and the log",
             )
         return StoredRelease(
             decision.receipt, release.payload, fresh=release.receipt == decision.receipt.head.count

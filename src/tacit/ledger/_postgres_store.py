@@ -121,7 +121,7 @@ class PostgresStore:
         if not {"ledger", "fingerprint", "version"} <= found.keys():
             raise _refusals.not_a_ledger(
                 self.name,
-                why="it holds tables of another program; nothing was changed in it",
+                why="it holds tables of another program",
                 fix=Do("open-ledger", path="postgresql://user@host/another"),
             )
         if int(found["version"]) > VERSION:

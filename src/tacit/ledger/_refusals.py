@@ -114,11 +114,10 @@ def rolled_back(what: str) -> TacitError:
     )
 
 
-def not_a_ledger(
-    where: str, *, why: str = "nothing was changed in it", fix: Fix | str = "check the path"
-) -> TacitError:
+def not_a_ledger(where: str, *, why: str = "", fix: Fix | str = "check the path") -> TacitError:
     """Refuse a file or a database that holds something else."""
-    return TacitError("not-a-ledger", f"{where} is not a Tacit ledger", why=why, fix=fix)
+    what = f"{where} is not a Tacit ledger; it was left unchanged"
+    return TacitError("not-a-ledger", what, why=why, fix=fix)
 
 
 def newer(where: str, version: int, known: int) -> TacitError:

@@ -90,7 +90,7 @@ class SqliteStore:
                 if application != SQLITE_APPLICATION:
                     raise _refusals.not_a_ledger(
                         self.name,
-                        why="it is the database of another program; nothing was changed in it",
+                        why="it is the database of another program",
                         fix=Do("open-ledger", path="another/path.ledger"),
                     )
                 if version > VERSION:

@@ -127,7 +127,11 @@ class Selection(IntegerMechanism):
             raise bad_parameter("candidates", "the number of candidates", None, fix=Set(candidates=100))
         if copies != 1:
             raise bad_parameter(
-                "copies", "1 for a choice", copies, why="choices cannot be added up", fix=Set(copies=1)
+                "copies",
+                "1 for a choice",
+                copies,
+                why="choices are not numbers, so several cannot be added up",
+                fix=Set(copies=1),
             )
         return _furthest(self, confidence_level(confidence), count("candidates", candidates, zero=False))
 

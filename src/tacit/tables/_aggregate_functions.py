@@ -131,14 +131,14 @@ def median(
 def min(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
 ) -> Aggregate:
-    """Pick the quantile of level 0.01: the smallest value itself would show one person."""
+    """Pick the quantile of level 0.01: the smallest value itself would reveal one person."""
     return ExtremeOf(as_node(column), _bounds("min", bounds), _candidates(candidates), (_EXTREME,))
 
 
 def max(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
 ) -> Aggregate:
-    """Pick the quantile of level 0.99: the largest value itself would show one person."""
+    """Pick the quantile of level 0.99: the largest value itself would reveal one person."""
     return ExtremeOf(
         as_node(column), _bounds("max", bounds), _candidates(candidates), (1 - _EXTREME,), largest=True
     )

@@ -112,6 +112,11 @@ class Aggregate(ABC):
         return ""
 
     @property
+    def caution(self) -> str:
+        """What the released column is not, where its name may promise more."""
+        return ""
+
+    @property
     def words(self) -> str:
         """The aggregate in words: ``mean(length_of_stay)``."""
         return f"{self.word}({'' if self.argument is None else words_of(self.argument)})"
@@ -191,7 +196,7 @@ class OnBounds(Aggregate):
                 why="without a public range one person could change the answer without limit",
                 fix=Declare("bounds", (0, 30), column=what)
                 if isinstance(self.argument, Column)
-                else Do("bound-aggregate", expression=what, low=0, high=30),
+                else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
             )
         return self.bounds
 
@@ -312,7 +317,7 @@ class MedianOf(QuantileOf):
 
 @dataclass(frozen=True, slots=True)
 class ExtremeOf(QuantileOf):
-    """The quantile that stands for the smallest or the largest value, which itself would show one person.
+    """The quantile that stands for the smallest or the largest value, which itself would reveal one person.
 
     Within a unit, where nothing is released, it is the true minimum or maximum.
     """
@@ -331,9 +336,13 @@ class ExtremeOf(QuantileOf):
 
     def stands_for(self, reading: Reading) -> str:
         """Say that an extreme is a quantile."""
+        return f"{super(ExtremeOf, self).stands_for(reading)}, {self.caution}"
+
+    @property
+    def caution(self) -> str:
+        """Say that an extreme is never released."""
         what = "largest" if self.largest else "smallest"
-        plain = super(ExtremeOf, self).stands_for(reading)
-        return f"{plain}, not the {what} value: that would show one person"
+        return f"not the {what} value, because that would reveal one person"
 
 
 @dataclass(frozen=True, slots=True)

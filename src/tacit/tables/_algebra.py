@@ -170,20 +170,29 @@ def scope(node: Relation) -> Scope:
             return scope(inner)
         case Project(inner, columns):
             below = scope(inner)
-            return Scope({name: _carried(expression, below) for name, expression in columns})
+            kept = {name: _carried(expression, below) for name, expression in columns}
+            return Scope(kept, narrowed=_narrows(below, kept))
         case JoinPublic(left, table, _, columns, how):
             own = scope(left)
             joined = {name: _nullable(table.facts.get(source, Fact()), how) for name, source in columns}
-            return Scope({**{c: own[c] for c in own}, **joined}, open=own.open)
+            return Scope({**{c: own[c] for c in own}, **joined}, open=own.open, narrowed=own.narrowed)
         case JoinUnits(left, right, how, _):
             a, b = scope(left), scope(right)
             return Scope(
-                {**{c: a[c] for c in a}, **{c: _nullable(b[c], how) for c in b}}, open=a.open and b.open
+                {**{c: a[c] for c in a}, **{c: _nullable(b[c], how) for c in b}},
+                open=a.open and b.open,
+                narrowed=a.narrowed or b.narrowed,
             )
         case PerUnit(inner, by, measures):
             below = scope(inner)
             own_facts = {name: _carried(expression, below) for name, expression in by}
-            return Scope({**own_facts, **{m.name: Fact("number", m.bounds) for m in measures}})
+            facts = {**own_facts, **{m.name: Fact("number", m.bounds) for m in measures}}
+            return Scope(facts, narrowed=_narrows(below, facts))
+
+
+def _narrows(below: Scope, kept: Mapping[str, Fact]) -> bool:
+    """Return whether some columns of the scope below are not available any more."""
+    return below.narrowed or below.open or not set(below) <= set(kept)
 
 
 def _carried(expression: Node, below: Scope) -> Fact:

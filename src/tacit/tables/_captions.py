@@ -23,14 +23,19 @@ def left_out(question: TableQuestion, paid: tuple[PaidStep, ...], unit: Unit) ->
     rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
     if question.by and question.keys is not None:
         rows.append(f"rows whose {names} is not among the keys")
-    said = [f"not counted: {'; '.join(rows)}"] if rows else []
+    said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
-        said.append(
-            f"not shown: groups of fewer than about {selection.threshold:,} {_whom(unit)} "
-            f"(nearly always shown from {selection.nearly_always:,})"
-        )
+        said.append(_sizes(selection, unit))
     return tuple(said)
+
+
+def _sizes(selection: KeySelection, unit: Unit) -> str:
+    """Say how large a group must be to appear, from the public threshold on its noisy size."""
+    return (
+        f"groups with fewer than about {selection.threshold:,} {_whom(unit)} are usually hidden; "
+        f"groups with {selection.nearly_always:,} or more are nearly always shown"
+    )
 
 
 def _whom(unit: Unit) -> str:
@@ -51,7 +56,9 @@ def facts_of(
     facts = [("neighbours", change), ("limits", _limits(who, owner))]
     if question.by:
         names = ", ".join(n for n, _ in question.by)
-        known = _selected(paid[0], unit) if question.keys is None else f"{len(question.keys)} public"
+        selection = paid[0].mechanism
+        sizes = f"; {_sizes(selection, unit)}" if isinstance(selection, KeySelection) else ""
+        known = f"selected privately{sizes}" if question.keys is None else f"{len(question.keys)} public"
         facts.append(("groups", f"by {names}: {known}"))
     for i, one in enumerate(paid):
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
@@ -93,18 +100,9 @@ def _share(paid: PaidStep, who: Contribution) -> str:
         if paid.epsilon is not None
         else f"rho {float(paid.rho or 0):.4g}"
     )
+    if isinstance(paid.mechanism, KeySelection):
+        share += f", delta {float(paid.mechanism.delta):g}"
     return f"{share}; {text}"
-
-
-def _selected(paid: PaidStep, unit: Unit) -> str:
-    """Say how large a group must be to appear, from the public threshold on its noisy size."""
-    selection = paid.mechanism
-    if not isinstance(selection, KeySelection):
-        return "selected privately"
-    return (
-        f"selected privately; a group appears only with about {selection.threshold:,} or more {_whom(unit)} "
-        f"(nearly always from {selection.nearly_always:,})"
-    )
 
 
 def _figure(value: Fraction) -> str:

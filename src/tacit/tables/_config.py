@@ -98,14 +98,23 @@ def open_config(path: str | os.PathLike[str] = "tacit.toml") -> Config:
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        here = " in this folder" if file.parent == Path() else ""
+        raise _no_config(f"there is no file {file}{here}") from None
     except (OSError, ValueError) as error:
-        raise TacitError(
-            "bad-parameter",
+        raise _no_config(
             f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}",
-            why="this file declares who is protected, what is public and the budget",
-            fix="tacit init visits.csv --unit patient_id",
         ) from None
     return read_config(text, file.parent, name=file.name)
+
+
+def _no_config(what: str) -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        what,
+        why="this file declares who is protected, what is public and the budget",
+        fix="tacit init visits.csv --unit patient_id",
+    )
 
 
 def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableDataset]:

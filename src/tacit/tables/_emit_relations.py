@@ -161,7 +161,7 @@ def _missing_bounds(function: str, argument: Node) -> TacitError:
         why="public bounds decide the integer grid on which it is computed",
         fix=Declare("bounds", (0, 30), column=what)
         if isinstance(argument, Column)
-        else Do("bound-aggregate", expression=what, low=0, high=30),
+        else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
     )
 
 

@@ -22,7 +22,7 @@ from tacit.tables._expressions import (
     words_of,
 )
 
-__all__ = ["Scope", "bounds_of", "kind_of", "resolve"]
+__all__ = ["Scope", "bounds_of", "choose_name", "kind_of", "resolve"]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -31,14 +31,22 @@ _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "B
 class Scope(Mapping[str, Fact]):
     """The columns that an expression can use.
 
-    An open scope does not know all names (the source is not available) and accepts any.
+    An open scope does not know all names (the source is not available) and accepts any. A narrowed scope is
+    what a select or a subquery kept of a larger one.
     """
 
-    __slots__ = ("_facts", "open")
+    __slots__ = ("_facts", "narrowed", "open")
 
-    def __init__(self, facts: Mapping[str, Fact], *, open: bool = False) -> None:  # noqa: A002
+    def __init__(
+        self,
+        facts: Mapping[str, Fact],
+        *,
+        open: bool = False,  # noqa: A002
+        narrowed: bool = False,
+    ) -> None:
         self._facts = dict(facts)
         self.open = open
+        self.narrowed = narrowed
 
     def __getitem__(self, name: str) -> Fact:
         return self._facts[name] if not self.open else self._facts.get(name, Fact())
@@ -98,8 +106,8 @@ def _fact(name: str, scope: Scope) -> Fact:
         raise TacitError(
             "unknown-column",
             f"there is no column {name!r} here",
-            why="a query uses columns of its table; columns that were dropped earlier are not available",
-            fix=_choose(name, tuple(sorted(scope))) if scope else Declare("types", "number", column=name),
+            why="columns that a select or a subquery dropped are not available" if scope.narrowed else "",
+            fix=choose_name(name, tuple(sorted(scope))) if scope else Declare("types", "number", column=name),
         )
     if fact.unreadable:
         raise TacitError(
@@ -111,7 +119,7 @@ def _fact(name: str, scope: Scope) -> Fact:
     return fact
 
 
-def _choose(given: str, names: tuple[str, ...]) -> Choose:
+def choose_name(given: str, names: tuple[str, ...]) -> Choose:
     """Offer the names that exist; a name that is close to the given one comes first."""
     plain = {name.strip().lower(): name for name in names}
     close = get_close_matches(given.strip().lower(), plain, 1)
@@ -121,7 +129,9 @@ def _choose(given: str, names: tuple[str, ...]) -> Choose:
 def _arguments(op: str, args: tuple[Node, ...], scope: Scope, want: Kind | None) -> tuple[Node, ...]:
     rule = OPERATORS.get(op)
     if rule is None:
-        raise TacitError("bad-expression", f"there is no operator {op!r}", fix=_choose(op, tuple(OPERATORS)))
+        raise TacitError(
+            "bad-expression", f"there is no operator {op!r}", fix=choose_name(op, tuple(OPERATORS))
+        )
     for i in rule.constant:
         if i < len(args) and not isinstance(args[i], Literal):
             raise TacitError(

@@ -186,7 +186,7 @@ class _Pricing:
             raise TacitError(
                 "bad-parameter",
                 f"a plan needs one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
-                why="nothing has a default epsilon",
+                why="two of them could contradict each other" if given else "nothing has a default epsilon",
                 fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
             )
         delta = rational("delta", goal.delta, zero=True)
@@ -249,9 +249,12 @@ def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:
     reading = column.reading
     expected = reading.expected(noise, level, size)
-    note = reading.note(noise, level)
-    stands_for = column.aggregate.stands_for(reading)
-    if ", not the " in stands_for:
-        note += f"; {stands_for.split(', ', 1)[1]}"
     mechanism = noise.mechanisms[0].describe(noise.statistic.step)
-    return Forecast(column.name, column.aggregate.words, mechanism, expected, note)
+    return Forecast(
+        column.name,
+        column.aggregate.words,
+        mechanism,
+        expected,
+        reading.note(noise, level),
+        column.aggregate.caution,
+    )

@@ -20,14 +20,14 @@ from tacit.core import (
 )
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Declare
+from tacit.fixes import Code, Declare
 from tacit.ledger import open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
 from tacit.tables._emit import grid_columns
 from tacit.tables._expressions import Column
 from tacit.tables._keys import public_column
-from tacit.tables._kinds import Scope, resolve
+from tacit.tables._kinds import Scope, choose_name, resolve
 
 if TYPE_CHECKING:
     import os
@@ -264,10 +264,10 @@ def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None
                 raise TacitError(
                     "unknown-column",
                     f"the table {name!r} has no column {needed!r}",
-                    why="it says to whom a row belongs"
+                    why=f"this column names the {unit.noun} that each row belongs to"
                     if key is None
-                    else "it is the key of the public table",
-                    fix=Choose(tuple(columns), given=str(needed)),
+                    else "this column is the key of the public table",
+                    fix=choose_name(str(needed), tuple(columns)),
                 )
     if key is None and len(unit.columns) == 1:  # of a pair, neither column alone names the unit
         own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)

@@ -178,7 +178,7 @@ class PartsSum(_FromParts):
 class PartsMean(_FromParts):
     """The mean of the values."""
 
-    unknown: ClassVar[str] = "depends on the number of rows: give a size"
+    unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the means."""
@@ -197,7 +197,7 @@ class PartsSpread(_FromParts):
     """The sample variance of the values, or its root."""
 
     root: bool = False
-    unknown: ClassVar[str] = "depends on the number of rows: give a size"
+    unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the variances or the standard deviations."""
@@ -258,8 +258,9 @@ class _Quantile(Reading):
 
     def note(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the candidate may lie from its rank."""
-        rows = self.rank_error(noise, confidence)
-        return f"level {float(self.level):g}, a candidate within {rows:,.0f} rows of its rank"
+        rows = math.ceil(self.rank_error(noise, confidence))
+        named = "1 row" if rows == 1 else f"{rows:,} rows"
+        return f"the {float(self.level):g} quantile, at most {named} from the exact position"
 
 
 @dataclass(frozen=True, slots=True)

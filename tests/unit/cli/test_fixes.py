@@ -8,11 +8,11 @@ import pytest
 import tacit
 from tacit.accounting import Budget
 from tacit.cli._actions import WORDS_OF_ACTIONS
-from tacit.cli._advice import ADVICE, FROM_PUBLIC_KNOWLEDGE
+from tacit.cli._advice import ADVICE
 from tacit.cli._context import CommandContext
 from tacit.cli._fixes import in_words_of_the_command, speaks_python
 from tacit.errors import CODES, TacitError
-from tacit.fixes import ACTIONS, Choose, Code, Declare, Do, Either, Say, Set
+from tacit.fixes import ACTIONS, FROM_PUBLIC_KNOWLEDGE, Choose, Code, Declare, Do, Either, Say, Set
 
 SOURCES = sorted(Path(tacit.__file__).parent.rglob("*.py"))
 INIT = CommandContext("visits")
@@ -22,9 +22,9 @@ QUESTION = CommandContext(
 )
 #: An argument of each name that the actions take.
 ARGUMENTS = {
-    "account": "ana", "dataset": "visits", "expression": "stay + 1", "high": 30, "low": 0, "new": Budget(2),
+    "account": "ana", "column": "stay", "dataset": "visits", "expression": "stay + 1", "high": 30, "low": 0, "new": Budget(2),
     "package": "tacit[plot]", "path": "some/file", "seconds": 30, "statement": "disk checked", "table": "t",
-    "type": "DOUBLE",
+    "type": "DOUBLE", "unit": "pid",
 }  # fmt: skip
 
 
@@ -211,7 +211,9 @@ def test_missing_keys_name_every_column_that_lacks_them():
 
 
 def test_a_charge_that_does_not_fit_says_how_much_would():
-    assert words(Set(epsilon=0.5), code="budget-exceeded") == "--epsilon 0.5 or less"
+    fix = Set.at_most(epsilon=0.5)
+    assert words(fix, code="budget-exceeded") == "--epsilon 0.5 or less"
+    assert str(Either(fix, Say("ask the curator"))) == "epsilon=0.5 or less, or ask the curator"
 
 
 def test_a_changed_budget_is_put_back_or_recorded():

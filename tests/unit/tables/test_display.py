@@ -37,19 +37,19 @@ def words(text):
 def test_a_plan_with_private_groups_says_how_large_a_group_must_be(visits):
     grouped = visits.group_by("icd").agg(n=tc.count_units())
     plan = grouped.plan(epsilon=2, delta=1e-6)
-    told = re.search(r"a group appears only with about (\d+) or more patients", words(plan))
+    told = re.search(r"groups with fewer than about (\d+) patients are usually hidden", words(plan))
     assert told
     release = plan.release()
     assert len(release) > 0
     assert min(release["n"].value) >= int(told[1])  # the noisy sizes that were shown reached what was told
     strict = grouped.plan(epsilon=2, delta=1e-12)
-    assert int(re.search(r"about (\d+) or more", words(strict))[1]) > int(told[1])
+    assert int(re.search(r"fewer than about (\d+) patients", words(strict))[1]) > int(told[1])
 
 
 def test_groups_of_single_rows_are_counted_in_rows():
     rows = tc.protect(example_visits(), unit=tc.Unit.row(), budget=tc.Budget(epsilon=9, delta=1e-3))
     plan = rows.group_by("icd").agg(n=tc.count()).plan(epsilon=1, delta=1e-6)
-    assert re.search(r"about \d+ or more rows", words(plan))
+    assert re.search(r"fewer than about \d+ rows are usually hidden", words(plan))
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,33 @@ def test_a_year_as_a_key_has_no_thousands(visits):
     assert [line.split(",")[0] for line in release.to_csv().splitlines()] == ["y", "2023", "2024"]
 
 
+def test_a_notebook_shows_no_private_sign(visits):
+    plan = visits.agg(n=tc.count(), oldest=tc.max("age", bounds=(0, 120))).plan(epsilon=1, size=4000)
+    release = plan.release()
+    shown = [plan._repr_html_(), release._repr_html_(), tc.explain(plan)._repr_html_()]
+    assert all("\ue000" not in one for one in [*shown, str(plan), str(release)])
+    assert ",&nbsp;" in release._repr_html_()
+
+
+def test_a_known_error_does_not_hide_that_an_extreme_is_a_quantile(visits):
+    plan = visits.agg(oldest=tc.max("age", bounds=(0, 120))).plan(epsilon=1, size=4000)
+    assert plan.forecast[0].error is not None
+    for text in (str(plan), plan._repr_html_(), str(tc.explain(plan))):
+        plain = " ".join(text.replace("│", " ").split())
+        assert "not the largest" in plain
+        assert "reveal one person" in plain
+
+
+def test_a_notebook_has_every_line_of_the_plan(visits):
+    plan = visits.group_by("hospital").agg(n=tc.count()).plan(epsilon=1, delta=1e-6)
+    html = plan._repr_html_()
+    for name, text in plan.facts:
+        assert f"<b>{name}</b>: {text}" in html
+    assert "this promise may fail completely with probability at most 1e-06" in html
+    assert f"<b>unit</b>: patient_id; hash {plan.hash[:16]}" in html
+    assert "which groups exist</b>: epsilon 0.5, delta 1e-06" in html
+
+
 # pictures
 
 
@@ -127,7 +154,7 @@ def test_a_picture_says_dataset_column_key_and_cost(visits):
     axes = drawn(question.plan(epsilon=0.5).release().plot())
     assert axes.get_title(loc="left").splitlines() == [
         "visits: n by hospital, epsilon 0.5",
-        "bars: noise interval, 95%",
+        "bars: 95 % interval for the noise only",
     ]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("hospital", "n")
     assert [label.get_text() for label in axes.get_xticklabels()] == ["Ahorn", "Birke"]
@@ -142,8 +169,11 @@ def test_the_picture_of_an_empty_release_says_why_it_is_empty(visits):
 
 
 def test_a_picture_of_a_quantile_says_what_it_is(visits):
-    axes = visits.sql("SELECT MAX(length_of_stay) AS longest FROM visits").plan(epsilon=1).release().plot()
-    assert "the 0.99 quantile of length_of_stay" in axes.get_title(loc="left")
+    question = visits.sql("SELECT MAX(length_of_stay) AS longest FROM visits")
+    axes = drawn(question.plan(epsilon=1).release().plot())
+    title = axes.get_title(loc="left").replace("\n", " ")
+    assert "the 0.99 quantile of length_of_stay, not the largest value, because" in title
+    assert axes._left_title.get_window_extent().x1 <= axes.figure.bbox.x1
 
 
 def test_a_picture_of_many_odd_groups_can_be_read():

@@ -7,7 +7,7 @@ import pytest
 
 import tacit as tc
 from tacit import TacitError
-from tacit.fixes import Choose, Declare, Do, Either, Say, Set
+from tacit.fixes import FROM_PUBLIC_KNOWLEDGE, Choose, Declare, Do, Either, Say, Set
 from tacit.tables.sql._fixes import SqlAdvice
 
 COLUMNS = ("Patient ID", "Ward", "LOS", "Cost (EUR)", "pid")
@@ -117,7 +117,7 @@ def test_missing_bounds_of_an_expression_are_a_clip_in_the_question():
     wanted = Do("clip-in-question", expression="LOS/2", low="LOW", high="HIGH")
     assert reworded("missing-bounds", clip, **{"LOS / 2": "LOS/2"}) == wanted
     assert reworded("missing-bounds", Either(Set(bounds=(0, 30)), clip), **{"LOS / 2": "LOS/2"}) == wanted
-    assert str(wanted) == "LEAST(GREATEST(LOS/2, LOW), HIGH)"
+    assert str(wanted) == f"LEAST(GREATEST(LOS/2, LOW), HIGH){FROM_PUBLIC_KNOWLEDGE}"
 
 
 def test_bounds_of_a_declared_column_are_declared():

@@ -74,9 +74,12 @@ def shown(release):
 def test_a_release_says_which_rows_are_not_counted():
     known = visits().group_by("hospital").agg(n=tc.count()).plan(epsilon=1).release()
     for text in shown(known):
-        assert "not counted: rows without a patient_id; rows whose hospital is not among the keys" in text
+        assert (
+            "rows without a patient_id and rows whose hospital is not among the keys, if any, are not counted"
+            in text
+        )
     for text in shown(visits().agg(n=tc.count()).plan(epsilon=1).release()):
-        assert "not counted: rows without a patient_id" in text
+        assert "rows without a patient_id, if any, are not counted" in text
         assert "among the keys" not in text
     rows = visits(unit=tc.Unit.row()).agg(n=tc.count()).plan(epsilon=1).release()
     assert "not counted" not in repr(rows)
@@ -89,7 +92,7 @@ def test_a_release_says_from_which_size_private_groups_are_shown(epsilon, lines)
     release = plan.release()
     assert bool(len(release)) is lines
     for text in shown(release):
-        assert f"not shown: groups of fewer than about {above:,} patients" in text
+        assert f"groups with fewer than about {above:,} patients are usually hidden" in text
         assert "among the keys" not in text
 
 

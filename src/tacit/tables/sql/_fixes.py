@@ -46,6 +46,8 @@ class SqlAdvice:
         The declared columns of all tables.
     expressions
         Arguments of aggregates in Tacit's words, each with the SQL that the author wrote.
+    unit
+        The unit's columns as SQL; empty if the unit is one row.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class SqlAdvice:
     text: object
     columns: tuple[str, ...]
     expressions: Mapping[str, str] = field(default_factory=dict)
+    unit: str = ""
 
     @classmethod
     def about(
@@ -65,7 +68,7 @@ class SqlAdvice:
         """Collect what is known of a refused query; the arguments of aggregates are known once it is read."""
         columns = tuple(c for t in dataset.tables.values() for c in t.columns or t.facts)
         written = {words_of(node): sql.sql(dialect="duckdb") for node, sql in (arguments or {}).items()}
-        return cls(text, columns, written)
+        return cls(text, columns, written, ", ".join(map(sql_name, dataset.identity.unit.columns)))
 
     def reworded(self, error: TacitError) -> TacitError:
         """Return a refusal with its fix in the words of SQL; the same refusal where nothing changes."""
@@ -84,6 +87,8 @@ class SqlAdvice:
                 return Say(f"write a column name without single quotes: {sql_name(meant)}")
             case Do("convert-in-question", {"expression": str(column), **more}) if column in self.columns:
                 return Do("convert-in-question", expression=sql_name(column), **more)
+            case Do("aggregate-per-unit", arguments) if self.unit:
+                return Do("aggregate-per-unit", **{**arguments, "unit": self.unit})
             case Do("bound-aggregate", {"expression": str(inner)}):
                 return _clip(self.expressions.get(inner, inner))
             case Declare("bounds", _, column) if code == "missing-bounds" and column not in self.columns:

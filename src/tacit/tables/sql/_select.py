@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from tacit.errors import TacitError
 from tacit.fixes import Do, Fix, Say
@@ -96,21 +96,35 @@ def _parsed(text: object, fix: Fix, wrap: str = "{}") -> exp.Expr:
     try:
         parsed = sqlglot.parse(wrap.format(text), dialect="duckdb")
     except (SqlglotError, RecursionError) as error:
-        detail = str(error).splitlines()[0][:120] if isinstance(error, SqlglotError) else "too deeply nested"
-        raise TacitError(
-            "bad-sql",
-            f"this SQL cannot be read: {detail}",
-            why="SQL is parsed before anything else happens",
-            fix=fix,
-        ) from None
-    if len(parsed) != 1 or not isinstance(parsed[0], exp.Select):
-        raise TacitError(
-            "not-allowed",
-            "only one SELECT statement is allowed",
-            why="only questions reach the data",
-            fix=fix,
-        )
-    return parsed[0]
+        detail = _trouble(error, len(wrap.partition("{")[0]))
+        raise TacitError("bad-sql", f"this SQL cannot be read: {detail}", fix=fix) from None
+    match [one for one in parsed if one is not None]:
+        case [exp.Select() as select]:
+            return select
+        case [exp.SetOperation()]:
+            what, why = "UNION, INTERSECT and EXCEPT are not allowed", "one question is one SELECT"
+        case [_, _, *_]:
+            what, why = "this is more than one statement", "one question is one SELECT"
+        case _:
+            what, why = "this is not a SELECT", "a question can only read aggregates of the data"
+    raise TacitError("not-allowed", what, why=why, fix=fix)
+
+
+def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
+    """Say in plain words where the text stops being SQL; ``before`` letters stood in front of it."""
+    if isinstance(error, RecursionError):
+        return "it is too deeply nested"
+    if not isinstance(error, ParseError) or not error.errors:
+        return "a quotation mark may be missing"
+    first = error.errors[0]
+    described, word = str(first["description"]), str(first["highlight"])
+    line, column = first["line"], first["col"]
+    place = f"{word!r} (line {line}, column {column - before if line == 1 else column})"
+    if described.startswith("Expecting"):
+        return f"{described.removeprefix('Expecting').strip()} is missing near {place}"
+    if described.startswith(("Required", "Expected")):
+        return f"something is missing near {place}"
+    return f"{place} is not expected there"
 
 
 def _guarded(work: Callable[[], _T]) -> _T:

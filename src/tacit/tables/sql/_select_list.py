@@ -9,6 +9,7 @@ from sqlglot import exp
 from tacit.errors import TacitError
 from tacit.tables._expressions import Call, Column, Node, names
 from tacit.tables.sql._aggregates import read_aggregate, word_of
+from tacit.tables.sql._allowed import written_as
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import sql_name
 
@@ -114,7 +115,7 @@ def _rebuilt(node: exp.Expr, parts: dict[int, Node]) -> Node:
         stand_ins[name] = parts[id(child)]
         return exp.Column(this=exp.Identifier(this=name, quoted=True))
 
-    copy = node.copy()
+    copy = written_as(node, node.copy())
     for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
         if id(original) in parts:
             child.replace(stand_in(original))

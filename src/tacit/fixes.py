@@ -249,9 +249,13 @@ def _plain(value: object) -> object:
     match value:
         case None | bool() | int() | float() | str():
             return value
-        case tuple() | list():
+        case tuple() | list() | range():
             return [_plain(one) for one in value]
         case Mapping():
             return {str(name): _plain(one) for name, one in value.items()}
+        case _ if value is ...:
+            return None
+        case _ if hasattr(value, "to_json"):
+            return _plain(value.to_json())
         case _:
             return str(value)

@@ -30,7 +30,7 @@ FIXES = [
      {"fix": "set", "values": {"size": None, "monotone": False}}),
     (
         Declare("bounds", (0, 30), column="stay"),
-        'tc.protect(..., bounds={"stay": (0, 30)})',
+        'tc.protect(..., bounds={"stay": (LOW, HIGH)}) (from public knowledge, not from the data)',
         {"fix": "declare", "fact": "bounds", "column": "stay", "value": [0, 30], "example": True},
     ),
     (
@@ -46,7 +46,7 @@ FIXES = [
     ),
     (
         Choose(("stay", "age"), given="stai", close="stay"),
-        "stay? one of: stay, age",
+        "did you mean stay? one of: stay, age",
         {"fix": "choose", "names": ["stay", "age"], "given": "stai", "close": "stay"},
     ),
     (Choose(("stay", "age")), "one of: stay, age",

@@ -90,7 +90,8 @@ def _meaning(plan: Plan[Any]) -> str:
     epsilon = plan.promised.get("epsilon")
     if epsilon is None:
         return "rho does not bound the odds by a fixed factor; explain reads it as an epsilon at a delta"
-    text = f"nobody's odds (of being in the data, of any fact) move by more than a factor {_factor(epsilon)}"
+    about = f"the odds about any one {plan.unit.noun} (of being in the data, of any fact)"
+    text = f"{about} move by at most a factor {_factor(epsilon)}"
     delta = float(plan.promised.get("delta", 0))
     return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text
 

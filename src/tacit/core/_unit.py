@@ -16,6 +16,7 @@ __all__ = ["Identity", "Unit", "UnitKind", "read_identity"]
 #: client of a federated run.
 UnitKind = Literal["column", "row", "edge", "node", "client"]
 _WORDS = ("row", "edge", "node", "client")
+_PER = " per "
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,16 @@ class Unit:
                 why=f"ledgers and certificates write {self.column!r} for units that are not a column",
                 fix=Either(Code(f"tc.Unit.{self.column}()"), Say("rename the column")),
             )
-        if self.per == self.column or ("/" in self.column + self.per and self.per):
+        if _PER in self.column + self.per:
             raise bad_parameter(
-                "per", "the name of a second column, without a slash", self.per, fix=Set(per="day")
+                "unit",
+                f"a column without {_PER!r} in its name",
+                self.column,
+                why=f"ledgers and certificates write {_PER!r} between the two columns that name a unit",
+                fix="rename the column",
             )
+        if self.per == self.column:
+            raise bad_parameter("per", "the name of a second column", self.per, fix=Set(per="day"))
 
     @classmethod
     def row(cls) -> Unit:
@@ -118,7 +125,7 @@ class Unit:
     def __str__(self) -> str:
         if self.kind != "column":
             return self.kind
-        return f"{self.column}/{self.per}" if self.per else self.column
+        return f"{self.column}{_PER}{self.per}" if self.per else self.column
 
 
 @dataclass(frozen=True, slots=True)

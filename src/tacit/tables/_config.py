@@ -188,7 +188,7 @@ def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -
         {t: folder / s for t, s in source.items()} if isinstance(source, dict) else folder / str(source)
     )
     public = {t: (folder / p["source"], p["key"]) for t, p in facts.get("public", {}).items()}
-    unit = Unit.row() if facts["unit"] == "" else Unit(facts["unit"])
+    unit = _unit(facts["unit"])
     return protect(
         places,
         unit=unit,
@@ -207,3 +207,12 @@ def _budget(name: str, parts: Any) -> Budget:
     except TacitError as error:
         fix = Declare("budget", _BUDGET, column=name)
         raise TacitError(error.code, error.what, why=error.why, fix=fix) from None
+
+
+def _unit(written: Any) -> Unit:
+    """Read a unit: a column, an empty text for single rows, or ``{column = "patient_id", per = "day"}``."""
+    if written == "":
+        return Unit.row()
+    if isinstance(written, dict) and set(written) == {"column", "per"}:
+        return Unit(written["column"], per=written["per"])
+    return Unit(written)

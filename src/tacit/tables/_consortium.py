@@ -11,7 +11,8 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
 from tacit.tables._dataset import TableDataset
-from tacit.tables._planning import Goal, make_plan
+from tacit.tables._goals import Goal
+from tacit.tables._planning import make_plans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,8 +117,8 @@ class Consortium:
         plan: Plan[AnswerTable] | None = None
         try:
             requests = given["request"] if given["dataset"] == identities else []
-            plans = [member._rebuild(one) for member, one in zip(self.members, requests, strict=True)]
-            plan = Plan.together(plans, disjoint=self.disjoint)
+            asked = [member._member(one) for member, one in zip(self.members, requests, strict=True)]
+            plan = Plan.together(make_plans(asked), disjoint=self.disjoint)
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             plan = None
         if plan is None or plan.hash != given["plan"]:
@@ -178,18 +179,6 @@ class ConsortiumQuery:
     consortium: Consortium
     queries: tuple[Query, ...]
 
-    def __post_init__(self) -> None:
-        first = self.queries[0].question
-        for query in self.queries[1:]:
-            own = query.question
-            if (own.keys, own.aggregates, own.by) != (first.keys, first.aggregates, first.by):
-                raise TacitError(
-                    "not-allowed",
-                    "the members understand the question differently",
-                    why="their keys or bounds differ, so their numbers cannot be added",
-                    fix="declare the same bounds and keys with every member",
-                )
-
     def plan(
         self,
         *,
@@ -221,16 +210,11 @@ class ConsortiumQuery:
                 self._each("epsilon", epsilon, parts), self._each("rho", rho, parts), strict=True
             )
         ]
-        plans = [
-            make_plan(query._dataset, query.question, goal, query.post, tuple(_others(goals, i)))
-            for i, (query, goal) in enumerate(zip(self.queries, goals, strict=True))
+        members = [
+            (query._dataset, query.question, goal, query.post)
+            for query, goal in zip(self.queries, goals, strict=True)
         ]
-        if within is not None and len({plan.promised["epsilon"] for plan in plans}) > 1:
-            largest = max(plan.promised["epsilon"] for plan in plans)
-            return self.plan(
-                epsilon=[largest] * len(plans), delta=delta, confidence=confidence, size=size, weights=weights
-            )
-        return Plan.together(plans, disjoint=self.consortium.disjoint)
+        return Plan.together(make_plans(members), disjoint=self.consortium.disjoint)
 
     def _each(self, name: str, given: PerMember, parts: int) -> list[Number | None]:
         """Return what each member pays."""
@@ -249,8 +233,3 @@ class ConsortiumQuery:
                 )
             return list(given)
         return [None if given is None else rational(name, given) / parts] * len(names)
-
-
-def _others(goals: Sequence[Any], i: int) -> list[Any]:
-    """Return the goals of all members but one."""
-    return [goal for j, goal in enumerate(goals) if j != i]

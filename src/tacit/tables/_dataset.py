@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from tacit.core import Engine
     from tacit.tables._aggregates import Aggregate
+    from tacit.tables._algebra import TableQuestion
+    from tacit.tables._goals import Goal
     from tacit.tables._keys import KeysGiven
+    from tacit.tables._postprocessing import PostProcessing
     from tacit.tables._python_expressions import Expr
 
 __all__ = ["TableDataset"]
@@ -116,13 +119,14 @@ class TableDataset(Dataset):
         return parse_query(query, self, keys)
 
     def _rebuild(self, request: Any) -> Plan[AnswerTable]:
-        from tacit.tables._planning import Goal, make_plan
+        from tacit.tables._planning import make_plan
+
+        return make_plan(*self._member(request))
+
+    def _member(self, request: Any) -> tuple[TableDataset, TableQuestion, Goal, PostProcessing | None]:
+        """Read what a plan's document asks of this dataset."""
+        from tacit.tables._goals import Goal
         from tacit.tables._wire import read_post, read_question
 
-        return make_plan(
-            self,
-            read_question(request["question"], self),
-            Goal.from_json(request["goal"]),
-            read_post(request["post"], self),
-            tuple(Goal.from_json(goal) for goal in request["others"]),
-        )
+        question = read_question(request["question"], self)
+        return self, question, Goal.from_json(request["goal"]), read_post(request["post"], self)

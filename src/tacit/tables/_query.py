@@ -28,6 +28,7 @@ from tacit.tables._algebra import (
     scope,
 )
 from tacit.tables._expressions import Column, Node, text_of
+from tacit.tables._goals import Goal
 from tacit.tables._keys import (
     KeysGiven,
     check_kinds,
@@ -37,7 +38,7 @@ from tacit.tables._keys import (
     read_group_keys,
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
-from tacit.tables._planning import Goal, make_plan
+from tacit.tables._planning import make_plan
 from tacit.tables._python_expressions import Expr, as_node, as_value
 
 if TYPE_CHECKING:

@@ -55,7 +55,8 @@ class StepNoise:
         """Bound all running totals of the noisy integers of a group at once.
 
         Chan, Shi, Song 2011, Lemma 2.8 for Laplace noise of scales b_i: at most sqrt(8 log(2/p)) times the
-        larger of sqrt(sum b_i^2) and b_max sqrt(log(2/p)) with probability 1 - p; sub-Gaussian otherwise.
+        larger of sqrt(sum b_i^2) and b_max sqrt(log(2/p)) with probability 1 - p; it holds for Gaussian noise
+        among them too. Of Gaussian noise alone, the sub-Gaussian bound.
         The moment generating function of integer noise lies below that of the continuous law of the same
         scale.
         """
@@ -63,7 +64,7 @@ class StepNoise:
         log = math.log(2 * cells / float(1 - confidence))
         scales = [float(one.scale) for one in self.mechanisms]
         spread = math.sqrt(cells * sum(scale**2 for scale in scales))
-        if isinstance(self.mechanisms[0], DiscreteGaussian):
+        if all(isinstance(one, DiscreteGaussian) for one in self.mechanisms):
             return spread * math.sqrt(2 * log)
         return math.sqrt(8 * log) * max(spread, max(scales) * math.sqrt(log))
 

@@ -223,3 +223,9 @@ def test_engine_task_and_ledger_are_not_public_attributes(data):
     for thing in (data, plan, query, data["visits"], plan.release()):
         public = {name for name in dir(thing) if not name.startswith("_")}
         assert not public & {"engine", "home", "task", "ledger", "rows_of", "integers"}
+
+
+def test_a_column_cannot_pass_for_a_pair_of_columns():
+    with pytest.raises(TacitError, match="without ' per ' in its name"):
+        tc.Unit("patient_id per day")
+    assert str(tc.Unit("patient_id", per="day")) == "patient_id per day"

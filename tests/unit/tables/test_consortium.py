@@ -137,3 +137,36 @@ def test_the_error_is_that_of_all_members_whoever_pays_less(name):
     assert turned.forecast[0].error == plan.forecast[0].error
     assert turned.hash != plan.hash
     assert plan.forecast[0].error > members[1].agg(n=tc.count()).plan(**{name: 0.1}).forecast[0].error
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("goal", [{"epsilon": 1}, {"within": 50}])
+def test_members_with_different_limits_are_priced_by_their_own(order, goal):
+    """The noise of the member with fifty rows decides the interval, whichever member comes first."""
+    members = [
+        tc.protect(
+            f"{name}.csv",
+            name=name,
+            unit="pid",
+            limits={"rows": rows},
+            budget=HUGE,
+            ledger=tc.Ledger.memory(),
+        )
+        for name, rows in (("north", 1), ("south", 50))
+    ]
+    plan = tc.consortium([members[i] for i in order], disjoint=True).agg(n=tc.count()).plan(**goal)
+    error = plan.forecast[0].error
+    scales = sorted(float(Fraction(law["scale"])) for law in plan.mechanisms)
+    assert scales[1] == pytest.approx(50 * scales[0])
+    noise = [sum(m.task.mechanisms[0].release(0) for m in plan._members) for _ in range(2000)]
+    assert np.mean(np.abs(noise) <= error) > 0.95 - 5 * np.sqrt(0.05 * 0.95 / 2000)
+    assert "within" not in goal or error <= 50
+
+
+def test_members_with_different_keys_are_refused():
+    members = [
+        tc.protect(f"{n}.csv", name=n, unit="pid", keys={"h": keys}, budget=HUGE, ledger=tc.Ledger.memory())
+        for n, keys in (("north", ["A", "B"]), ("south", ["A", "C"]))
+    ]
+    with pytest.raises(TacitError, match="understand the question differently"):
+        tc.consortium(members, disjoint=True).group_by("h").agg(n=tc.count()).plan(epsilon=1)

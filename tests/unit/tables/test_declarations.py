@@ -47,7 +47,7 @@ def test_wrong_declarations_are_refused(options, tmp_path, monkeypatch):
 
 
 def test_a_unit_s_column_cannot_pass_for_event_level():
-    with pytest.raises(TacitError, match="another name than"):
+    with pytest.raises(TacitError, match="a name other than"):
         tc.protect("absent.csv", unit="row", budget=HUGE)
 
 

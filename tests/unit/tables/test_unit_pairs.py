@@ -100,7 +100,7 @@ def test_a_row_without_one_of_the_two_is_not_counted_and_the_release_says_so():
     release = exactly(pairs_of(table).agg(n=tc.count(), u=tc.count_units()))
     assert release["n"].value == release["u"].value == (2,)
     for text in (" ".join(repr(release).split()), release._repr_html_()):
-        assert "not counted: rows without a patient_id or day" in text
+        assert "rows without a patient_id or day, if any, are not counted" in text
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_plan_speaks_of_patient_and_day():
     text = " ".join(repr(plan).split())
     assert "each patient and day counts with at most 2 rows, in at most 2 groups" in text
     assert "one patient and day is added or removed" in text
-    assert "unit: patient_id/day" in text
+    assert "unit: patient_id per day" in text
     replaced = pairs_of(VISITS, adjacency="replace").agg(n=tc.count()).plan(epsilon=1)
     assert "the data of one patient and day is replaced" in repr(replaced)
     private = pairs_of(VISITS, keys={}, budget=tc.Budget(epsilon=9, delta=1e-3))
@@ -140,9 +140,9 @@ def test_the_certificate_and_the_account_name_both_columns(tmp_path):
     release = data.agg(n=tc.count()).plan(epsilon=0.5).release()
     release.certificate.save(tmp_path / "n.json")
     loaded = tc.Certificate.load(tmp_path / "n.json")
-    assert json.loads(loaded.to_json())["dataset"]["unit"] == "patient_id/day"
+    assert json.loads(loaded.to_json())["dataset"]["unit"] == "patient_id per day"
     assert loaded.matches(ledger_of(data))
-    assert ledger_of(data).account("visits").unit == "patient_id/day"
+    assert ledger_of(data).account("visits").unit == "patient_id per day"
 
 
 def test_the_unit_is_part_of_the_plan_and_of_the_account():
@@ -188,8 +188,9 @@ def test_counting_one_column_of_the_pair_is_not_counting_units():
         (lambda: tc.Unit("patient_id", per="nowhere"), "unknown-column"),
         (lambda: tc.Unit("nowhere", per="day"), "unknown-column"),
         (lambda: tc.Unit("patient_id", per="patient_id"), "bad-parameter"),
-        (lambda: tc.Unit("patient/id", per="day"), "bad-parameter"),
-        (lambda: tc.Unit("patient_id", per="a/b"), "bad-parameter"),
+        (lambda: tc.Unit("patient/id", per="day"), "unknown-column"),
+        (lambda: tc.Unit("patient per id", per="day"), "bad-parameter"),
+        (lambda: tc.Unit("patient_id", per="a per b"), "bad-parameter"),
         (lambda: tc.Unit("patient_id", per=3), "bad-parameter"),
         (lambda: tc.Unit("", per="day"), "bad-parameter"),
         (lambda: tc.Unit("row", per="day"), "bad-parameter"),

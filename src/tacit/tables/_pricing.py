@@ -1,0 +1,181 @@
+"""The pricing of a table question: which steps it takes, and which epsilon a wanted error needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Declare, Either, Set
+from tacit.tables._contribution import contribution
+from tacit.tables._lowering import lower
+from tacit.tables._readings import ChosenValue, StepNoise
+from tacit.tables._steps import Ask, calibrate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tacit.tables._algebra import TableQuestion
+    from tacit.tables._contribution import Contribution
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables._goals import Goal
+    from tacit.tables._lowering import ReleasedColumn
+    from tacit.tables._steps import PaidStep, Step
+
+__all__ = ["Pricing", "asks_of", "noises_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """The public facts that decide what a question costs one dataset."""
+
+    question: TableQuestion
+    steps: tuple[Step, ...]
+    columns: tuple[ReleasedColumn, ...]
+    who: Contribution
+    level: Fraction
+    size: int | None
+
+    @classmethod
+    def of(cls, dataset: TableDataset, question: TableQuestion, goal: Goal, *, added: bool) -> Pricing:
+        """Find the steps of a question; ``added``: noisy integers of several datasets are added."""
+        unit, adjacency = dataset.identity.unit, dataset.identity.adjacency
+        who = contribution(question, row_level=unit.is_row, adjacency=adjacency)
+        replaced = dataset.is_one_table and adjacency == "replace"
+        steps, columns = lower(question, by_row=unit.is_row, replaced=replaced, added=added)
+        level = rational("confidence", goal.confidence)
+        if not level < 1:
+            raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
+        size = None if goal.size is None else count("size", goal.size, zero=False)
+        _insist_on_keys(question, goal, dataset)
+        return cls(question, steps, columns, who, level, size)
+
+    def weights(self, given: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
+        """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
+        known = [name for name, _ in self.question.aggregates]
+        for name in given or {}:
+            if name not in known:
+                fix = Set(weights={known[0]: 2})
+                raise bad_parameter("weights", f"weights of {', '.join(sorted(known))}", name, fix=fix)
+        read = {name: rational(f"the weight of {name}", w) for name, w in (given or {}).items()}
+        return tuple(
+            max((read.get(c.asked, Fraction(1)) for c in self.columns if c.step == i), default=Fraction(1))
+            for i in range(len(self.steps))
+        )
+
+    def paid(self, ask: Ask, goal: Goal) -> tuple[PaidStep, ...]:
+        """Split the budget and choose the mechanisms."""
+        return calibrate(self.steps, self.who, ask, self.weights(goal.weights))
+
+    def error(self, column: ReleasedColumn, noise: StepNoise) -> float:
+        """Return the half-width to expect of a column, or refuse where it cannot be known."""
+        expected = column.reading.expected(noise, self.level, self.size)
+        if expected is None:
+            picked = isinstance(column.reading, ChosenValue)
+            raise TacitError(
+                "bad-parameter",
+                f"the error of {column.name} "
+                + ("is not a number" if picked else "depends on how many rows there are"),
+                why="a plan knows no data, so it needs a public guess, which it uses for planning only",
+                fix=Set(epsilon=0.5) if picked else Set(within=1, size=1000),
+            )
+        return expected
+
+
+def _insist_on_keys(question: TableQuestion, goal: Goal, dataset: TableDataset) -> None:
+    """Refuse groups that are neither public nor to be selected privately, with the columns that need keys."""
+    if question.private_keys and not goal.delta:
+        names = [name for name, _ in question.by]
+        raise TacitError(
+            "keys-missing",
+            f"the groups of {', '.join(names)} are not public, and the plan has no delta",
+            why="which groups exist is private; without a delta, private groups cannot be shown",
+            fix=Either(
+                *(Declare("keys", ["A", "B"], column=name) for name in names),
+                *([Set(delta=1e-7)] if dataset.budget.delta else []),
+            ),
+        )
+
+
+def noises_of(pricings: Sequence[Pricing], members: Sequence[tuple[PaidStep, ...]]) -> tuple[StepNoise, ...]:
+    """Put together the noise of all members on each step."""
+    return tuple(
+        StepNoise(step.statistic, tuple(paid[i].mechanism for paid in members))
+        for i, step in enumerate(pricings[0].steps)
+    )
+
+
+def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> list[Ask]:
+    """Read what each member may pay; where an error is wanted, find the smallest epsilon that keeps it."""
+    asks = [_ask(goal) for goal in goals]
+    found = [ask for ask in asks if ask is not None]
+    return found if len(found) == len(goals) else [_within(pricings, goals)] * len(goals)
+
+
+def _ask(goal: Goal) -> Ask | None:
+    """Read the total that a goal names; None where it names an error instead."""
+    given = [n for n in ("epsilon", "rho", "within") if getattr(goal, n) is not None]
+    if len(given) != 1:
+        raise TacitError(
+            "bad-parameter",
+            f"a plan needs one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
+            why="two of them could contradict each other" if given else "nothing has a default epsilon",
+            fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
+        )
+    delta = _delta(goal)
+    if goal.epsilon is not None:
+        return Ask(rational("epsilon", goal.epsilon), delta)
+    return None if goal.rho is None else Ask(None, delta, rational("rho", goal.rho))
+
+
+def _delta(goal: Goal) -> Fraction:
+    delta = rational("delta", goal.delta, zero=True)
+    if not delta < 1:
+        raise bad_parameter("delta", "below 1", goal.delta, fix=Set(delta=1e-6))
+    return delta
+
+
+def _within(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> Ask:
+    """Find the smallest epsilon of each member with which all columns stay within the wanted error."""
+    within = float(rational("within", goals[0].within or 0))
+    delta = _delta(goals[0])
+    first = pricings[0]
+    first.weights(goals[0].weights)  # refuses unknown names before the search
+
+    def fits(epsilon: float) -> bool:
+        ask = Ask(Fraction(epsilon), delta)
+        try:
+            members = [one.paid(ask, goal) for one, goal in zip(pricings, goals, strict=True)]
+        except TacitError as refusal:
+            if refusal.code == "bad-parameter":  # noise beyond 64 bits
+                return False
+            raise
+        noises = noises_of(pricings, members)
+        return all(first.error(column, noises[column.step]) <= within for column in first.columns)
+
+    return Ask(_smallest(fits, within), delta)
+
+
+def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:
+    """Find an epsilon of four digits that fits and is at most 0.2 % above the smallest; checked forward."""
+    low, high = 0.5, 1.0
+    while not fits(high):
+        low, high = high, high * 2
+        if high > 2**12:
+            raise bad_parameter(
+                "within",
+                "an error that some epsilon up to 4096 reaches",
+                within,
+                fix=Set(within=10 * within),
+            )
+    while low > 2.0**-30 and fits(low):
+        low, high = low / 2, low
+    while high / low > 1.0005:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    short = Fraction(Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(high))
+    return short if fits(float(short)) else Fraction(high)

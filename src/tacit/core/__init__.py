@@ -5,8 +5,8 @@ from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset, open_account
 from tacit.core._extras import needs
-from tacit.core._facts import KINDS, Fact, Kind, Limits, Table, read_bounds, read_keys, read_kind
-from tacit.core._plan import Forecast, Plan
+from tacit.core._facts import KINDS, Fact, Kind, Limits, Table, is_writable, read_bounds, read_keys, read_kind
+from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan
 from tacit.core._protocols import JSON, Charger, Engine, Exact, Measurement, Noisy, Task
 from tacit.core._release import Content, Release
 from tacit.core._unit import Identity, Unit, read_identity
@@ -14,6 +14,7 @@ from tacit.core._unit import Identity, Unit, read_identity
 __all__ = [
     "JSON",
     "KINDS",
+    "PLAN_SCHEMA",
     "AnswerTable",
     "Cells",
     "Certificate",
@@ -36,6 +37,7 @@ __all__ = [
     "Unit",
     "Value",
     "figure_width",
+    "is_writable",
     "needs",
     "open_account",
     "read_bounds",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AnswerTable", "Cells", "Value"]
 
 Value: TypeAlias = float | str | bool | None
+_ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,8 @@ class AnswerTable(Content):
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
-        """Read the answer back."""
-        return cls(
+        """Read the answer back; raises ``ValueError`` where it is not one."""
+        read = cls(
             {name: tuple(values) for name, values in document["keys"].items()},
             {
                 name: Cells(tuple(cells["value"]), tuple(cells["low"]), tuple(cells["high"]))
@@ -152,9 +153,14 @@ class AnswerTable(Content):
             },
             float(document["confidence"]),
             dict(document["notes"]),
-            tuple(document["left_out"]),
-            tuple(document["counts"]),
+            tuple(str(line) for line in document["left_out"]),
+            tuple(str(name) for name in document["counts"]),
         )
+        parts = [*read.keys.values(), *(getattr(c, e) for c in read.columns.values() for e in _ENDS)]
+        plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)
+        if len({len(part) for part in parts}) > 1 or not plain or not 0 < read.confidence < 1:
+            raise ValueError("not an answer")
+        return read
 
     def to_dict(self) -> dict[str, list[Value]]:
         """Return columns by name: keys, then ``name``, ``name_low``, ``name_high``."""

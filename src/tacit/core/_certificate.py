@@ -13,6 +13,7 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from tacit.core._plan_run import plan_hash, together_hash
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
@@ -23,9 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["CERTIFICATE_SCHEMA", "Certificate"]
 
-CERTIFICATE_SCHEMA = "tacit/certificate/1"
-_FIELDS = ("schema", "dataset", "mechanisms", "cost", "filter", "plan", "software", "ledger")
-_TOGETHER = ("schema", "members", "disjoint", "cost", "plan", "software")
+CERTIFICATE_SCHEMA = "tacit/certificate/2"
+_FIRST_SCHEMA = "tacit/certificate/1"  # without the digest of the question
+_FIELDS = frozenset(
+    {"schema", "dataset", "question", "mechanisms", "cost", "promised", "filter", "plan", "software"}
+    | {"ledger"}
+)
+_ADDED = frozenset({"question", "promised"})
+_TOGETHER = frozenset({"schema", "members", "disjoint", "cost", "promised", "plan", "software"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +41,9 @@ class Certificate:
     Parameters
     ----------
     fields
-        The JSON document, schema ``tacit/certificate/1``: ``dataset`` (name, version, unit, adjacency),
-        ``mechanisms``, ``cost``, ``filter``, ``plan`` (hash), ``software``, ``ledger`` (entry number and
+        The JSON document, schema ``tacit/certificate/2``: ``dataset`` (name, version, unit, adjacency),
+        ``question`` (digest), ``mechanisms``, ``cost``, ``filter``, ``plan`` (hash of dataset, question and
+        mechanisms), ``software``, ``ledger`` (entry number and
         hash; null where a release was local and nobody was charged). A release of several datasets has the
         certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``.
     """
@@ -45,7 +52,11 @@ class Certificate:
 
     def __post_init__(self) -> None:
         needed = _TOGETHER if "members" in self.fields else _FIELDS
-        if self.fields.get("schema") != CERTIFICATE_SCHEMA or any(f not in self.fields for f in needed):
+        members = self.fields.get("members", [])
+        listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
+        known = set(self.fields) == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
+        early = self.fields.get("schema") == _FIRST_SCHEMA and set(self.fields) >= _FIELDS - _ADDED
+        if not listed or not (known or early):
             raise TacitError(
                 "bad-certificate",
                 "this is not a certificate that this version of Tacit reads",
@@ -141,8 +152,8 @@ class Certificate:
 
         The check compares the entry's number, its hash (which chains all earlier entries), its plan, its
         cost, the data's declared version, name, unit and adjacency, and whether the mechanisms' costs add up
-        to the cost. The plan's hash binds question, dataset and mechanisms. A certificate of several
-        datasets takes the ledgers of all of them.
+        to the cost. The plan's hash is worked out again from dataset, question and mechanisms. A certificate
+        of several datasets takes the ledgers of all of them.
         """
         if self.is_local:
             return ["the release was made at the respondent: no ledger was charged, so there is no entry"]
@@ -152,7 +163,12 @@ class Certificate:
         found = [
             f"{member.names}: {problem}" for member in self.members for problem in member.problems(*ledgers)
         ]
-        return found if self._members_add_up() else [*found, "the costs of the members do not add up"]
+        if not self._members_add_up():
+            found.append("the costs of the members do not add up")
+        plans = [member.plan for member in self.members]
+        if together_hash(plans, disjoint=self.fields["disjoint"] is True) != self.plan:
+            found.append("the members, or whether they are disjoint, are not those of the plan")
+        return found
 
     def _own_problems(self, ledger: Any) -> list[str]:
         written = self.fields["ledger"]
@@ -169,6 +185,12 @@ class Certificate:
             found.append(f"entry {number} paid another cost")
         if not self._adds_up():
             found.append("the costs of the mechanisms do not add up to the cost")
+        if self.fields["schema"] == _FIRST_SCHEMA:
+            found.append(
+                "it was written by an earlier version, whose certificates do not bind the mechanisms"
+            )
+        elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
+            found.append("the dataset, the question or a mechanism is not the one of the plan")
         return found + self._about_the_dataset(entry, ledger)
 
     def _adds_up(self) -> bool:
@@ -215,6 +237,7 @@ def _fields(
     return {
         "schema": CERTIFICATE_SCHEMA,
         "dataset": member.identity.document(),
+        "question": member.question,
         "mechanisms": [dict(law) for law in member.laws],
         "cost": cast("JSON", member.cost.to_json()),
         "promised": dict(promised),

@@ -22,6 +22,7 @@ __all__ = [
     "Kind",
     "Limits",
     "Table",
+    "is_writable",
     "read_bounds",
     "read_keys",
     "read_kind",
@@ -212,10 +213,25 @@ def read_keys(column: str, given: object) -> tuple[object, ...]:
     return tuple(sorted(keys))  # type: ignore[type-var]
 
 
+def is_writable(text: str) -> bool:
+    """Return whether UTF-8 can write a text: a lone half of a surrogate pair cannot be written.
+
+    Examples
+    --------
+    >>> is_writable("Zoë"), is_writable(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _plain(called: str, value: object, fix: Fix) -> object:
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, bool | str):
+    if isinstance(value, bool) or (isinstance(value, str) and is_writable(value)):
         return value
     if isinstance(value, date):
         return _moment(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,7 +10,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate
-from tacit.core._plan_run import Member, add_up, run
+from tacit.core._plan_run import Member, add_up, run, together_hash
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
@@ -219,7 +218,7 @@ class Plan(Generic[C]):
         hashes = [member.hash for member in self._members]
         if len(hashes) == 1:
             return hashes[0]
-        return hashlib.sha256(json.dumps([self._disjoint, *hashes]).encode()).hexdigest()
+        return together_hash(hashes, disjoint=self._disjoint)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.hash == other.hash
@@ -281,7 +280,8 @@ class Plan(Generic[C]):
 
     def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
         noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)
-        level = Fraction(self.confidence).limit_denominator(10**9)
+        short = Fraction(self.confidence).limit_denominator(10**9)
+        level = short if 0 < short < 1 else Fraction(self.confidence)
         content = cast("C", self._members[0].task.read(noisy, level))
         release: Release[C] = Release(content, certificate)
         return release if self._present is None else self._present(release)

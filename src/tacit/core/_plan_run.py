@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tacit.core._protocols import JSON, Charger, Noisy, Task
     from tacit.core._unit import Identity
 
-__all__ = ["Member", "add_up", "plain", "run"]
+__all__ = ["Member", "add_up", "plain", "plan_hash", "run", "together_hash"]
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,26 @@ class Member:
     @cached_property
     def hash(self) -> str:
         """Equal for equal questions of the same declared data with the same noise."""
-        body = {"dataset": self.identity.document(), "question": self.task.question, "mechanisms": self.laws}
-        return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+        return plan_hash(self.identity.document(), self.question, self.laws)
+
+    @cached_property
+    def question(self) -> str:
+        """The digest of the question's document."""
+        return _digest(self.task.question)
+
+
+def plan_hash(dataset: object, question: object, mechanisms: object) -> str:
+    """Return a plan's hash, from the parts that its certificate states."""
+    return _digest({"dataset": dataset, "question": question, "mechanisms": mechanisms})
+
+
+def together_hash(hashes: Sequence[str], *, disjoint: bool) -> str:
+    """Return the hash of a plan over several datasets, from the hashes of its members."""
+    return _digest([disjoint, *hashes])
+
+
+def _digest(document: object) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 def run(task: Task) -> bytes:

@@ -68,14 +68,14 @@ def read_numbers(value: object) -> ExactNumbers:
     array = _array(value)
     if array.ndim == 0:
         return _one_number(array.item())
-    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+    if _fits_64_bits(array.dtype):
         return array.astype(np.int64, copy=False)
-    if array.dtype.kind == "f":
+    if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         numbers = array.astype(np.float64, copy=False)
         if not np.all(np.isfinite(numbers)):
             raise _not_numbers()
         return numbers
-    if array.dtype == object or array.dtype == np.uint64:
+    if array.dtype == object or array.dtype.kind == "u":
         return _objects([_one_number(one) for one in array.ravel().tolist()], array.shape)
     raise _not_numbers()
 
@@ -96,9 +96,9 @@ def read_integers(value: object) -> int | NDArray[np.int64] | NDArray[np.object_
         array = _array(value)
     except TacitError:
         raise _not_whole() from None
-    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+    if _fits_64_bits(array.dtype):
         return int(array.item()) if array.ndim == 0 else array.astype(np.int64, copy=False)
-    if array.dtype == object or array.dtype == np.uint64:
+    if array.dtype == object or array.dtype.kind == "u":
         whole = [_one_integer(one) for one in array.ravel().tolist()]
         return whole[0] if array.ndim == 0 else _objects(whole, array.shape)
     raise _not_whole()
@@ -107,7 +107,12 @@ def read_integers(value: object) -> int | NDArray[np.int64] | NDArray[np.object_
 def in_64_bits(value: object) -> bool:
     """Return whether a container holds integers of at most 64 bits by its own type; lists do not."""
     dtype = getattr(value, "dtype", None)
-    return getattr(dtype, "kind", "O") in "iu" and dtype != np.uint64
+    return isinstance(dtype, np.dtype) and _fits_64_bits(dtype)
+
+
+def _fits_64_bits(dtype: np.dtype[Any]) -> bool:
+    """Return whether every number of a type is a signed integer of 64 bits, whatever its byte order."""
+    return dtype.kind == "i" or (dtype.kind == "u" and dtype.itemsize < 8)
 
 
 def _array(value: object) -> NDArray[Any]:
@@ -153,6 +158,8 @@ def _flat(value: Any) -> tuple[list[Any], tuple[int, ...]]:
     """Return the entries of nested lists in order, and their shape, which must be that of an array."""
     if isinstance(value, np.ndarray):
         array = _array(value)
+        if array.dtype.kind not in "iufbO" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
+            raise _not_numbers()
         return array.ravel().tolist(), array.shape
     if not isinstance(value, list | tuple):
         return [value], ()
@@ -173,7 +180,9 @@ def _objects(numbers: list[Any], shape: tuple[int, ...]) -> NDArray[np.object_]:
 def _one_number(one: Any) -> int | Fraction:
     """Read one finite number."""
     match one:
-        case bool() | np.bool_():
+        case bool() | np.bool_() | np.timedelta64():
+            raise _not_numbers()
+        case np.floating() if one.dtype.itemsize > 8:  # doubles would round it before the noise
             raise _not_numbers()
         case int() | np.integer():
             return int(one)

@@ -284,7 +284,7 @@ class QuantilesOf(OnBounds):
         """Count rows at fewer candidates; one noisy histogram gives all levels."""
         del context
         step = Step(BinCounts(self.argument, self.bins(200)), AddNoise())
-        return [(f"{name}_{float(q):g}", step, QuantileFromCounts(q)) for q in self.levels]
+        return [(f"{name}_{float(q):.15g}", step, QuantileFromCounts(q)) for q in self.levels]
 
     def stands_for(self, reading: Reading) -> str:
         """Name the level."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tacit.core import AnswerTable, Plan
+from tacit.core import PLAN_SCHEMA, AnswerTable, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Code, Set
@@ -121,7 +121,7 @@ class Consortium:
             plan = Plan.together(make_plans(asked), disjoint=self.disjoint)
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, TacitError):
             plan = None
-        if plan is None or plan.hash != given["plan"]:
+        if plan is None or plan.hash != given.get("plan") or given.get("schema") != PLAN_SCHEMA:
             raise TacitError(
                 "plan-differs",
                 "the plan does not belong to these datasets with these public facts",

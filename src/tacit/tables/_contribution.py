@@ -83,6 +83,13 @@ class Contribution:
 def contribution(question: TableQuestion, *, row_level: bool, adjacency: Adjacency) -> Contribution:
     """Bound what one unit can contribute to a question, or refuse where nothing bounds it."""
     grouped = bool(question.by)
+    if row_level and (question.groups is not None or question.per_group is not None):
+        raise TacitError(
+            "not-allowed",
+            "single rows have no limits on groups",
+            why="each row is one unit in one group, so such a limit would act on the whole table",
+            fix="leave the limits on groups away",
+        )
     rows = 1 if row_level else rows_per_unit(question.input)
     groups = question.groups if grouped else 1
     if question.keys is not None and grouped:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias, cast
 
-from tacit.core import KINDS, Kind
+from tacit.core import KINDS, Kind, is_writable
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
 
@@ -135,9 +135,12 @@ def lit(value: object) -> Literal:
                 raise bad_parameter("a constant", "a finite number", value, fix="a number such as 30")
             return Literal(number, "number")
         case str():
-            if "\x00" in value or len(value) > 10_000:
+            if "\x00" in value or len(value) > 10_000 or not is_writable(value):
                 raise bad_parameter(
-                    "a text constant", "at most 10,000 characters without NUL", value, fix="shorter text"
+                    "a text constant",
+                    "at most 10,000 characters that UTF-8 can write, without NUL",
+                    value,
+                    fix="shorter text",
                 )
             return Literal(value, "text")
         case datetime():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
 
 __all__ = [
+    "MOST_KEYS",
     "KeysGiven",
     "check_kinds",
     "from_public_tables",
@@ -32,7 +33,7 @@ __all__ = [
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
 
 
-_MOST_KEYS = 1_000_000
+MOST_KEYS = 1_000_000
 
 
 def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
@@ -98,7 +99,7 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
         )
     kind = table.facts.get(column, Fact()).kind
     read = quote(column) if kind is None else expression_sql(Column(column, kind))
-    values = engine.public_values(name, read, _MOST_KEYS + 1)
+    values = engine.public_values(name, read, MOST_KEYS + 1)
     if values is None:
         raise TacitError(
             "unknown-table",
@@ -127,10 +128,10 @@ def read_group_keys(
     else:
         return _tuples(names, list(given))
     total = math.prod(len(column) for column in columns)
-    if total > _MOST_KEYS:
+    if total > MOST_KEYS:
         raise bad_parameter(
             "keys",
-            f"at most {_MOST_KEYS:,} combinations",
+            f"at most {MOST_KEYS:,} combinations",
             f"{total:,}",
             fix="group by fewer columns, or give only the combinations that matter",
         )

@@ -22,7 +22,7 @@ from tacit.tables._expressions import (
     words_of,
 )
 
-__all__ = ["Scope", "bounds_of", "choose_name", "kind_of", "resolve"]
+__all__ = ["Scope", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -176,6 +176,13 @@ def _default(node: Node, scope: Scope, op: str) -> Kind | None:
     return None
 
 
+def expand_kinds(op: str, n: int) -> tuple[str, ...]:
+    """Return the kinds that an operator of the closed list takes for ``n`` arguments, or refuse them."""
+    if op == "case":
+        return ("case",) * n if n % 2 else _expand(op, ("case",), n)
+    return _expand(op, OPERATORS[op].takes, n)
+
+
 def _expand(op: str, takes: tuple[str, ...], n: int) -> tuple[str, ...]:
     """Return the kinds that an operator takes for ``n`` arguments."""
     fixed = tuple(k for k in takes if not k.endswith("*"))
@@ -215,7 +222,11 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
             why="values of different kinds are never equal",
             fix=_conversions(first, kinds),
         )
-    return tuple(resolve(a, scope, shared) for a in args)
+    # only what is still undecided is read again: reading all arguments twice per level takes 2^depth steps
+    return tuple(
+        b if kind_of(b) == shared and not isinstance(b, Literal) else resolve(a, scope, shared)
+        for a, b in zip(args, first, strict=True)
+    )
 
 
 def _agree(node: Node, want: Kind | None) -> Node:
@@ -244,12 +255,23 @@ def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
     return made[0] if len(made) == 1 else Either(*made[:2])
 
 
+_Range: TypeAlias = tuple[Fraction, Fraction]
+_LARGEST_BOUND = Fraction(10) ** 100
+
+
 def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     """Return public bounds of an expression if they follow from its form, otherwise None.
 
     Values are clipped to these bounds before they are used. So bounds that are too wide cost accuracy, never
-    privacy.
+    privacy. Bounds beyond 10^100, which nobody could declare, are no bounds.
     """
+    found = _bounds_of(node, scope)
+    if found is None or max(abs(found[0]), abs(found[1])) > _LARGEST_BOUND:
+        return None
+    return found
+
+
+def _bounds_of(node: Node, scope: Scope) -> _Range | None:
     match node:
         case Column(name, _):
             fact = scope.get(name)
@@ -272,9 +294,6 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
             return None if a is None or b is None else _OF_TWO[op](a, b)
         case _:
             return None
-
-
-_Range: TypeAlias = tuple[Fraction, Fraction]
 
 
 def _is_null(node: Node) -> bool:

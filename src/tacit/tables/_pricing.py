@@ -48,7 +48,7 @@ class Pricing:
         replaced = dataset.is_one_table and adjacency == "replace"
         steps, columns = lower(question, by_row=unit.is_row, replaced=replaced, added=added)
         level = rational("confidence", goal.confidence)
-        if not level < 1:
+        if not 0 < float(level) < 1:
             raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
         size = None if goal.size is None else count("size", goal.size, zero=False)
         _insist_on_keys(question, goal, dataset)

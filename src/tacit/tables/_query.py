@@ -69,7 +69,7 @@ class Rows:
         """The declared tables."""
         return self._dataset.tables
 
-    def over(self, relation: Relation) -> Rows:
+    def _over(self, relation: Relation) -> Rows:
         """Return the rows of another relation of the same dataset, with the same limits."""
         return replace(self, relation=relation)
 
@@ -79,7 +79,7 @@ class Rows:
         Row limits were applied before, to the declared table; groups are limited after.
         """
         node = resolve(_condition(condition), scope(self.relation), "boolean")
-        return self.over(Where(self.relation, node))
+        return self._over(Where(self.relation, node))
 
     def with_columns(self, **columns: Expr | str | float) -> Rows:
         """Add or redefine columns, row by row; text is SQL. A redefined column loses its declared facts."""
@@ -98,7 +98,7 @@ class Rows:
                     fix=f"use a name such as {name}_2",
                 )
         kept = tuple((c, Column(c, facts[c].kind)) for c in facts if c not in made)
-        return self.over(Project(self.relation, (*kept, *made.items())))
+        return self._over(Project(self.relation, (*kept, *made.items())))
 
     def per_unit(self, by: Sequence[str] = (), **measures: Aggregate) -> Rows:
         """Aggregate each unit's own rows first.
@@ -119,7 +119,7 @@ class Rows:
         facts = scope(self.relation)
         groups = tuple((name, key_node(Column(name), facts, None)) for name in by)
         made = tuple(self.measure(name, aggregate) for name, aggregate in measures.items())
-        return self.over(PerUnit(self.relation, groups, made))
+        return self._over(PerUnit(self.relation, groups, made))
 
     def measure(self, name: str, aggregate: Aggregate) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
@@ -197,7 +197,7 @@ class Rows:
                 fix=Code(f'other.select(..., {clash[0]}_2=tc.col("{clash[0]}"))'),
             )
         joined = JoinUnits(self.relation, Project(right, kept), how, rows or self.limits.joined)
-        return self.over(joined)
+        return self._over(joined)
 
     def _look_up(self, name: str, on: str | Expr | None, how: How) -> Rows:
         table = self.tables.get(name)
@@ -216,7 +216,7 @@ class Rows:
         node = key_node(as_node(on if on is not None else key), facts, kind)
         taken = {c.lower() for c in facts}
         brought = tuple((c, c) for c in table.columns if c != key and c.lower() not in taken)
-        return self.over(JoinPublic(self.relation, table, node, brought, how))
+        return self._over(JoinPublic(self.relation, table, node, brought, how))
 
     def select(self, *names: str, **made: Expr | str) -> Rows:
         """Keep only these columns, some of them under other names or computed."""
@@ -225,7 +225,7 @@ class Rows:
         new = tuple((n, resolve(_formula(e), facts)) for n, e in made.items())
         for name, _ in new:
             check_name(name)
-        return self.over(Project(self.relation, (*kept, *new)))
+        return self._over(Project(self.relation, (*kept, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
         """Change the limits on groups and on rows per group for this question."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tacit.core import AnswerTable, Cells
 from tacit.tables._algebra import document
 from tacit.tables._statistics import BinCounts
@@ -98,7 +100,8 @@ class TableTask:
                 shown = yield {key: vector[0] for key, vector in found.items()}
                 keys = [tuple(key) for key, _ in shown]
             else:
-                yield [found.get(key, [0] * statistic.size) for key in keys]
+                lines = [found.get(key, [0] * statistic.size) for key in keys]
+                yield lines or np.zeros((0, statistic.size), dtype=np.int64)
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
         """Read values and intervals off the noisy integers."""

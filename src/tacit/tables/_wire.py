@@ -29,7 +29,8 @@ from tacit.tables._algebra import (
     scope,
 )
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
-from tacit.tables._kinds import Scope, resolve
+from tacit.tables._keys import MOST_KEYS, check_kinds, key_node, kinds_of_keys
+from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
@@ -109,8 +110,35 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
 def read_post(written: Any, dataset: TableDataset) -> PostProcessing | None:
     """Read how a release is shown; post-processing checks itself, and touches released values only."""
     post = _node(written, dataset.tables)
-    _insist(post is None or isinstance(post, PostProcessing))
-    return post  # type: ignore[no-any-return]
+    if post is None:
+        return None
+    if not isinstance(post, PostProcessing):
+        raise TypeError(type(post).__name__)
+    for name, node in post.outputs:
+        _insist(type(name) is str and bool(name))
+        _check_shown(node)
+    for node, descending in post.order:
+        _insist(type(descending) is bool)
+        _check_shown(node)
+    if post.having is not None:
+        _check_shown(post.having)
+    _insist(post.limit is None or (type(post.limit) is int and post.limit >= 0))
+    return post
+
+
+def _check_shown(node: Node) -> None:
+    """Check an expression over released values: known operators with as many arguments as they take."""
+    match node:
+        case Column(name, _):
+            _insist(type(name) is str)
+        case Literal():
+            _check_parts(node, Scope({}))
+        case Call(op, args):
+            expand_kinds(op, len(args))
+            for one in args:
+                _check_shown(one)
+        case _:
+            raise TypeError(type(node).__name__)
 
 
 def _node(written: Any, tables: Mapping[str, Table]) -> Any:
@@ -152,7 +180,7 @@ def _check_relation(relation: Relation, dataset: TableDataset) -> None:
             _check_relation(inner, dataset)
             for name, node in columns:
                 check_name(name)
-                _check_expression(node, scope(inner))
+                _check_column(node, scope(inner))
             _check_different([name for name, _ in columns])
         case JoinUnits(left, right, how, rows):
             _check_relation(left, dataset)
@@ -203,13 +231,21 @@ def _check_measure(measure: Measure, facts: Scope) -> None:
 
 
 def _check_keys(question: TableQuestion) -> None:
-    """Check that public keys are plain, of one kind for each column, all different."""
-    keys, width = question.keys or (), len(question.by)
-    _insist(bool(keys) and width > 0 and all(len(key) == width for key in keys))
-    _insist(len(set(keys)) == len(keys))
+    """Check that public keys are plain, all different, and of the kind of their column.
+
+    A key of another kind would make the engine convert the data, and one row could then fail the question.
+    """
+    keys, width, facts = question.keys or (), len(question.by), scope(question.input)
+    _insist(bool(keys) and width > 0 and all(type(key) is tuple and len(key) == width for key in keys))
+    _insist(len(set(keys)) == len(keys) and len(keys) <= MOST_KEYS)
+    _insist(all(type(value) in {float, str, bool} for key in keys for value in key))
     for i, (name, _) in enumerate(question.by):
         column = tuple(dict.fromkeys(key[i] for key in keys))
         _insist(set(read_keys(name, column)) == set(column))
+    kinds = kinds_of_keys(width, keys)
+    for (_, node), kind in zip(question.by, kinds, strict=True):
+        _insist(key_node(node, facts, kind) == node)
+    check_kinds(question.by, keys)
 
 
 def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
@@ -236,6 +272,14 @@ def _check_expression(node: Node, facts: Scope, want: Kind | None = None) -> Non
     """Check columns, constants and operators, and that their kinds fit."""
     _check_parts(node, facts)
     _insist(resolve(node, facts, want) == node)
+
+
+def _check_column(node: Node, facts: Scope) -> None:
+    """Check a column that is made; one that is passed on untouched may be of a type that is never read."""
+    if isinstance(node, Column) and facts[node.name].unreadable:
+        _insist(node.kind == facts[node.name].kind)
+    else:
+        _check_expression(node, facts)
 
 
 def _check_parts(node: Node, facts: Scope) -> None:

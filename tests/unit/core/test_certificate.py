@@ -40,7 +40,12 @@ def test_the_certificate_of_a_consortium_verifies(disjoint, shared, epsilon, tmp
         assert not certificate.matches(ledgers[0])
     for change in ({"cost": tc.Cost.pure(0.01).to_json()}, {"disjoint": not disjoint}):
         forged = tc.Certificate({**certificate.fields, **change})
-        assert forged.problems(*ledgers) == ["the costs of the members do not add up"]
+        assert "the costs of the members do not add up" in forged.problems(*ledgers)
+    north_alone = {**certificate.fields, "members": certificate.fields["members"][:1]}
+    cheaper = {"disjoint": True, "cost": certificate.members[0].fields["cost"]}
+    for change in (north_alone, cheaper, {"plan": "0" * 64}):
+        forged = tc.Certificate({**certificate.fields, **change})
+        assert forged.problems(*ledgers) or forged == certificate
     inner = json.loads(certificate.to_json())
     inner["members"][1]["ledger"]["entry"] = 1
     assert "south" in tc.Certificate(inner).problems(*ledgers)[0]
@@ -72,3 +77,39 @@ def test_a_member_that_was_asked_alone_answers_from_its_store():
     tc.consortium([north, south], disjoint=True).agg(m=tc.count()).plan(epsilon=1).release()
     assert float(north.remaining.epsilon) == 4
     assert alone.certificate.matches(ledgers[0])
+
+
+@pytest.mark.parametrize("name", ["scale", "sensitivity", "mechanism", "statistic", "step"])
+def test_an_edited_mechanism_does_not_verify(name):
+    ledger = tc.Ledger.memory()
+    certificate = (
+        members([ledger, tc.Ledger.memory()])[0].agg(n=tc.count()).plan(epsilon=1).release().certificate
+    )
+    assert certificate.matches(ledger)
+    edited = json.loads(certificate.to_json())
+    edited["mechanisms"][0][name] = "9"
+    assert tc.Certificate(edited).problems(ledger) == [
+        "the dataset, the question or a mechanism is not the one of the plan"
+    ]
+
+
+@pytest.mark.parametrize("fields", [{"members": 5}, {"members": [5]}, {"extra": 1}, {"schema": "x"}])
+def test_a_document_with_other_fields_is_not_a_certificate(fields):
+    ledger = tc.Ledger.memory()
+    certificate = (
+        members([ledger, tc.Ledger.memory()])[0].agg(n=tc.count()).plan(epsilon=1).release().certificate
+    )
+    with pytest.raises(TacitError) as refused:
+        tc.Certificate({**certificate.fields, **fields})
+    assert refused.value.code == "bad-certificate"
+
+
+def test_a_certificate_of_an_earlier_version_is_read_but_says_what_it_lacks():
+    ledger = tc.Ledger.memory()
+    certificate = (
+        members([ledger, tc.Ledger.memory()])[0].agg(n=tc.count()).plan(epsilon=1).release().certificate
+    )
+    early = {k: v for k, v in certificate.fields.items() if k != "question"} | {
+        "schema": "tacit/certificate/1"
+    }
+    assert "earlier version" in tc.Certificate(early).problems(ledger)[0]

@@ -46,7 +46,7 @@ class Task(Protocol):
         """What is asked, as a document of public facts.
 
         With the dataset's identity and the mechanisms it is the plan's identity: two plans with the same
-        three give the same stored answer. Names and order of columns do not belong here.
+        three give the same stored answer. Names and order of released columns do not belong here.
         """
 
     @property

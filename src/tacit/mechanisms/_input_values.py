@@ -211,7 +211,7 @@ def _decimal(one: Decimal) -> int | Fraction:
 
 
 def _one_integer(one: object) -> int:
-    if isinstance(one, int | np.integer) and not isinstance(one, bool):
+    if isinstance(one, int | np.integer) and not isinstance(one, bool | np.timedelta64):
         return int(one)
     if isinstance(one, np.ndarray) and one.ndim == 0:
         return _one_integer(one.item())

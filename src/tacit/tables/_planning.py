@@ -77,6 +77,8 @@ def _plan(
     noises: tuple[StepNoise, ...],
 ) -> Plan[AnswerTable]:
     question, columns, level, unit = pricing.question, pricing.columns, pricing.level, dataset.identity.unit
+    if post is not None:
+        post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in pricing.steps)))
     dropped = left_out(question, paid, unit)
     task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)

@@ -10,10 +10,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.core import AnswerTable, Cells, Release, Value
-from tacit.tables._expressions import Column, Node
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+from tacit.tables._expressions import Column, Node, names
 from tacit.tables._release_arithmetic import check_computable, evaluate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.tables._release_arithmetic import ValueWithInterval
 
 __all__ = ["PostProcessing"]
@@ -47,6 +51,18 @@ class PostProcessing:
             check_computable(node)
         if self.having is not None:
             check_computable(self.having)
+
+    def check_columns(self, known: Iterable[str]) -> None:
+        """Refuse columns that the release will not have, before anything is charged."""
+        nodes = [*(n for _, n in self.outputs), *(n for n, _ in self.order)]
+        nodes += [] if self.having is None else [self.having]
+        missing = sorted(frozenset().union(*(names(node) for node in nodes)) - set(known))
+        if missing:
+            raise TacitError(
+                "unknown-column",
+                f"the release has no column {missing[0]!r}",
+                fix=Choose(tuple(known), given=missing[0]),
+            )
 
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release as asked for."""

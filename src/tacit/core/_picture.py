@@ -39,7 +39,7 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     if len(values) != len(cells.value[:_MOST]):
         raise TacitError("bad-parameter", f"{name} does not hold numbers", fix="name a column of numbers")
     axes = Figure(figsize=(figure_width(answer), 3.8), layout="constrained").subplots() if ax is None else ax
-    letters = max(40, int(_LETTERS * axes.figure.get_figwidth()))
+    letters = max(40, int(_LETTERS * axes.figure.bbox.width / axes.figure.dpi))
     said = (_about(answer, name, certificate), _covers(answer, name))
     title = "\n".join(textwrap.fill(line, letters) for line in said)
     axes.set_title(_plain(title), fontsize=9, loc="left")

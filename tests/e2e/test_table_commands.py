@@ -163,7 +163,9 @@ def test_init_never_overwrites_unless_forced(declared):
     ("words", "said"),
     [
         (("nosuch.csv", "--unit", "pid"), "nosuch.csv does not exist"),
+        (("nosuch.csv",), "nosuch.csv does not exist"),
         (("visits.csv",), "say who is protected"),
+        (("visits.csv", "--unit", "pid", "--bounds", "stay"), "--bounds stay=..."),
         (("visits.csv", "--unit", "nosuch"), "nosuch"),
         (("visits.csv", "--unit", "pid", "--bounds", "nosuch=0:1"), "no column 'nosuch'"),
         (("visits.csv", "--unit", "pid", "--bounds", "stay=30:0"), "stay"),
@@ -291,7 +293,8 @@ def test_a_broken_config_is_refused(declared):
     (declared / "tacit.toml").write_text("datasets = [")
     refused(tacit("query", BY_WARD, "-e", "1", cwd=declared), "TOML")
     (declared / "tacit.toml").unlink()
-    refused(tacit("query", BY_WARD, "-e", "1", cwd=declared), "tacit.toml cannot be read", "tacit init")
+    missing = tacit("query", BY_WARD, "-e", "1", cwd=declared)
+    refused(missing, "there is no file tacit.toml in this folder", "tacit init")
 
 
 def test_an_exhausted_budget_refuses_and_keeps_what_was_released(released):

@@ -1,4 +1,4 @@
-"""The core's picture of an answer: one column with error bars over its groups, and a title."""
+"""An answer as a picture: one column with error bars over its groups, and a title that says what it shows."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     if len(values) != len(cells.value[:_MOST]):
         raise TacitError("bad-parameter", f"{name} does not hold numbers", fix="name a column of numbers")
     axes = Figure(figsize=(figure_width(answer), 3.8), layout="constrained").subplots() if ax is None else ax
-    figure = axes.get_figure(root=True)
-    width = figure_width(answer) if figure is None else figure.get_figwidth()
-    letters = max(40, int(_LETTERS * width))
+    letters = max(40, int(_LETTERS * axes.figure.bbox.width / axes.figure.dpi))
     said = (_about(answer, name, certificate), _covers(answer, name))
     title = "\n".join(textwrap.fill(line, letters) for line in said)
     axes.set_title(_plain(title), fontsize=9, loc="left")

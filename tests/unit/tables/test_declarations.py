@@ -78,3 +78,9 @@ def test_no_row_can_be_reached():
     assert not public & {"rows", "head", "count", "len", "columns", "to_pandas", "describe", "shape"}
     with pytest.raises(TypeError):
         len(data)
+
+
+def test_a_pair_of_columns_is_declared_in_a_file(tmp_path):
+    text = '[datasets.v]\nsource = "v.csv"\nunit = {column = "pid", per = "day"}\nbudget = {epsilon = 1}'
+    (tmp_path / "tacit.toml").write_text(text)
+    assert load_config(tmp_path / "tacit.toml")["v"].unit == tc.Unit("pid", per="day")

@@ -1,7 +1,9 @@
 """What every ledger promises, on every store: one suite, three stores."""
 
 import json
+import sqlite3
 import threading
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import partial
@@ -17,6 +19,7 @@ from tacit.ledger._arguments import read_charge
 from tacit.ledger._chain import canonical
 from tacit.ledger._charges import charge
 from tacit.ledger._group_commit import Job
+from tacit.ledger._postgres_store import _TAKE_LOCK
 from tacit.ledger._replay import cost_text
 from tacit.ledger._writer import _Request
 
@@ -966,6 +969,49 @@ def test_the_key_is_needed_and_must_be_the_right_one(durable):
 def test_a_missing_ledger_is_not_made_where_none_is_wanted(durable):
     with refused("not-a-ledger"):
         durable.open(create=False)
+
+
+@contextmanager
+def locked(place):
+    """Hold the lock of the ledger's store as another process would, for two seconds at most."""
+    done = threading.Event()
+    taken = threading.Event()
+
+    def hold():
+        if place.kind == "sqlite":
+            holder = sqlite3.connect(place.where, isolation_level=None)
+            holder.execute("BEGIN IMMEDIATE")
+        else:
+            import psycopg
+
+            holder = psycopg.connect(place.where)
+            holder.execute(_TAKE_LOCK)
+        taken.set()
+        done.wait(2)
+        holder.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    yield
+    done.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("wait", [0, 0.0001], ids=str)
+def test_a_ledger_that_may_not_wait_does_not(durable, wait):
+    ledger = durable.open(wait=wait)
+    visits(ledger)
+    with locked(durable), refused("ledger-locked"):
+        ledger.charge("visits", HALF)
+    ledger.charge("visits", HALF)
+
+
+@pytest.mark.parametrize("wait", [0, 10**9, 10**300], ids=lambda wait: f"{wait:g}")
+def test_every_waiting_time_is_accepted(everywhere, wait):
+    ledger = everywhere.open(wait=wait)
+    visits(ledger)
+    ledger.charge("visits", HALF)
 
 
 # exactness

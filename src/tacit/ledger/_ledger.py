@@ -71,7 +71,7 @@ class Ledger(LedgerCuration):
         create
             Whether to make a missing ledger.
         wait
-            How many seconds to wait for another process that is writing.
+            How many seconds to wait for another process that is writing; 0 does not wait.
 
         Examples
         --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
@@ -80,9 +81,7 @@ class PostgresStore:
             self._fail(error)
         try:
             self._require_durability(connection)
-            connection.execute(
-                "SELECT set_config('lock_timeout', %s, false)", (f"{int(self._wait * 1000)}ms",)
-            )
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (_lock_timeout(self._wait),))
             connection.execute("SET enable_seqscan = off")  # plans made for a small table stay good
         except self._psycopg.Error as error:
             connection.close()
@@ -326,6 +325,11 @@ class PostgresReader(SqlReader):
 def _table(rows: Iterable[tuple[object, ...]]) -> str:
     """Join rows and fields by separators that no field contains (see `Chain`); payloads are hexadecimal."""
     return "\x1e".join("\x1f".join(map(str, row)) for row in rows)
+
+
+def _lock_timeout(seconds: float) -> str:
+    """Write a waiting time for PostgreSQL, for which 0 means for ever and which counts in 31 bits."""
+    return f"{math.ceil(min(max(seconds * 1000, 1), 2**31 - 1))}ms"
 
 
 def _first_line(error: Exception) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.accounting import Budget, Cost, Filter
+from tacit.accounting import Budget, Cost, Filter, Spend, _laws
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
 from tacit.ledger._arguments import read_charge
@@ -208,6 +208,69 @@ def test_what_is_no_cost_is_refused_and_charges_nothing(ledger, cost):
     before = ledger.head
     with refused("bad-parameter"):
         ledger.charge("visits", cost)
+    assert ledger.head == before
+
+
+class Cheap(Cost):
+    """A subclass that records one cost and charges another."""
+
+    @property
+    def spend(self):
+        return Spend(Fraction(0), Fraction(0), Fraction(0))
+
+
+class Disguised(Cost):
+    """A subclass that changes nothing but what it writes into the log."""
+
+    def to_json(self):
+        return Cost.pure(Fraction(1, 10**9)).to_json()
+
+
+class CheapLaw(_laws.PureLoss):
+    """A law that is recorded as one of ours and charges another amount."""
+
+    @property
+    def charge(self):
+        return Spend(Fraction(0), Fraction(0), Fraction(0))
+
+
+class LooksLikeOne:
+    """Not a Cost, though it has its methods and says that it is one."""
+
+    __class__ = Cost
+    parts, adjacency = HALF.parts, HALF.adjacency
+    spend = Spend(Fraction(0), Fraction(0), Fraction(0))
+
+    def to_json(self):
+        return HALF.to_json()
+
+
+def bent():
+    """Return a genuine Cost into which somebody put another law after its checks."""
+    cost = Cost.pure(0.5)
+    object.__setattr__(cost, "parts", ((CheapLaw(Fraction(1, 2)), 1),))
+    return cost
+
+
+FORGED = {
+    "spends nothing": lambda: Cheap(HALF.parts),
+    "records less": lambda: Disguised(HALF.parts),
+    "no methods of its own": lambda: type("Same", (Cost,), {})(HALF.parts),
+    "only looks like one": LooksLikeOne,
+    "a law of its own": bent,
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_a_forged_cost_is_refused_and_charges_nothing(ledger, forged):
+    visits(ledger)
+    before = ledger.head
+    for act in (
+        lambda: ledger.charge("visits", forged()),
+        lambda: ledger.draw("visits", forged(), plan="p", compute=lambda _: b"x"),
+    ):
+        with refused("bad-parameter"):
+            act()
     assert ledger.head == before
 
 

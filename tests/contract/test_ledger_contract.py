@@ -15,6 +15,7 @@ import pytest
 from tacit.accounting import Budget, Cost, Filter, Spend, _laws
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
+from tacit.ledger._account_operations import open_account
 from tacit.ledger._arguments import read_charge
 from tacit.ledger._chain import canonical
 from tacit.ledger._charges import charge
@@ -528,6 +529,80 @@ def test_a_name_that_could_mislead_is_refused(ledger, name):
     with refused("bad-parameter"):
         ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
     assert ledger.head.count == 0
+
+
+ALIKE = {
+    "case": ("visits", "Visits"),
+    "sharp s": ("straße", "STRASSE"),
+    "two encodings": ("caf\u00e9", "cafe\u0301"),
+    "full width": ("ward", "\uff57\uff41\uff52\uff44"),
+    "ligature": ("office", "o\ufb03ce"),
+    "variation selector": ("ward", "ward\ufe0f"),
+    "grapheme joiner": ("ward", "wa\u034frd"),
+    "filler": ("ward", "ward\u3164"),
+    "blank": ("ward", "ward\u2800"),
+    "two spaces": ("ward 1", "ward  1"),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE.values(), ids=ALIKE)
+def test_a_name_that_looks_like_another_account_is_refused(ledger, first, second):
+    for one, other in ((first, second), (second + " b", first + " b")):
+        ledger.create_account(one, unit="u", budget=Budget(epsilon=1))
+        before = ledger.head
+        for facts in ({"unit": "u"}, {"parent": one}):
+            with refused("bad-parameter") as caught:
+                ledger.create_account(other, budget=Budget(epsilon=1), **facts)
+            assert "looks like" in str(caught.value)
+        assert ledger.head == before
+        ledger.create_account(one, unit="u", budget=Budget(epsilon=1))
+
+
+def test_names_that_people_can_tell_apart_are_accepted(ledger):
+    names = ["ward 1", "ward 2", "ward1", "ward-1", "w\u00e4rd 1", "Ward", "\u75c5\u68df", "\u75c5"]
+    for name in names:
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+    assert [account.name for account in ledger.accounts()] == names
+
+
+@pytest.mark.parametrize("name", ["\u3164", "\ufe0f\u034f", "\u2800"], ids=ascii)
+def test_a_name_that_nobody_can_see_is_refused(ledger, name):
+    with refused("bad-parameter"):
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+
+
+def test_names_of_one_batch_are_compared_with_each_other(ledger):
+    facts = {"unit": "u", "adjacency": None, "version": 1, "budget": Budget(epsilon=1), "parent": None}
+    facts |= {"labels": {}, "per_charge": None, "expires": None}
+    names = ["ward", "Ward", "ward", "other"]
+    jobs = [Job(_Request(partial(open_account, name=name, **facts), "")) for name in names]
+    ledger._writer._run_batch(jobs)
+    assert [job.error is None for job in jobs] == [True, False, True, True]
+    assert [account.name for account in ledger.accounts()] == ["ward", "other"]
+
+
+def test_names_are_compared_with_those_of_another_session(durable):
+    one, two = durable.open(), durable.open()
+    one.create_account("a", unit="u", budget=Budget(epsilon=1))
+    two.create_account("b", unit="u", budget=Budget(epsilon=1))
+    one.create_account("ward", unit="u", budget=Budget(epsilon=1))
+    with refused("bad-parameter"):
+        two.create_account("WARD", unit="u", budget=Budget(epsilon=1))
+    two.create_account("ward", unit="u", budget=Budget(epsilon=1))
+
+
+def test_accounts_of_older_versions_that_look_alike_stay_as_they_are(durable, monkeypatch):
+    with monkeypatch.context() as older:
+        older.setattr("tacit.ledger._account_operations._check_appearance", lambda *_: None)
+        for name in ("ward", "Ward"):
+            durable.open().create_account(name, unit="u", budget=Budget(epsilon=1))
+    ledger = durable.open()
+    for name in ("ward", "Ward"):
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+        ledger.charge(name, HALF)
+    assert ledger.verify().ok
+    with refused("bad-parameter"):
+        ledger.create_account("WARD", unit="u", budget=Budget(epsilon=1))
 
 
 ODD = [

@@ -133,7 +133,7 @@ def _not_a_cost(cost: object) -> TacitError:
     if isinstance(cost, Cost):
         return bad_parameter(
             "cost",
-            "a Cost made of the laws in tacit.accounting",
+            "a Cost made of Tacit's own laws",
             type(cost),
             why="a subclass, or a law of its own, could record one cost and charge another",
             fix=Code("cost=tc.Cost.pure(0.5)"),

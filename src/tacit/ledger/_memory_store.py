@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import takewhile
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -139,6 +140,11 @@ class MemoryStore:
     def accounts(self) -> list[AccountRow]:
         """Return all accounts in the order in which they were opened."""
         return [self._accounts[id_] for id_ in sorted(self._accounts)]
+
+    def names_after(self, id_: int) -> list[tuple[int, str]]:
+        """Return number and name of every account that was opened after this one, in order."""
+        late = takewhile(lambda number: number > id_, reversed(self._accounts))  # in the order of opening
+        return [(number, self._accounts[number].name) for number in late][::-1]
 
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""

@@ -40,6 +40,11 @@ class SqlReader:
         """Return all accounts in the order in which they were opened."""
         return list(self._accounts("ORDER BY id"))
 
+    def names_after(self, id_: int) -> list[tuple[int, str]]:
+        """Return number and name of every account that was opened after this one, in order."""
+        rows = self._query("SELECT id, name FROM ledger_accounts WHERE id > ? ORDER BY id", (id_,))
+        return [(int(str(number)), str(name)) for number, name in rows]
+
     def _accounts(self, rest: str, *values: object) -> Iterator[AccountRow]:
         return (AccountRow(*row) for row in self._query(f"{_ACCOUNT} {rest}", values))  # type: ignore[arg-type]
 

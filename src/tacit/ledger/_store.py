@@ -43,6 +43,9 @@ class StoreReader(Protocol):
     def accounts(self) -> list[AccountRow]:
         """Return all accounts in the order in which they were opened."""
 
+    def names_after(self, id_: int) -> list[tuple[int, str]]:
+        """Return number and name of every account that was opened after this one, in order."""
+
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""
 

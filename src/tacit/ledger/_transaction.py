@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import START, canonical
+from tacit.ledger._likeness import appearance
 from tacit.ledger._rows import EntryRow, ReleaseRow, Tip
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ class AccountCache:
     tip: Tip = field(default_factory=lambda: Tip(0, START))
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
+    appearances: dict[str, str] = field(default_factory=dict)
+    compared: int = 0  # number of the last account whose appearance is known
 
     def clear(self) -> None:
-        """Drop the accounts; they are read again when they are needed."""
+        """Drop the accounts; they are read again when they are needed. Names never change, so they stay."""
         self.accounts.clear()
         self.names.clear()
 
@@ -93,6 +96,17 @@ class Transaction:
             id_ = row.id
             self._cache.keep(Account.from_row(row))
         return self.account_numbered(id_)
+
+    def name_like(self, name: str) -> str | None:
+        """Find another name that people would take for this one, in the store or in this batch."""
+        cache = self._cache
+        for id_, known in self._reader.names_after(cache.compared):
+            cache.appearances.setdefault(appearance(known), known)
+            cache.compared = id_
+        wanted = appearance(name)
+        batch = (account.name for account in self.changed.values() if appearance(account.name) == wanted)
+        found = cache.appearances.get(wanted) or next(batch, None)
+        return None if found == name else found
 
     def account_numbered(self, id_: int) -> Account:
         """Return an account by its number."""

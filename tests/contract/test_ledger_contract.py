@@ -711,6 +711,78 @@ def test_a_stored_release_is_charged_to_each_account_that_has_not_paid(ledger):
     assert ledger.verify().ok
 
 
+def test_a_stored_release_costs_what_its_draw_cost_whatever_the_reader_says(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    for said in (0.001, 0.001, 0.9):
+        release = ledger.draw("bob", Cost.pure(said), plan="p", compute=Draws(), key=f"k{said}")
+        assert (release.payload, release.receipt.spend) == (b"answer 1", HALF.spend)
+    assert spent(ledger, "visits", "oncology", "ana", "bob") == [Fraction(1, 2)] * 4
+    view = ledger.history("bob")[-1]
+    assert (view.kind, view.cost, view.spend) == ("view", HALF, HALF.spend)
+    assert ledger.verify().ok
+
+
+def test_a_reader_pays_the_stored_price_or_gets_nothing(ledger):
+    lineage(ledger)
+    ledger.create_account("poor", parent="visits", budget=Budget(epsilon=0.25))
+    ledger.create_account("capped", parent="visits", budget=Budget(epsilon=1), per_charge=Budget(epsilon=0.1))
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    before = ledger.head
+    for name, code in (("poor", "budget-exceeded"), ("capped", "charge-too-large")):
+        with refused(code):
+            ledger.draw(name, Cost.pure(0.01), plan="p", compute=Draws())
+    with refused("adjacency-mixed"):
+        ledger.draw("poor", Cost.pure(0.01, adjacency="replace"), plan="p", compute=Draws())
+    assert ledger.head == before
+
+
+TINY = Cost.pure(0.001)
+
+
+def claimed_cheaply(ledger):
+    ledger.claim(ledger.charge("ana", TINY, plan="p"))
+    return ledger.draw("ana", TINY, plan="p", compute=Draws())
+
+
+def charged_cheaply_with_a_key(ledger):
+    ledger.charge("ana", TINY, plan="p", key="k")
+    return ledger.draw("ana", TINY, plan="p", compute=Draws(), key="k")
+
+
+def failed_cheaply_before(ledger):
+    return ledger.draw("ana", TINY, plan="p", compute=Draws(), key="early")
+
+
+@pytest.mark.parametrize("way", [claimed_cheaply, charged_cheaply_with_a_key, failed_cheaply_before])
+def test_a_smaller_charge_for_the_same_plan_does_not_pay_for_what_is_stored(ledger, way):
+    lineage(ledger)
+    if way is failed_cheaply_before:
+        with refused("release-failed"):
+            ledger.draw("ana", TINY, plan="p", compute=lambda _: 1 / 0, key="early")
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    assert way(ledger).payload == b"answer 1"
+    assert spent(ledger, "ana", "oncology") == [HALF.spend.epsilon + TINY.spend.epsilon] * 2
+    before = ledger.head
+    for key in (None, "k" if way is charged_cheaply_with_a_key else None):  # paid: free from now on
+        assert ledger.draw("ana", TINY, plan="p", compute=Draws(), key=key).payload == b"answer 1"
+    assert ledger.head == before
+    assert ledger.verify().ok
+
+
+def test_a_receipt_that_paid_less_does_not_get_what_another_stored(ledger):
+    lineage(ledger)
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    cheap = ledger.charge("ana", TINY, plan="p")
+    before = ledger.head
+    with refused("spent"):
+        ledger.store_release(cheap, b"mine")
+    assert ledger.head == before
+    equal = ledger.charge("ana", HALF, plan="p")
+    assert ledger.store_release(equal, b"mine").payload == b"answer 1"
+
+
 def test_who_cannot_pay_does_not_see_a_stored_release(ledger):
     lineage(ledger)
     ledger.create_account("poor", parent="visits", budget=Budget(epsilon=0.1))

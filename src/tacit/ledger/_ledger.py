@@ -171,10 +171,10 @@ class Ledger(LedgerCuration):
         Guarantee: ``compute`` runs after its charge is durable, at most once for a receipt over all processes
         and crashes, and its result is durable before it is returned. The same plan on the same declared
         version returns the stored release: free for the dataset, charged to each account below it that has
-        not paid yet. If anything fails after the charge, one opaque error is raised (``release-failed``) and
-        the charge stays. If ``dataset`` is given, an account that is neither that one nor below it is
-        refused, because its charge would not reach the dataset's budget. ``asked`` is the question in words,
-        for the record.
+        not paid yet. It then costs what it cost when it was drawn, whatever ``cost`` says. If anything fails
+        after the charge, one opaque error is raised (``release-failed``) and the charge stays. If ``dataset``
+        is given, an account that is neither that one nor below it is refused, because its charge would not
+        reach the dataset's budget. ``asked`` is the question in words, for the record.
 
         Examples
         --------

@@ -138,6 +138,12 @@ class Transaction:
             return next((row for row in self.entries if row.seq == number), None)
         return self._reader.entry(number)
 
+    def require_linked(self, row: EntryRow) -> None:
+        """Refuse an entry of the store whose hash is wrong for what it says."""
+        before = self._reader.entry(row.seq - 1)
+        if self._chain.link(START if before is None else before.mac, *row[:-1]) != row.mac:
+            raise _refusals.tampered(f"entry {row.seq} does not match the keyed chain")
+
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan, in the store and in this batch."""
         return self._reader.entries_of_plan(plan) + [row for row in self.entries if row.plan == plan]

@@ -259,6 +259,16 @@ def test_an_edited_release_is_not_handed_out(path):
             ledger.stored_release("ana", "p1")
 
 
+def test_an_edited_price_is_not_charged(path):
+    with Ledger.open(path) as ledger:
+        ledger.create_account("bob", parent="visits", budget=Budget(epsilon=2))
+    edit(path, "UPDATE ledger_entries SET spend = '1/1000;0;1/100000' WHERE plan = 'p1' AND kind = 'draw'")
+    with Ledger.open(path) as ledger:
+        with pytest.raises(TacitError, match="ledger-tampered"):
+            ledger.draw("bob", Cost.pure(0.5), plan="p1", compute=lambda _: b"new")
+        assert ledger.account("bob").spent.epsilon == 0
+
+
 @pytest.mark.parametrize(
     ("statement", "unread"),
     [

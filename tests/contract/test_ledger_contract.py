@@ -358,6 +358,76 @@ def test_nothing_is_charged_after_the_last_day(ledger):
             ledger.charge(name, Cost.pure(0.1))
 
 
+NOON = datetime(2030, 6, 1, 12, tzinfo=UTC)
+
+
+def set_clock(monkeypatch, hours):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return NOON + timedelta(hours=hours)
+
+    monkeypatch.setattr("tacit.ledger._transaction.datetime", Clock)
+
+
+@pytest.fixture
+def clocked(everywhere, monkeypatch):
+    """A ledger whose last entry was recorded two hours after noon, with accounts of a day and an hour."""
+    set_clock(monkeypatch, 0)
+    ledger = everywhere.open()
+    for name, hours in (("day", 24), ("hour", 1), ("forever", None)):
+        expires = None if hours is None else NOON + timedelta(hours=hours)
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=9), expires=expires)
+        ledger.charge(name, HALF)
+    set_clock(monkeypatch, 2)
+    ledger.charge("forever", HALF)
+    return ledger
+
+
+def test_a_clock_that_went_back_does_not_decide_whether_an_account_has_expired(clocked, monkeypatch):
+    set_clock(monkeypatch, 0)
+    before = clocked.head
+    for name, words in (("day", "the clock shows 2030-06-01T12:00"), ("hour", "expired at 2030-06-01T13:00")):
+        with refused("account-expired") as caught:
+            clocked.charge(name, HALF)
+        assert words in str(caught.value)
+    assert clocked.head == before
+    set_clock(monkeypatch, 3)
+    clocked.charge("day", HALF)
+
+
+def test_a_clock_that_went_back_is_remembered_by_later_entries(clocked, monkeypatch):
+    set_clock(monkeypatch, 0)
+    for _ in range(2):
+        clocked.charge("forever", HALF)  # needs no clock, and does not hide that it went back
+        with refused("account-expired"):
+            clocked.charge("day", HALF)
+    assert [entry.at for entry in clocked.history("forever")][-1] == "2030-06-01T12:00:00.000+00:00"
+    assert clocked.verify().ok
+
+
+def test_clocks_that_differ_by_a_moment_still_decide(clocked, monkeypatch):
+    set_clock(monkeypatch, 2 - 1 / 3600)
+    clocked.charge("day", HALF)
+    set_clock(monkeypatch, 2)
+    clocked.charge("day", HALF)
+
+
+def test_another_session_sees_that_the_clock_went_back(durable, monkeypatch):
+    set_clock(monkeypatch, 0)
+    one, two = durable.open(), durable.open()
+    visits(one, Budget(epsilon=9), expires=NOON + timedelta(days=1))
+    two.charge("visits", HALF)
+    set_clock(monkeypatch, 2)
+    one.charge("visits", HALF)
+    set_clock(monkeypatch, 1)
+    for ledger in (two, durable.open()):
+        with refused("account-expired"):
+            ledger.charge("visits", HALF)
+    set_clock(monkeypatch, 23)
+    two.charge("visits", HALF)
+
+
 def test_a_cost_of_another_adjacency_is_refused(ledger):
     visits(ledger, adjacency="replace")
     with refused("adjacency-mixed"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Filter
@@ -14,12 +15,16 @@ from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tacit.accounting import Spend
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
 __all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "same_charge"]
+
+_CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
@@ -126,19 +131,35 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
                 why="the same noise protects differently under the two",
                 fix=f"compute the cost for {level.adjacency} neighbours",
             )
-        if level.expires is not None and transaction.now >= level.expires:
-            raise TacitError(
-                "account-expired",
-                f"account {level.name!r} expired at {level.expires.isoformat()}",
-                why="nothing can be charged after its last day",
-                fix="open an account for the new period",
-            )
+        if level.expires is not None:
+            _check_expiry(transaction, level.name, level.expires)
         if level.per_charge is not None and not Filter.start(level.per_charge).admits(request.spend):
             raise TacitError(
                 "charge-too-large",
                 f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
                 fix="ask for less at once: a smaller epsilon or rho",
             )
+
+
+def _check_expiry(transaction: Transaction, name: str, expires: datetime) -> None:
+    """Refuse an account whose last day has passed, or one for which the clock cannot say so."""
+    latest = transaction.latest
+    if latest >= expires:
+        raise TacitError(
+            "account-expired",
+            f"account {name!r} expired at {expires.isoformat()}",
+            why="nothing can be charged after its last day",
+            fix="open an account for the new period",
+        )
+    if latest - transaction.now > _CLOCKS_DIFFER:
+        raise TacitError(
+            "account-expired",
+            f"nobody can say whether account {name!r} has expired: the clock shows {transaction.at}, but the "
+            f"ledger has an entry of {latest.isoformat(timespec='milliseconds')}",
+            why="a clock that runs backwards would let charges go on after the last day",
+            fix="set the clock of this machine; if the clock was wrong when that entry was recorded, open an "
+            "account without a last day",
+        )
 
 
 def _charged(level: Account, spend: Spend) -> Account:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger import _refusals
-from tacit.ledger._chain import START
-from tacit.ledger._rows import EntryRow, Tip
+from tacit.ledger._rows import EntryRow, tip_of
 from tacit.ledger._schema import POSTGRES_LOCK, POSTGRES_SCHEMA, VERSION
 from tacit.ledger._sql_reader import SqlReader
 from tacit.ledger._store import LedgerIdentity, TransactionStart
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from tacit.ledger._rows import AccountRow, ReleaseRow
+    from tacit.ledger._rows import AccountRow, ReleaseRow, Tip
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -30,7 +29,7 @@ __all__ = ["PostgresStore"]
 
 _APPEND = "SELECT ledger_append(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
-_TIP = "SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1"
+_LAST = "SELECT * FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
 _PATIENCE = 3  # lost comparisons before this client takes the lock and then decides
 
@@ -153,20 +152,22 @@ class PostgresStore:
             if attempt > _PATIENCE:
                 connection.execute("BEGIN")
                 connection.execute(_TAKE_LOCK)
-            last = connection.execute(_TIP, binary=True).fetchone()
+            found = connection.execute(_LAST, binary=True).fetchone()
+            last = None if found is None else EntryRow(*found)  # type: ignore[arg-type]
             mark = connection.execute(_SEALED).fetchone()
             if keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ANY(%s) AND idem <> ''"
-                for found in connection.execute(sql, (list(keys),), binary=True):
-                    row = EntryRow(*found)  # type: ignore[arg-type]
+                for one in connection.execute(sql, (list(keys),), binary=True):
+                    row = EntryRow(*one)  # type: ignore[arg-type]
                     known[row.key] = row
         except self._psycopg.Error as error:
             self.rollback()
             self._fail(error)
         return TransactionStart(
-            Tip(0, START) if last is None else Tip(*last),  # type: ignore[arg-type]
+            tip_of(last),
             known,
             None if mark is None else str(mark[0]),
+            last,
         )
 
     def transaction_reader(self) -> SqlReader:

@@ -28,6 +28,10 @@ class SqlReader:
         row = next(self._query("SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1", ()), None)
         return Tip(0, START) if row is None else Tip(*row)  # type: ignore[arg-type]
 
+    def last_entry(self) -> EntryRow | None:
+        """Find the last entry of the log."""
+        return next(self._entries("ORDER BY seq DESC LIMIT 1"), None)
+
     def account_named(self, name: str) -> AccountRow | None:
         """Find an account by its name."""
         return next(self._accounts("WHERE name = ?", name), None)

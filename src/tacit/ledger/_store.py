@@ -21,11 +21,15 @@ class LedgerIdentity(NamedTuple):
 
 
 class TransactionStart(NamedTuple):
-    """What a transaction starts from: the log's end, the entries that carry a requested key, the seal."""
+    """What a transaction starts from: the log's end, the entries that carry a requested key, the seal.
+
+    ``last`` is the last entry, or None if the log is empty or starts from the caller's own guess.
+    """
 
     tip: Tip
     known: dict[str, EntryRow]
     sealed: str | None
+    last: EntryRow | None = None
 
 
 class StoreReader(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,14 +17,18 @@ if TYPE_CHECKING:
     from tacit.ledger._chain import Chain
     from tacit.ledger._store import StoreReader, TransactionStart
 
-__all__ = ["AccountCache", "Transaction"]
+__all__ = ["AccountCache", "Transaction", "latest_time"]
 
 
 @dataclass(slots=True)
 class AccountCache:
-    """What this process knows of the committed accounts; valid as long as the log still ends at ``tip``."""
+    """What this process knows of the committed accounts; valid as long as the log still ends at ``tip``.
+
+    ``latest`` is the latest time at which an entry was recorded, as text; texts of this form sort like times.
+    """
 
     tip: Tip = field(default_factory=lambda: Tip(0, START))
+    latest: str = ""
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
     appearances: dict[str, str] = field(default_factory=dict)
@@ -64,6 +69,12 @@ class Transaction:
             self._require_growth(start.tip)
             cache.clear()
             cache.tip = start.tip
+            cache.latest = latest_time(start.last)
+
+    @property
+    def latest(self) -> datetime:
+        """The latest time that is known: the clock's, or that of an earlier entry if the clock went back."""
+        return self.now if self.at >= self._cache.latest else datetime.fromisoformat(self._cache.latest)
 
     def _require_growth(self, tip: Tip) -> None:
         """Refuse a store that lost an entry which this process has already seen in it."""
@@ -175,6 +186,8 @@ class Transaction:
     ) -> EntryRow:
         """Append a new entry to the log and chain it to the last one."""
         body["at"] = self.at
+        if self.at < self._cache.latest:  # carried on, so that the last entry always knows it
+            body["behind"] = self._cache.latest
         seq, text = self.tip.seq + 1, canonical(body)
         mac = self._chain.link(self.tip.mac, seq, kind, account, levels, spend, plan, key, text)
         row = EntryRow(seq, kind, account, levels, spend, plan, key, text, mac)
@@ -191,5 +204,17 @@ class Transaction:
     def committed(self) -> None:
         """Keep in the cache what is now durable."""
         self._cache.tip = self.tip
+        self._cache.latest = max(self.at, self._cache.latest)
         for account in self.changed.values():
             self._cache.keep(account)
+
+
+def latest_time(last: EntryRow | None) -> str:
+    """Return the latest time up to the last entry: its own, or the one that its clock was behind."""
+    if last is None:
+        return ""
+    try:
+        body = json.loads(last.body)
+        return datetime.fromisoformat(body.get("behind", body["at"])).isoformat(timespec="milliseconds")
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _refusals.damaged(f"entry {last.seq} does not say when it was recorded") from None

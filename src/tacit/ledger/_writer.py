@@ -15,7 +15,7 @@ from tacit.ledger._chain import Head
 from tacit.ledger._charges import BudgetExceeded
 from tacit.ledger._group_commit import GroupCommit
 from tacit.ledger._named_locks import NamedLocks
-from tacit.ledger._transaction import AccountCache, Transaction
+from tacit.ledger._transaction import AccountCache, Transaction, latest_time
 from tacit.ledger._witness import Witness
 
 if TYPE_CHECKING:
@@ -71,6 +71,10 @@ class Writer:
                 "which its witness has seen"
             )
         self._cache.tip = tip
+        try:
+            self._cache.latest = latest_time(last)
+        except TacitError as refusal:
+            return refusal
         return None
 
     def run(self, operation: Callable[[Transaction], T], key: str = "") -> T:
@@ -101,7 +105,7 @@ class Writer:
             self.store.after_fork()
             if self.witness is not None:  # a lock on the inherited file would be the parent's lock too
                 self.witness = Witness(self.witness.path, self.identity.ledger)
-            self._cache = AccountCache(self._cache.tip)
+            self._cache = AccountCache(self._cache.tip, self._cache.latest)
             self._group_commit = GroupCommit(self._run_batch)
             self._locks = NamedLocks()
             self._process = os.getpid()

@@ -295,6 +295,17 @@ def test_a_cut_or_edited_end_stops_every_charge(path):
         ledger.charge("ana", Cost.pure(0.1))
 
 
+@pytest.mark.parametrize("body", ["x", "[]", "{}", '{"at":7}', '{"at":"soon"}'])
+def test_an_end_without_a_time_stops_every_charge(tmp_path, body):
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=3))
+    edit(tmp_path / "a.ledger", f"UPDATE ledger_entries SET body = '{body}'")
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        with pytest.raises(TacitError, match="ledger-damaged"):
+            ledger.charge("visits", Cost.pure(0.1))
+        assert not ledger.verify().ok
+
+
 def test_a_restored_old_copy_is_detected_and_takes_no_charges(path, tmp_path):
     old = tmp_path / "backup"
     shutil.copy(path, old)

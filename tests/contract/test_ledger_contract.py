@@ -1084,6 +1084,70 @@ def test_history_shows_what_charged_an_account_and_nothing_else(ledger):
     assert len(ledger.history()) == 7
 
 
+def pages(ledger, account, limit):
+    found, after = [], 0
+    while page := ledger.history(account, after=after, limit=limit):
+        assert len(page) <= limit
+        found.append(page)
+        after = page[-1].seq
+    return found
+
+
+def busy(ledger):
+    """Fill a log in which entries of several accounts alternate, with numbers that contain each other."""
+    lineage(ledger, 99, 99, 99)
+    for i in range(12):
+        ledger.create_account(f"analyst {i}", parent="oncology", budget=Budget(epsilon=9))
+    for i in range(30):
+        ledger.charge(f"analyst {i % 12}" if i % 3 else "ana", TINY, who=str(i))
+    ledger.grow("visits", Budget(epsilon=100), statement="more", who="curator")
+    ledger.unseal(statement="nothing was wrong", who="operator")
+
+
+@pytest.mark.parametrize("step", [2, 7, 2000])
+@pytest.mark.parametrize("account", [None, "visits", "oncology", "ana", "analyst 1"], ids=str)
+def test_the_pages_of_a_history_make_up_the_whole(ledger, monkeypatch, account, step):
+    busy(ledger)
+    monkeypatch.setattr("tacit.ledger._queries._STEP", step)
+    whole = ledger.history(account)
+    for limit in (1, 3, 1000, 10**30):
+        assert [entry for page in pages(ledger, account, limit) for entry in page] == whole
+    assert ledger.history(account, after=whole[2].seq) == whole[3:]
+    assert ledger.history(account, after=10**30, limit=5) == []
+    exported = [json.loads(line) for line in ledger.export()]
+    if account is not None:
+        exported = [
+            line for line in exported if account in (line["account"], *line["charged"], line.get("name"))
+        ]
+    assert [entry.to_json() for entry in whole] == exported
+
+
+def test_a_page_is_read_without_the_rest_of_the_log(ledger, monkeypatch):
+    busy(ledger)
+    store, read = ledger._writer.store, []
+    monkeypatch.setattr(store, "snapshot", None)  # which is how the whole log is read
+    with store.reading() as reader:
+        kind = type(reader)
+    original = kind.entries_between
+
+    def spy(self, *args):
+        rows = original(self, *args)
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(kind, "entries_between", spy)
+    assert [entry.seq for entry in ledger.history(after=20, limit=5)] == [21, 22, 23, 24, 25]
+    assert read == [5]
+
+
+@pytest.mark.parametrize("wrong", [{"after": -1}, {"limit": 0}, {"limit": True}, {"after": 1.0}], ids=str)
+def test_what_is_not_a_page_is_refused(ledger, wrong):
+    with refused("bad-parameter"):
+        ledger.history(**wrong)
+    with refused("unknown-account"):
+        ledger.history("nobody", limit=1)
+
+
 def test_one_entry_is_read_by_its_number_without_the_history(ledger, monkeypatch):
     lineage(ledger)
     ledger.create_account("other", unit="u", budget=Budget(epsilon=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from itertools import takewhile
+from itertools import islice, takewhile
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -158,10 +158,15 @@ class MemoryStore:
         """Return the entries that name a plan."""
         return list(self._by_plan.get(plan, ()))
 
-    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
-        """Return the entries that one of these accounts asked for."""
-        wanted = set(ids)
-        return (entry for entry in list(self._entries) if entry.account in wanted)
+    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
+        """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
+        wanted = str(account)
+        rows = (
+            entry
+            for entry in self._entries[after:last]
+            if not account or entry.account == account or wanted in entry.levels.split(",")
+        )
+        return list(islice(rows, most))
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Remaining
     from tacit.ledger._open import Location
-    from tacit.ledger._rows import EntryRow, ReleaseRow
+    from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
     from tacit.ledger._writer import Writer
 
 __all__ = ["LedgerQueries"]
+
+_STEP = 2_000  # entries in one read of a long history
+_FEW = 20  # accounts that are read one by one
 
 
 class LedgerQueries:
@@ -77,11 +80,8 @@ class LedgerQueries:
         >>> ledger.account("visits").adjacency
         'add/remove'
         """
-        wanted = read_account_name(name)
         with self._reading() as reader:
-            row = reader.account_named(wanted)
-        if row is None:
-            raise _refusals.unknown_account(wanted)
+            row = self._account_row(reader, name)
         return Account.from_row(row)
 
     def accounts(self) -> list[Account]:
@@ -187,8 +187,20 @@ class LedgerQueries:
             raise _refusals.tampered(f"entry {wanted} of {self.name} does not match the keyed chain")
         return entry_of(row, names)
 
-    def history(self, account: str | Account | None = None) -> list[Entry]:
+    def history(
+        self, account: str | Account | None = None, *, after: int = 0, limit: int | None = None
+    ) -> list[Entry]:
         """Return the entries that charged or changed an account, oldest first; without a name, all entries.
+
+        Parameters
+        ----------
+        account
+            The account, or None for the whole log.
+        after
+            Only entries with a higher number: the ``seq`` of the last entry of the page before.
+        limit
+            At most so many entries. The log is read only as far as needed, so a page of the whole log takes
+            the same time however long the log is.
 
         Examples
         --------
@@ -198,23 +210,32 @@ class LedgerQueries:
         >>> _ = ledger.charge("visits", tc.Cost.pure(0.5), who="ana")
         >>> [(entry.kind, entry.who) for entry in ledger.history("visits")]
         [('open', ''), ('charge', 'ana')]
+        >>> [entry.kind for entry in ledger.history("visits", after=1, limit=10)]
+        ['charge']
         """
-        self._writer.ensure_open()
-        with self._writer.store.snapshot() as reader:
-            if account is None:
-                return list(_entries(reader, reader.entries()))
-            asked = read_account_name(account)
-            row = reader.account_named(asked)
-            if row is None:
-                raise _refusals.unknown_account(asked)
-            below = [one.id for one in map(Account.from_row, reader.accounts()) if row.id in one.path]
-            mine = str(row.id)
-            rows = (
-                entry
-                for entry in reader.entries_of_accounts(below)
-                if entry.account == row.id or mine in entry.levels.split(",")
-            )
-            return list(_entries(reader, rows))
+        seen = count("after", after)
+        most = None if limit is None else count("limit", limit, zero=False)
+        with self._reading() as reader:
+            end = reader.tip().seq
+            id_ = 0 if account is None else self._account_row(reader, account).id
+        rows: list[EntryRow] = []
+        while seen < end and (most is None or len(rows) < most):
+            # entries never change, so the log can be read in short steps that keep nobody else waiting
+            step = min(end, seen + _STEP)
+            wanted = _STEP if most is None else min(_STEP, most - len(rows))
+            with self._reading() as reader:
+                rows += reader.entries_between(seen, step, id_, wanted)
+            seen = step
+        with self._reading() as reader:
+            names = _names(reader, *rows)
+        return [entry_of(row, names) for row in rows]
+
+    def _account_row(self, reader: StoreReader, account: str | Account) -> AccountRow:
+        wanted = read_account_name(account)
+        row = reader.account_named(wanted)
+        if row is None:
+            raise _refusals.unknown_account(wanted)
+        return row
 
     def export(self) -> Iterator[str]:
         """Yield the log as JSON lines, oldest first: one entry a line, exact numbers as fractions in text.
@@ -230,7 +251,8 @@ class LedgerQueries:
         """
         self._writer.ensure_open()
         with self._writer.store.snapshot() as reader:
-            for entry in _entries(reader, reader.entries()):
+            names = dict(reader.names_after(0))
+            for entry in (entry_of(row, names) for row in reader.entries()):
                 yield json.dumps(entry.to_json(), ensure_ascii=True, allow_nan=False)
 
     def verify(
@@ -296,13 +318,11 @@ class LedgerQueries:
             yield reader
 
 
-def _names(reader: StoreReader, row: EntryRow) -> dict[int, str]:
-    """Return the names of the accounts in one entry."""
-    ids = {row.account, *(int(id_) for id_ in row.levels.split(",") if id_)}
-    found = (reader.account(id_) for id_ in ids if id_)
+def _names(reader: StoreReader, *rows: EntryRow) -> dict[int, str]:
+    """Return the names of the accounts in some entries."""
+    levels = {text for row in rows for text in {row.levels, str(row.account)}}
+    ids = {int(id_) for text in levels for id_ in text.split(",") if id_} - {0}
+    if len(ids) > _FEW:
+        return dict(reader.names_after(0))
+    found = (reader.account(id_) for id_ in ids)
     return {account.id: account.name for account in found if account is not None}
-
-
-def _entries(reader: StoreReader, rows: Iterator[EntryRow]) -> Iterator[Entry]:
-    names = {account.id: account.name for account in reader.accounts()}
-    return (entry_of(row, names) for row in rows)

@@ -8,7 +8,7 @@ from tacit.ledger._chain import START
 from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 __all__ = ["SqlReader"]
 
@@ -64,10 +64,13 @@ class SqlReader:
         """Return the entries that name a plan."""
         return list(self._entries("WHERE plan = ? AND plan <> '' ORDER BY seq", plan))
 
-    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
-        """Return the entries that one of these accounts asked for."""
-        marks = ", ".join("?" * len(ids))
-        return self._entries(f"WHERE account IN ({marks}) ORDER BY seq", *ids)
+    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
+        """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
+        where, values = "WHERE seq > ? AND seq <= ?", [after, last]
+        if account:
+            where += " AND (account = ? OR ',' || levels || ',' LIKE ?)"
+            values += [account, f"%,{account},%"]
+        return list(self._entries(f"{where} ORDER BY seq LIMIT ?", *values, most))
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""

@@ -59,8 +59,11 @@ class StoreReader(Protocol):
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan."""
 
-    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
-        """Return the entries that one of these accounts asked for."""
+    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
+        """Return entries after one number up to another, in order, but no more than ``most``.
+
+        If ``account`` is not 0, only those that charged or changed that account.
+        """
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""

@@ -853,6 +853,63 @@ def test_a_receipt_that_paid_less_does_not_get_what_another_stored(ledger):
     assert ledger.store_release(equal, b"mine").payload == b"answer 1"
 
 
+def test_a_paid_release_is_read_without_a_charge_by_those_who_paid_only(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.create_account("cy", parent="visits", budget=Budget(epsilon=1))
+    names = ("visits", "oncology", "ana", "bob", "cy")
+    assert [ledger.paid_release(name, "p") for name in names] == [None] * 5
+    drawn = ledger.draw("ana", HALF, plan="p", compute=Draws())
+    before = ledger.head
+    for name in ("visits", "oncology", "ana"):
+        release = ledger.paid_release(name, "p")
+        assert (release.payload, release.fresh, release.receipt) == (b"answer 1", False, drawn.receipt)
+    assert [ledger.paid_release(name, "p") for name in ("bob", "cy")] == [None, None]
+    assert ledger.head == before
+    mine = ledger.draw("bob", HALF, plan="p", compute=Draws()).receipt
+    assert ledger.paid_release("bob", "p").receipt == mine
+    assert ledger.paid_release("cy", "p") is None
+    assert ledger.paid_release("ana", "q") is None
+
+
+def test_a_payment_by_the_project_is_not_a_payment_by_the_analyst_nor_the_other_way_round(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    ledger.draw("oncology", HALF, plan="p", compute=Draws())
+    assert ledger.paid_release("oncology", "p").payload == b"answer 1"
+    assert ledger.paid_release("ana", "p") is None
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    assert ledger.paid_release("ana", "p").receipt.charged == ("ana",)
+    assert ledger.paid_release("bob", "p") is None
+
+
+def test_what_paid_less_or_was_not_drawn_does_not_show_a_release(ledger):
+    lineage(ledger)
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    receipt = ledger.charge("ana", TINY, plan="p")
+    ledger.claim(receipt)
+    assert ledger.paid_release("ana", "p") is None
+    full = ledger.charge("ana", HALF, plan="p")
+    assert ledger.paid_release("ana", "p") is None  # paid for something that the ledger has not seen
+    ledger.claim(full)
+    assert ledger.paid_release("ana", "p").receipt == full
+
+
+def test_a_paid_release_is_of_the_version_that_was_paid(ledger):
+    first = visits(ledger)
+    compute = Draws()
+    ledger.draw(first, HALF, plan="p", compute=compute)
+    visits(ledger, version=2)
+    assert ledger.paid_release("visits", "p") is None
+    for old in (ledger.paid_release(first, "p"), ledger.paid_release("visits", "p", version=1)):
+        assert old.payload == b"answer 1"
+    with refused("unknown-account"):
+        ledger.paid_release("nobody", "p")
+    with refused("bad-parameter"):
+        ledger.paid_release("visits", "")
+
+
 def test_who_cannot_pay_does_not_see_a_stored_release(ledger):
     lineage(ledger)
     ledger.create_account("poor", parent="visits", budget=Budget(epsilon=0.1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._chain import spend_from_text
 from tacit.ledger._charges import charge, check_lineage, same_charge
-from tacit.ledger._payments import covers, payments, stored_draw
+from tacit.ledger._payments import claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._rows import ReleaseRow
 
@@ -67,19 +67,19 @@ def _authorise_stored(
     """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
     unclaimed = known is not None and known.kind == "charge" and transaction.claim_of(known.seq) is None
     drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
-    price = replace(
-        request,
-        cost=json.loads(drawn.body)["cost"],
-        spend=spend_from_text(drawn.spend),
-        spend_text=drawn.spend,
-    )
     receipt = None
     if known is not None:
         receipt = same_charge(transaction, known, account, _as_charged(request, known))
-        price = replace(price, key="")  # the key names the earlier charge
     unpaid = frozenset(account.path[:-1]) - paid.keys()
     if unpaid:
         transaction.require_linked(drawn)  # the price is read from the store
+        price = replace(
+            request,
+            cost=json.loads(drawn.body)["cost"],
+            spend=spend_from_text(drawn.spend),
+            spend_text=drawn.spend,
+            key=request.key if known is None else "",  # the key names the earlier charge
+        )
         receipt = charge(transaction, price, kind="view", only=unpaid)
     if known is not None and unclaimed:
         _append_claim(transaction, known)
@@ -108,7 +108,7 @@ def claim(transaction: Transaction, receipt: Head) -> None:
 
 def _append_claim(transaction: Transaction, known: EntryRow) -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    transaction.append("claim", known.account, {"receipt": known.seq}, key=f"d:{known.seq}")
+    transaction.append("claim", known.account, {"receipt": known.seq}, key=claim_key(known.seq))
 
 
 def _spent(receipt: int) -> TacitError:
@@ -145,9 +145,7 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
                 why="a receipt authorises one draw",
                 fix="charge again",
             )
-        if held.receipt != receipt and not covers(
-            spend_from_text(row.spend), spend_from_text(stored_draw(transaction, held).spend)
-        ):
+        if held.receipt != receipt and not covers(row.spend, stored_draw(transaction, held).spend):
             raise TacitError(
                 "spent",
                 f"a release of this plan is stored, and receipt {receipt} paid less than it costs",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
 from tacit.fixes import Do
-from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip, tip_of
+from tacit.ledger._chain import START
+from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
 from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ class MemoryStore:
         """Start from the log's present end."""
         with self._lock:
             known = {key: self._by_key[key] for key in keys if key in self._by_key}
-            last = self._entries[-1] if self._entries else None
-            return TransactionStart(tip_of(last), known, self._sealed, last)
+            last = self._entries[-1].body if self._entries else ""
+            return TransactionStart(self.tip(), known, self._sealed, last)
 
     def transaction_reader(self) -> MemoryStore:
         """Read inside the transaction."""
@@ -127,7 +128,7 @@ class MemoryStore:
 
     def tip(self) -> Tip:
         """Return the log's end."""
-        return tip_of(self._entries[-1] if self._entries else None)
+        return Tip(self._entries[-1].seq, self._entries[-1].mac) if self._entries else Tip(0, START)
 
     def account_named(self, name: str) -> AccountRow | None:
         """Find an account by its name."""

@@ -9,10 +9,10 @@ from tacit.ledger import _refusals
 from tacit.ledger._chain import spend_from_text
 
 if TYPE_CHECKING:
-    from tacit.accounting import Spend
     from tacit.ledger._rows import EntryRow, ReleaseRow
+    from tacit.ledger._store import StoreReader
 
-__all__ = ["EntrySource", "covers", "payments", "stored_draw"]
+__all__ = ["CommittedEntries", "EntrySource", "claim_key", "covers", "payments", "stored_draw"]
 
 _PAYMENTS = frozenset({"draw", "view", "charge"})
 
@@ -25,6 +25,23 @@ class EntrySource(Protocol):
 
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan."""
+
+
+class CommittedEntries:
+    """The entries of a store outside of a transaction."""
+
+    def __init__(self, reader: StoreReader) -> None:
+        self.entries_of_plan = reader.entries_of_plan
+        self._reader = reader
+
+    def claim_of(self, receipt: int) -> EntryRow | None:
+        """Find the claim of a charge's one draw."""
+        return self._reader.entry_with_key(claim_key(receipt))
+
+
+def claim_key(receipt: int) -> str:
+    """Return the key that the claim of a charge's one draw carries; it is unique in the store."""
+    return f"d:{receipt}"
 
 
 def stored_draw(source: EntrySource, release: ReleaseRow) -> EntryRow:
@@ -50,12 +67,11 @@ def payments(
     """
     rows = source.entries_of_plan(release.plan)
     drawn = _drawn(rows, release)
-    price = spend_from_text(drawn.spend)
     paid: dict[int, EntryRow] = {}
     for row in rows:
         if row.kind not in _PAYMENTS or json.loads(row.body)["version"] != release.version:
             continue
-        if row.spend != drawn.spend and not covers(spend_from_text(row.spend), price):
+        if not covers(row.spend, drawn.spend):
             continue
         if row.kind == "charge" and row.seq != claimed and source.claim_of(row.seq) is None:
             continue
@@ -63,7 +79,10 @@ def payments(
     return drawn, paid
 
 
-def covers(paid: Spend, price: Spend) -> bool:
-    """Whether what was paid is nowhere less than the price; None stands for a value that is not finite."""
+def covers(spent: str, drawn: str) -> bool:
+    """Whether a recorded spend is nowhere less than that of a draw."""
+    if spent == drawn:
+        return True
+    paid, price = spend_from_text(spent), spend_from_text(drawn)  # None stands for a value that is not finite
     pairs = ((paid.epsilon, price.epsilon), (paid.delta, price.delta), (paid.rho, price.rho))
     return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)

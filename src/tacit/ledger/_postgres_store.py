@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NoReturn
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger import _refusals
-from tacit.ledger._rows import EntryRow, tip_of
+from tacit.ledger._chain import START
+from tacit.ledger._rows import EntryRow, Tip
 from tacit.ledger._schema import POSTGRES_LOCK, POSTGRES_SCHEMA, VERSION
 from tacit.ledger._sql_reader import SqlReader
 from tacit.ledger._store import LedgerIdentity, TransactionStart
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from tacit.ledger._rows import AccountRow, ReleaseRow, Tip
+    from tacit.ledger._rows import AccountRow, ReleaseRow
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -29,7 +30,7 @@ __all__ = ["PostgresStore"]
 
 _APPEND = "SELECT ledger_append(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
-_LAST = "SELECT * FROM ledger_entries ORDER BY seq DESC LIMIT 1"
+_END = "SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
 _PATIENCE = 3  # lost comparisons before this client takes the lock and then decides
 
@@ -152,22 +153,21 @@ class PostgresStore:
             if attempt > _PATIENCE:
                 connection.execute("BEGIN")
                 connection.execute(_TAKE_LOCK)
-            found = connection.execute(_LAST, binary=True).fetchone()
-            last = None if found is None else EntryRow(*found)  # type: ignore[arg-type]
+            last = connection.execute(_END, binary=True).fetchone()
             mark = connection.execute(_SEALED).fetchone()
             if keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ANY(%s) AND idem <> ''"
-                for one in connection.execute(sql, (list(keys),), binary=True):
-                    row = EntryRow(*one)  # type: ignore[arg-type]
+                for found in connection.execute(sql, (list(keys),), binary=True):
+                    row = EntryRow(*found)  # type: ignore[arg-type]
                     known[row.key] = row
         except self._psycopg.Error as error:
             self.rollback()
             self._fail(error)
         return TransactionStart(
-            tip_of(last),
+            Tip(0, START) if last is None else Tip(last[0], last[1]),  # type: ignore[arg-type]
             known,
             None if mark is None else str(mark[0]),
-            last,
+            "" if last is None else str(last[2]),
         )
 
     def transaction_reader(self) -> SqlReader:

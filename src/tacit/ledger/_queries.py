@@ -15,6 +15,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_account_name, read_name
 from tacit.ledger._chain import START, Head
+from tacit.ledger._payments import CommittedEntries, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
 from tacit.ledger._witness import read_witness
@@ -114,7 +115,9 @@ class LedgerQueries:
     def stored_release(
         self, account: str | Account, plan: str, *, version: int | None = None
     ) -> StoredRelease | None:
-        """Find the stored release of a plan, whoever has paid for it: for the curator and the service.
+        """Find the stored release of a plan, whoever has paid for it: for the curator.
+
+        What may be shown to the holder of an account is `paid_release`.
 
         Examples
         --------
@@ -132,6 +135,49 @@ class LedgerQueries:
             if found is None or row is None:
                 return None
             receipt = receipt_of(row, _names(reader, row))
+        return StoredRelease(receipt, self._checked_payload(found), fresh=False)
+
+    def paid_release(
+        self, account: str | Account, plan: str, *, version: int | None = None
+    ) -> StoredRelease | None:
+        """Find the stored release of a plan if this account has paid for it; nothing is charged or recorded.
+
+        Guarantee: a release is returned only if the account and every account above it, below the dataset's,
+        have each paid what the stored draw cost. The receipt is the account's own payment (the receipt of the
+        draw for a dataset's account). The hashes of the payments and of the release are checked against the
+        chain; an edited one is refused with ``ledger-tampered``. None stands for both "nothing is stored" and
+        "not paid": `Ledger.draw` charges and returns it.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.create_account("ana", parent="visits", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.draw("visits", tc.Cost.pure(0.5), plan="p1", compute=lambda _: b"about 40")
+        >>> ledger.paid_release("ana", "p1") is None
+        True
+        >>> _ = ledger.draw("ana", tc.Cost.pure(0.5), plan="p1", compute=lambda _: b"not run")
+        >>> ledger.paid_release("ana", "p1").payload
+        b'about 40'
+        """
+        declared = account.version if version is None and isinstance(account, Account) else version
+        with self._reading() as reader:
+            asked = Account.from_row(self._account_row(reader, account))
+            found = reader.release_of_plan(asked.root, declared or asked.version, read_name("plan", plan))
+            if found is None:
+                return None
+            drawn, paid = payments(CommittedEntries(reader), found)
+            proofs = [paid.get(id_) for id_ in asked.path[:-1]] or [drawn]
+            for proof in (drawn, *proofs):
+                if proof is None:
+                    return None
+                if not self._is_linked(proof, reader.entry(proof.seq - 1)):
+                    raise _refusals.tampered(
+                        f"entry {proof.seq} of {self.name} does not match the keyed chain"
+                    )
+            mine = proofs[0] or drawn
+            receipt = receipt_of(mine, _names(reader, mine))
         return StoredRelease(receipt, self._checked_payload(found), fresh=False)
 
     def _checked_payload(self, release: ReleaseRow) -> bytes:

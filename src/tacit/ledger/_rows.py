@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tacit.ledger._chain import START
-
-__all__ = ["AccountRow", "EntryRow", "ReleaseRow", "Tip", "tip_of"]
+__all__ = ["AccountRow", "EntryRow", "ReleaseRow", "Tip"]
 
 
 class EntryRow(NamedTuple):
@@ -28,11 +26,6 @@ class Tip(NamedTuple):
 
     seq: int
     mac: bytes
-
-
-def tip_of(last: EntryRow | None) -> Tip:
-    """Return where a log with this last entry ends."""
-    return Tip(0, START) if last is None else Tip(last.seq, last.mac)
 
 
 class AccountRow(NamedTuple):

@@ -25,12 +25,14 @@ class SqlReader:
 
     def tip(self) -> Tip:
         """Return the log's end."""
-        row = next(self._query("SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1", ()), None)
-        return Tip(0, START) if row is None else Tip(*row)  # type: ignore[arg-type]
+        return self.end()[0]
 
-    def last_entry(self) -> EntryRow | None:
-        """Find the last entry of the log."""
-        return next(self._entries("ORDER BY seq DESC LIMIT 1"), None)
+    def end(self) -> tuple[Tip, str]:
+        """Return the log's end and the body of the last entry."""
+        row = next(
+            self._query("SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1", ()), None
+        )
+        return (Tip(0, START), "") if row is None else (Tip(row[0], row[1]), str(row[2]))  # type: ignore[arg-type]
 
     def account_named(self, name: str) -> AccountRow | None:
         """Find an account by its name."""
@@ -66,7 +68,8 @@ class SqlReader:
 
     def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
         """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
-        where, values = "WHERE seq > ? AND seq <= ?", [after, last]
+        where = "WHERE seq > ? AND seq <= ?"
+        values: list[object] = [after, last]
         if account:
             where += " AND (account = ? OR ',' || levels || ',' LIKE ?)"
             values += [account, f"%,{account},%"]

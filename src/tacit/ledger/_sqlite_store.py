@@ -14,7 +14,7 @@ from urllib.parse import quote
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger import _refusals
-from tacit.ledger._rows import EntryRow, tip_of
+from tacit.ledger._rows import EntryRow
 from tacit.ledger._schema import SQLITE_APPLICATION, SQLITE_SCHEMA, VERSION
 from tacit.ledger._sql_reader import SqlReader
 from tacit.ledger._store import LedgerIdentity, TransactionStart
@@ -170,8 +170,8 @@ class SqliteStore:
                 found = self._write.execute(sql, (key,)).fetchone()
                 if found is not None:
                     known[key] = EntryRow(*found)
-            last = self.transaction_reader().last_entry()
-            return TransactionStart(tip_of(last), known, self.sealed(), last)
+            tip, last = self.transaction_reader().end()
+            return TransactionStart(tip, known, self.sealed(), last)
         except sqlite3.Error as error:
             self.rollback()
             self._fail(error)

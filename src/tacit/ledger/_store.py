@@ -23,13 +23,13 @@ class LedgerIdentity(NamedTuple):
 class TransactionStart(NamedTuple):
     """What a transaction starts from: the log's end, the entries that carry a requested key, the seal.
 
-    ``last`` is the last entry, or None if the log is empty or starts from the caller's own guess.
+    ``last`` is the body of the last entry; empty if the log is, or if the start is the caller's own guess.
     """
 
     tip: Tip
     known: dict[str, EntryRow]
     sealed: str | None
-    last: EntryRow | None = None
+    last: str = ""
 
 
 class StoreReader(Protocol):

@@ -11,6 +11,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import START, canonical
 from tacit.ledger._likeness import appearance
+from tacit.ledger._payments import claim_key
 from tacit.ledger._rows import EntryRow, ReleaseRow, Tip
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Transaction:
 
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
-        key = f"d:{receipt}"
+        key = claim_key(receipt)
         return self._known.get(key) or self._reader.entry_with_key(key)
 
     def entry(self, number: int) -> EntryRow | None:
@@ -209,12 +210,14 @@ class Transaction:
             self._cache.keep(account)
 
 
-def latest_time(last: EntryRow | None) -> str:
-    """Return the latest time up to the last entry: its own, or the one that its clock was behind."""
-    if last is None:
+def latest_time(body: str) -> str:
+    """Return the latest time up to an entry, from its body: its own, or the one that its clock was behind."""
+    if not body:
         return ""
     try:
-        body = json.loads(last.body)
-        return datetime.fromisoformat(body.get("behind", body["at"])).isoformat(timespec="milliseconds")
+        facts = json.loads(body)
+        latest = facts.get("behind") or facts["at"]
+        datetime.fromisoformat(latest)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _refusals.damaged(f"entry {last.seq} does not say when it was recorded") from None
+        raise _refusals.damaged("the last entry of the ledger does not say when it was recorded") from None
+    return str(latest)

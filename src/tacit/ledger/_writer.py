@@ -72,7 +72,7 @@ class Writer:
             )
         self._cache.tip = tip
         try:
-            self._cache.latest = latest_time(last)
+            self._cache.latest = latest_time("" if last is None else last.body)
         except TacitError as refusal:
             return refusal
         return None

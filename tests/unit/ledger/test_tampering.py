@@ -257,6 +257,20 @@ def test_an_edited_release_is_not_handed_out(path):
             ledger.draw("ana", Cost.pure(0.5), plan="p1", compute=lambda _: b"new")
         with pytest.raises(TacitError, match="ledger-tampered"):
             ledger.stored_release("ana", "p1")
+        with pytest.raises(TacitError, match="ledger-tampered"):
+            ledger.paid_release("ana", "p1")
+
+
+def test_an_invented_payment_does_not_show_a_release(path):
+    with Ledger.open(path) as ledger:
+        bob = ledger.create_account("bob", parent="visits", budget=Budget(epsilon=2)).id
+    edit(
+        path,
+        "INSERT INTO ledger_entries SELECT 99, 'view', "
+        f"{bob}, '{bob}', spend, plan, '', body, mac FROM ledger_entries WHERE plan = 'p1' AND kind = 'draw'",
+    )
+    with Ledger.open(path) as ledger, pytest.raises(TacitError, match="ledger-tampered"):
+        ledger.paid_release("bob", "p1")
 
 
 def test_an_edited_price_is_not_charged(path):

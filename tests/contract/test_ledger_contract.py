@@ -1367,6 +1367,18 @@ def test_the_key_is_needed_and_must_be_the_right_one(durable):
         durable.open()
 
 
+def test_a_file_that_lost_its_witness_takes_no_charges_and_a_server_may_have_new_clients(durable):
+    with durable.open() as first:
+        visits(first)
+        first.witness.unlink()
+    ledger = durable.open()
+    if durable.kind == "sqlite":
+        with refused("ledger-rolled-back"):
+            ledger.charge("visits", HALF)
+    else:  # every client has its own witness, and a new client has none yet
+        ledger.charge("visits", HALF)
+
+
 def test_a_missing_ledger_is_not_made_where_none_is_wanted(durable):
     with refused("not-a-ledger"):
         durable.open(create=False)

@@ -454,7 +454,7 @@ def test_the_same_key_is_answered_even_when_the_budget_is_gone(ledger):
 
 @pytest.mark.parametrize(
     "other",
-    [{"cost": Cost.pure(0.25)}, {"plan": "q"}, {"who": "bob"}, {"purpose": "y"}, {"account": "other"}],
+    [{"cost": Cost.pure(0.25)}, {"plan": "q"}, {"who": "bob"}, {"purpose": "y"}],
     ids=lambda other: next(iter(other)),
 )
 def test_the_same_key_with_another_charge_is_refused(ledger, other):
@@ -466,6 +466,67 @@ def test_the_same_key_with_another_charge_is_refused(ledger, other):
     with refused("key-reused"):
         ledger.charge(**{**body, **other})
     assert ledger.head == before
+
+
+def test_two_accounts_may_use_the_same_key(ledger):
+    names = ("visits", "other", "3:a:b", "a")
+    for name in names:
+        ledger.create_account(name, unit="patient_id", budget=Budget(epsilon=1))
+    receipts = [ledger.charge(name, HALF, key="k", who=name) for name in names]
+    before = ledger.head
+    for name, receipt in zip(names, receipts, strict=True):
+        assert receipt.key == "k"
+        assert ledger.charge(name, HALF, key="k", who=name) == receipt
+        assert ledger.entry(receipt.head.count).key == "k"
+        with refused("key-reused"):
+            ledger.charge(name, Cost.pure(0.25), key="k", who=name)
+    assert ledger.head == before
+    assert spent(ledger, *names) == [Fraction(1, 2)] * 4
+    assert ledger.verify().ok
+
+
+def test_a_key_cannot_be_made_up_to_be_that_of_another_account(ledger):
+    for name in ("visits", "ana", "ana:k"):
+        ledger.create_account(name, unit="patient_id", budget=Budget(epsilon=9))
+    keys = ["k", "3:ana:k", ":k", "ana:k", "k3:ana:k", "5:ana:k:k"]
+    receipts = {
+        (name, key): ledger.charge(name, TINY, key=key) for name in ("visits", "ana", "ana:k") for key in keys
+    }
+    assert len({receipt.id for receipt in receipts.values()}) == 18
+    for (name, key), receipt in receipts.items():
+        assert ledger.charge(name, TINY, key=key) == receipt
+        assert receipt.key == key
+
+
+def test_draws_of_two_accounts_with_the_same_key_are_two_draws(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    compute = Draws()
+    first = ledger.draw("ana", HALF, plan="p", compute=compute, key="k")
+    view = ledger.draw("bob", HALF, plan="p", compute=compute, key="k")
+    other = ledger.draw("visits", HALF, plan="q", compute=compute, key="k")
+    before = ledger.head
+    for name, plan, drawn in (("ana", "p", first), ("bob", "p", view), ("visits", "q", other)):
+        again = ledger.draw(name, HALF, plan=plan, compute=compute, key="k")
+        assert (again.payload, again.receipt) == (drawn.payload, drawn.receipt)
+    assert ledger.head == before
+    assert len(compute.receipts) == 2
+
+
+def test_threads_of_two_accounts_race_with_the_same_keys_and_each_pays_once(ledger):
+    for name in ("ana", "bob"):
+        ledger.create_account(name, unit="patient_id", budget=Budget(epsilon=9))
+
+    def work(name):
+        for i in range(10):
+            ledger.charge(name, TINY, key=f"k{i}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("ana", "bob") * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert spent(ledger, "ana", "bob") == [10 * TINY.spend.epsilon] * 2
 
 
 def test_what_was_asked_is_kept_with_its_charge_and_older_entries_have_none(ledger):
@@ -645,7 +706,7 @@ def test_names_of_one_batch_are_compared_with_each_other(ledger):
     facts = {"unit": "u", "adjacency": None, "version": 1, "budget": Budget(epsilon=1), "parent": None}
     facts |= {"labels": {}, "per_charge": None, "expires": None}
     names = ["ward", "Ward", "ward", "other"]
-    jobs = [Job(_Request(partial(open_account, name=name, **facts), "")) for name in names]
+    jobs = [Job(_Request(partial(open_account, name=name, **facts))) for name in names]
     ledger._writer._run_batch(jobs)
     assert [job.error is None for job in jobs] == [True, False, True, True]
     assert [account.name for account in ledger.accounts()] == ["ward", "other"]
@@ -1116,7 +1177,7 @@ def test_one_refused_charge_does_not_spoil_the_others_of_its_batch(ledger):
     visits(ledger)
     costs = [0.3, 0.9, 0.3, 0.9, 0.3]
     requests = [read_charge("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
-    jobs = [Job(_Request(partial(charge, request=request), "")) for request in requests]
+    jobs = [Job(_Request(partial(charge, request=request))) for request in requests]
     ledger._writer._run_batch(jobs)
     assert [job.error is None for job in jobs] == [True, False, True, False, True]
     assert spent(ledger, "visits") == Fraction(9, 10)
@@ -1307,6 +1368,18 @@ def test_a_key_used_in_one_session_is_known_in_another(durable):
     assert two.charge("visits", Cost.pure(0.9), key="k") == receipt
     with refused("key-reused"):
         two.charge("visits", Cost.pure(0.1), key="k")
+
+
+def test_two_accounts_use_the_same_key_in_two_sessions(durable):
+    one, two = durable.open(), durable.open()
+    for name in ("ana", "bob"):
+        one.create_account(name, unit="patient_id", budget=Budget(epsilon=1))
+    mine = one.charge("ana", HALF, key="k")
+    theirs = two.charge("bob", HALF, key="k")
+    for ledger in (one, two):
+        assert ledger.charge("ana", HALF, key="k") == mine
+        assert ledger.charge("bob", HALF, key="k") == theirs
+    assert spent(one, "ana", "bob") == [Fraction(1, 2)] * 2
 
 
 def test_a_refusal_is_decided_on_what_is_stored_now(durable):

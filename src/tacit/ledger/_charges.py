@@ -11,7 +11,7 @@ from tacit.accounting import Filter
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger._chain import Head
-from tacit.ledger._receipts import Receipt, receipt_of
+from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "same_charge"]
+__all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "find_charge", "same_charge"]
 
 _CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 
@@ -62,6 +62,28 @@ class ChargeRequest:
     dataset: str = ""
     asked: str = ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The two forms under which the log may hold the key: plain, and with the account's name."""
+        return (self.key, account_key(self.account, self.key)) if self.key else ()
+
+
+def find_charge(
+    transaction: Transaction, request: ChargeRequest, account: Account
+) -> tuple[EntryRow | None, str]:
+    """Find this account's earlier charge with the same key, or the form of the key for a new one.
+
+    The first account that uses a key holds it in its plain form; for every other account the log adds the
+    account's name. So accounts do not disturb each other, and older versions still find plain keys.
+    """
+    if not request.key:
+        return None, ""
+    plain, own = request.keys
+    found = transaction.entry_with_key(plain)
+    if found is None or found.account == account.id:
+        return found, plain
+    return transaction.entry_with_key(own), own
+
 
 def check_lineage(transaction: Transaction, account: Account, dataset: str) -> None:
     """Refuse an account whose charges do not reach the dataset's own account."""
@@ -83,7 +105,7 @@ def charge(
 ) -> Receipt:
     """Charge the account and every account above it (or ``only`` some of them), all or none."""
     account = transaction.account(request.account)
-    known = transaction.entry_with_key(request.key) if request.key else None
+    known, key = find_charge(transaction, request, account)
     if known is not None:
         return same_charge(transaction, known, account, request)
     levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
@@ -103,7 +125,7 @@ def charge(
         levels=",".join(str(level.id) for level in levels),
         spend=request.spend_text,
         plan=request.plan,
-        key=request.key,
+        key=key,
     )
     for level in after:
         transaction.change(level)

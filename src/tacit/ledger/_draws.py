@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._chain import spend_from_text
-from tacit.ledger._charges import charge, check_lineage, same_charge
+from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
 from tacit.ledger._payments import claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._rows import ReleaseRow
@@ -38,7 +38,7 @@ def authorise(transaction: Transaction, request: ChargeRequest) -> DrawDecision:
     check_lineage(transaction, account, request.dataset)
     version = request.version or account.version
     stored = transaction.release_of_plan(account.root, version, request.plan)
-    known = transaction.entry_with_key(request.key) if request.key else None
+    known, _ = find_charge(transaction, request, account)
     if stored is None:
         return _authorise_new(transaction, request, account, known)
     return _authorise_stored(transaction, request, account, known, stored)

@@ -126,7 +126,8 @@ class Ledger(LedgerCuration):
 
         Guarantee: on return the charge is on the disk. A refusal (``budget-exceeded``, ``charge-too-large``,
         ``account-expired``, ...) charges nothing anywhere. The same ``key`` with the same charge returns the
-        same receipt and charges nothing; with another charge it is refused as ``key-reused``.
+        same receipt and charges nothing; with another charge to the same account it is refused as
+        ``key-reused``. Accounts do not disturb each other: two of them may use the same key.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class Ledger(LedgerCuration):
         True
         """
         request = read_charge(account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked)
-        return self._writer.run(partial(_charges.charge, request=request), request.key)
+        return self._writer.run(partial(_charges.charge, request=request), request.keys)
 
     def draw(
         self,
@@ -197,7 +198,7 @@ class Ledger(LedgerCuration):
             asked=asked,
         )
         with self._writer.hold((self.account(request.account).root, request.plan)):
-            decision = self._writer.run(partial(_draws.authorise, request=request), request.key)
+            decision = self._writer.run(partial(_draws.authorise, request=request), request.keys)
             if decision.stored is not None:
                 return StoredRelease(decision.receipt, self._checked_payload(decision.stored), fresh=False)
             release = self._compute(decision.receipt, compute)

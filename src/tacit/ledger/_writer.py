@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One operation, and the idempotency key that it uses."""
+    """One operation, and the forms of the idempotency key that it uses."""
 
     operation: Callable[[Transaction], object] | None  # None only waits for its turn
-    key: str
+    keys: tuple[str, ...] = ()
 
 
 class Writer:
@@ -77,13 +77,13 @@ class Writer:
             return refusal
         return None
 
-    def run(self, operation: Callable[[Transaction], T], key: str = "") -> T:
+    def run(self, operation: Callable[[Transaction], T], keys: tuple[str, ...] = ()) -> T:
         """Run one operation durably and return its answer."""
         self.ensure_open()
         if self.refusal is not None:
             raise self.refusal
         try:
-            return cast("T", self._group_commit.submit(_Request(operation, key)))
+            return cast("T", self._group_commit.submit(_Request(operation, keys)))
         except BudgetExceeded as exceeded:
             refused = exceeded
         raise refused.refusal()
@@ -115,7 +115,7 @@ class Writer:
         jobs = [job for job in jobs if job.request.operation is not None]
         if not jobs:
             return
-        keys = [job.request.key for job in jobs if job.request.key]
+        keys = [key for job in jobs for key in job.request.keys]
         try:
             attempts = (self._attempt(jobs, keys, attempt) for attempt in itertools.count())
             transaction = next(made for made in attempts if made is not None)
@@ -168,7 +168,7 @@ class Writer:
             return
         forked = os.getpid() != self._process
         if not forked:
-            self._group_commit.submit(_Request(None, ""))
+            self._group_commit.submit(_Request(None))
         self._closed = True
         if forked:
             return

@@ -1,7 +1,9 @@
 """What every ledger promises, on every store: one suite, three stores."""
 
 import json
+import sqlite3
 import threading
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import partial
@@ -10,13 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.accounting import Budget, Cost, Filter
+from tacit.accounting import Budget, Cost, Filter, Spend, _laws
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
+from tacit.ledger._account_operations import open_account
 from tacit.ledger._arguments import read_charge
 from tacit.ledger._chain import canonical
 from tacit.ledger._charges import charge
 from tacit.ledger._group_commit import Job
+from tacit.ledger._postgres_store import _TAKE_LOCK
 from tacit.ledger._replay import cost_text
 from tacit.ledger._writer import _Request
 
@@ -208,6 +212,69 @@ def test_what_is_no_cost_is_refused_and_charges_nothing(ledger, cost):
     assert ledger.head == before
 
 
+class Cheap(Cost):
+    """A subclass that records one cost and charges another."""
+
+    @property
+    def spend(self):
+        return Spend(Fraction(0), Fraction(0), Fraction(0))
+
+
+class Disguised(Cost):
+    """A subclass that changes nothing but what it writes into the log."""
+
+    def to_json(self):
+        return Cost.pure(Fraction(1, 10**9)).to_json()
+
+
+class CheapLaw(_laws.PureLoss):
+    """A law that is recorded as one of ours and charges another amount."""
+
+    @property
+    def charge(self):
+        return Spend(Fraction(0), Fraction(0), Fraction(0))
+
+
+class LooksLikeOne:
+    """Not a Cost, though it has its methods and says that it is one."""
+
+    __class__ = Cost
+    parts, adjacency = HALF.parts, HALF.adjacency
+    spend = Spend(Fraction(0), Fraction(0), Fraction(0))
+
+    def to_json(self):
+        return HALF.to_json()
+
+
+def bent():
+    """Return a genuine Cost into which somebody put another law after its checks."""
+    cost = Cost.pure(0.5)
+    object.__setattr__(cost, "parts", ((CheapLaw(Fraction(1, 2)), 1),))
+    return cost
+
+
+FORGED = {
+    "spends nothing": lambda: Cheap(HALF.parts),
+    "records less": lambda: Disguised(HALF.parts),
+    "no methods of its own": lambda: type("Same", (Cost,), {})(HALF.parts),
+    "only looks like one": LooksLikeOne,
+    "a law of its own": bent,
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_a_forged_cost_is_refused_and_charges_nothing(ledger, forged):
+    visits(ledger)
+    before = ledger.head
+    for act in (
+        lambda: ledger.charge("visits", forged()),
+        lambda: ledger.draw("visits", forged(), plan="p", compute=lambda _: b"x"),
+    ):
+        with refused("bad-parameter"):
+            act()
+    assert ledger.head == before
+
+
 @pytest.mark.parametrize(
     "epsilon", [float("nan"), -1, float("inf"), True, 5e-324, "1e400", np.int8(1)], ids=repr
 )
@@ -291,6 +358,76 @@ def test_nothing_is_charged_after_the_last_day(ledger):
             ledger.charge(name, Cost.pure(0.1))
 
 
+NOON = datetime(2030, 6, 1, 12, tzinfo=UTC)
+
+
+def set_clock(monkeypatch, hours):
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return NOON + timedelta(hours=hours)
+
+    monkeypatch.setattr("tacit.ledger._transaction.datetime", Clock)
+
+
+@pytest.fixture
+def clocked(everywhere, monkeypatch):
+    """A ledger whose last entry was recorded two hours after noon, with accounts of a day and an hour."""
+    set_clock(monkeypatch, 0)
+    ledger = everywhere.open()
+    for name, hours in (("day", 24), ("hour", 1), ("forever", None)):
+        expires = None if hours is None else NOON + timedelta(hours=hours)
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=9), expires=expires)
+        ledger.charge(name, HALF)
+    set_clock(monkeypatch, 2)
+    ledger.charge("forever", HALF)
+    return ledger
+
+
+def test_a_clock_that_went_back_does_not_decide_whether_an_account_has_expired(clocked, monkeypatch):
+    set_clock(monkeypatch, 0)
+    before = clocked.head
+    for name, words in (("day", "the clock shows 2030-06-01T12:00"), ("hour", "expired at 2030-06-01T13:00")):
+        with refused("account-expired") as caught:
+            clocked.charge(name, HALF)
+        assert words in str(caught.value)
+    assert clocked.head == before
+    set_clock(monkeypatch, 3)
+    clocked.charge("day", HALF)
+
+
+def test_a_clock_that_went_back_is_remembered_by_later_entries(clocked, monkeypatch):
+    set_clock(monkeypatch, 0)
+    for _ in range(2):
+        clocked.charge("forever", HALF)  # needs no clock, and does not hide that it went back
+        with refused("account-expired"):
+            clocked.charge("day", HALF)
+    assert [entry.at for entry in clocked.history("forever")][-1] == "2030-06-01T12:00:00.000+00:00"
+    assert clocked.verify().ok
+
+
+def test_clocks_that_differ_by_a_moment_still_decide(clocked, monkeypatch):
+    set_clock(monkeypatch, 2 - 1 / 3600)
+    clocked.charge("day", HALF)
+    set_clock(monkeypatch, 2)
+    clocked.charge("day", HALF)
+
+
+def test_another_session_sees_that_the_clock_went_back(durable, monkeypatch):
+    set_clock(monkeypatch, 0)
+    one, two = durable.open(), durable.open()
+    visits(one, Budget(epsilon=9), expires=NOON + timedelta(days=1))
+    two.charge("visits", HALF)
+    set_clock(monkeypatch, 2)
+    one.charge("visits", HALF)
+    set_clock(monkeypatch, 1)
+    for ledger in (two, durable.open()):
+        with refused("account-expired"):
+            ledger.charge("visits", HALF)
+    set_clock(monkeypatch, 23)
+    two.charge("visits", HALF)
+
+
 def test_a_cost_of_another_adjacency_is_refused(ledger):
     visits(ledger, adjacency="replace")
     with refused("adjacency-mixed"):
@@ -317,7 +454,7 @@ def test_the_same_key_is_answered_even_when_the_budget_is_gone(ledger):
 
 @pytest.mark.parametrize(
     "other",
-    [{"cost": Cost.pure(0.25)}, {"plan": "q"}, {"who": "bob"}, {"purpose": "y"}, {"account": "other"}],
+    [{"cost": Cost.pure(0.25)}, {"plan": "q"}, {"who": "bob"}, {"purpose": "y"}],
     ids=lambda other: next(iter(other)),
 )
 def test_the_same_key_with_another_charge_is_refused(ledger, other):
@@ -329,6 +466,67 @@ def test_the_same_key_with_another_charge_is_refused(ledger, other):
     with refused("key-reused"):
         ledger.charge(**{**body, **other})
     assert ledger.head == before
+
+
+def test_two_accounts_may_use_the_same_key(ledger):
+    names = ("visits", "other", "3:a:b", "a")
+    for name in names:
+        ledger.create_account(name, unit="patient_id", budget=Budget(epsilon=1))
+    receipts = [ledger.charge(name, HALF, key="k", who=name) for name in names]
+    before = ledger.head
+    for name, receipt in zip(names, receipts, strict=True):
+        assert receipt.key == "k"
+        assert ledger.charge(name, HALF, key="k", who=name) == receipt
+        assert ledger.entry(receipt.head.count).key == "k"
+        with refused("key-reused"):
+            ledger.charge(name, Cost.pure(0.25), key="k", who=name)
+    assert ledger.head == before
+    assert spent(ledger, *names) == [Fraction(1, 2)] * 4
+    assert ledger.verify().ok
+
+
+def test_a_key_cannot_be_made_up_to_be_that_of_another_account(ledger):
+    for name in ("visits", "ana", "ana:k"):
+        ledger.create_account(name, unit="patient_id", budget=Budget(epsilon=9))
+    keys = ["k", "3:ana:k", ":k", "ana:k", "k3:ana:k", "5:ana:k:k"]
+    receipts = {
+        (name, key): ledger.charge(name, TINY, key=key) for name in ("visits", "ana", "ana:k") for key in keys
+    }
+    assert len({receipt.id for receipt in receipts.values()}) == 18
+    for (name, key), receipt in receipts.items():
+        assert ledger.charge(name, TINY, key=key) == receipt
+        assert receipt.key == key
+
+
+def test_draws_of_two_accounts_with_the_same_key_are_two_draws(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    compute = Draws()
+    first = ledger.draw("ana", HALF, plan="p", compute=compute, key="k")
+    view = ledger.draw("bob", HALF, plan="p", compute=compute, key="k")
+    other = ledger.draw("visits", HALF, plan="q", compute=compute, key="k")
+    before = ledger.head
+    for name, plan, drawn in (("ana", "p", first), ("bob", "p", view), ("visits", "q", other)):
+        again = ledger.draw(name, HALF, plan=plan, compute=compute, key="k")
+        assert (again.payload, again.receipt) == (drawn.payload, drawn.receipt)
+    assert ledger.head == before
+    assert len(compute.receipts) == 2
+
+
+def test_threads_of_two_accounts_race_with_the_same_keys_and_each_pays_once(ledger):
+    for name in ("ana", "bob"):
+        ledger.create_account(name, unit="patient_id", budget=Budget(epsilon=9))
+
+    def work(name):
+        for i in range(10):
+            ledger.charge(name, TINY, key=f"k{i}")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("ana", "bob") * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert spent(ledger, "ana", "bob") == [10 * TINY.spend.epsilon] * 2
 
 
 def test_what_was_asked_is_kept_with_its_charge_and_older_entries_have_none(ledger):
@@ -464,6 +662,80 @@ def test_a_name_that_could_mislead_is_refused(ledger, name):
     assert ledger.head.count == 0
 
 
+ALIKE = {
+    "case": ("visits", "Visits"),
+    "sharp s": ("straße", "STRASSE"),
+    "two encodings": ("caf\u00e9", "cafe\u0301"),
+    "full width": ("ward", "\uff57\uff41\uff52\uff44"),
+    "ligature": ("office", "o\ufb03ce"),
+    "variation selector": ("ward", "ward\ufe0f"),
+    "grapheme joiner": ("ward", "wa\u034frd"),
+    "filler": ("ward", "ward\u3164"),
+    "blank": ("ward", "ward\u2800"),
+    "two spaces": ("ward 1", "ward  1"),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE.values(), ids=ALIKE)
+def test_a_name_that_looks_like_another_account_is_refused(ledger, first, second):
+    for one, other in ((first, second), (second + " b", first + " b")):
+        ledger.create_account(one, unit="u", budget=Budget(epsilon=1))
+        before = ledger.head
+        for facts in ({"unit": "u"}, {"parent": one}):
+            with refused("bad-parameter") as caught:
+                ledger.create_account(other, budget=Budget(epsilon=1), **facts)
+            assert "looks like" in str(caught.value)
+        assert ledger.head == before
+        ledger.create_account(one, unit="u", budget=Budget(epsilon=1))
+
+
+def test_names_that_people_can_tell_apart_are_accepted(ledger):
+    names = ["ward 1", "ward 2", "ward1", "ward-1", "w\u00e4rd 1", "Ward", "\u75c5\u68df", "\u75c5"]
+    for name in names:
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+    assert [account.name for account in ledger.accounts()] == names
+
+
+@pytest.mark.parametrize("name", ["\u3164", "\ufe0f\u034f", "\u2800"], ids=ascii)
+def test_a_name_that_nobody_can_see_is_refused(ledger, name):
+    with refused("bad-parameter"):
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+
+
+def test_names_of_one_batch_are_compared_with_each_other(ledger):
+    facts = {"unit": "u", "adjacency": None, "version": 1, "budget": Budget(epsilon=1), "parent": None}
+    facts |= {"labels": {}, "per_charge": None, "expires": None}
+    names = ["ward", "Ward", "ward", "other"]
+    jobs = [Job(_Request(partial(open_account, name=name, **facts))) for name in names]
+    ledger._writer._run_batch(jobs)
+    assert [job.error is None for job in jobs] == [True, False, True, True]
+    assert [account.name for account in ledger.accounts()] == ["ward", "other"]
+
+
+def test_names_are_compared_with_those_of_another_session(durable):
+    one, two = durable.open(), durable.open()
+    one.create_account("a", unit="u", budget=Budget(epsilon=1))
+    two.create_account("b", unit="u", budget=Budget(epsilon=1))
+    one.create_account("ward", unit="u", budget=Budget(epsilon=1))
+    with refused("bad-parameter"):
+        two.create_account("WARD", unit="u", budget=Budget(epsilon=1))
+    two.create_account("ward", unit="u", budget=Budget(epsilon=1))
+
+
+def test_accounts_of_older_versions_that_look_alike_stay_as_they_are(durable, monkeypatch):
+    with monkeypatch.context() as older:
+        older.setattr("tacit.ledger._account_operations._check_appearance", lambda *_: None)
+        for name in ("ward", "Ward"):
+            durable.open().create_account(name, unit="u", budget=Budget(epsilon=1))
+    ledger = durable.open()
+    for name in ("ward", "Ward"):
+        ledger.create_account(name, unit="u", budget=Budget(epsilon=1))
+        ledger.charge(name, HALF)
+    assert ledger.verify().ok
+    with refused("bad-parameter"):
+        ledger.create_account("WARD", unit="u", budget=Budget(epsilon=1))
+
+
 ODD = [
     "'; DROP TABLE ledger_entries; --",
     "\x1b[31m\x00\x1f\x1e",
@@ -568,6 +840,135 @@ def test_a_stored_release_is_charged_to_each_account_that_has_not_paid(ledger):
     assert ledger.head == before
     assert len(compute.receipts) == 1
     assert ledger.verify().ok
+
+
+def test_a_stored_release_costs_what_its_draw_cost_whatever_the_reader_says(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    for said in (0.001, 0.001, 0.9):
+        release = ledger.draw("bob", Cost.pure(said), plan="p", compute=Draws(), key=f"k{said}")
+        assert (release.payload, release.receipt.spend) == (b"answer 1", HALF.spend)
+    assert spent(ledger, "visits", "oncology", "ana", "bob") == [Fraction(1, 2)] * 4
+    view = ledger.history("bob")[-1]
+    assert (view.kind, view.cost, view.spend) == ("view", HALF, HALF.spend)
+    assert ledger.verify().ok
+
+
+def test_a_reader_pays_the_stored_price_or_gets_nothing(ledger):
+    lineage(ledger)
+    ledger.create_account("poor", parent="visits", budget=Budget(epsilon=0.25))
+    ledger.create_account("capped", parent="visits", budget=Budget(epsilon=1), per_charge=Budget(epsilon=0.1))
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    before = ledger.head
+    for name, code in (("poor", "budget-exceeded"), ("capped", "charge-too-large")):
+        with refused(code):
+            ledger.draw(name, Cost.pure(0.01), plan="p", compute=Draws())
+    with refused("adjacency-mixed"):
+        ledger.draw("poor", Cost.pure(0.01, adjacency="replace"), plan="p", compute=Draws())
+    assert ledger.head == before
+
+
+TINY = Cost.pure(0.001)
+
+
+def claimed_cheaply(ledger):
+    ledger.claim(ledger.charge("ana", TINY, plan="p"))
+    return ledger.draw("ana", TINY, plan="p", compute=Draws())
+
+
+def charged_cheaply_with_a_key(ledger):
+    ledger.charge("ana", TINY, plan="p", key="k")
+    return ledger.draw("ana", TINY, plan="p", compute=Draws(), key="k")
+
+
+def failed_cheaply_before(ledger):
+    return ledger.draw("ana", TINY, plan="p", compute=Draws(), key="early")
+
+
+@pytest.mark.parametrize("way", [claimed_cheaply, charged_cheaply_with_a_key, failed_cheaply_before])
+def test_a_smaller_charge_for_the_same_plan_does_not_pay_for_what_is_stored(ledger, way):
+    lineage(ledger)
+    if way is failed_cheaply_before:
+        with refused("release-failed"):
+            ledger.draw("ana", TINY, plan="p", compute=lambda _: 1 / 0, key="early")
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    assert way(ledger).payload == b"answer 1"
+    assert spent(ledger, "ana", "oncology") == [HALF.spend.epsilon + TINY.spend.epsilon] * 2
+    before = ledger.head
+    for key in (None, "k" if way is charged_cheaply_with_a_key else None):  # paid: free from now on
+        assert ledger.draw("ana", TINY, plan="p", compute=Draws(), key=key).payload == b"answer 1"
+    assert ledger.head == before
+    assert ledger.verify().ok
+
+
+def test_a_receipt_that_paid_less_does_not_get_what_another_stored(ledger):
+    lineage(ledger)
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    cheap = ledger.charge("ana", TINY, plan="p")
+    before = ledger.head
+    with refused("spent"):
+        ledger.store_release(cheap, b"mine")
+    assert ledger.head == before
+    equal = ledger.charge("ana", HALF, plan="p")
+    assert ledger.store_release(equal, b"mine").payload == b"answer 1"
+
+
+def test_a_paid_release_is_read_without_a_charge_by_those_who_paid_only(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.create_account("cy", parent="visits", budget=Budget(epsilon=1))
+    names = ("visits", "oncology", "ana", "bob", "cy")
+    assert [ledger.paid_release(name, "p") for name in names] == [None] * 5
+    drawn = ledger.draw("ana", HALF, plan="p", compute=Draws())
+    before = ledger.head
+    for name in ("visits", "oncology", "ana"):
+        release = ledger.paid_release(name, "p")
+        assert (release.payload, release.fresh, release.receipt) == (b"answer 1", False, drawn.receipt)
+    assert [ledger.paid_release(name, "p") for name in ("bob", "cy")] == [None, None]
+    assert ledger.head == before
+    mine = ledger.draw("bob", HALF, plan="p", compute=Draws()).receipt
+    assert ledger.paid_release("bob", "p").receipt == mine
+    assert ledger.paid_release("cy", "p") is None
+    assert ledger.paid_release("ana", "q") is None
+
+
+def test_a_payment_by_the_project_is_not_a_payment_by_the_analyst_nor_the_other_way_round(ledger):
+    lineage(ledger)
+    ledger.create_account("bob", parent="oncology", budget=Budget(epsilon=1))
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    ledger.draw("oncology", HALF, plan="p", compute=Draws())
+    assert ledger.paid_release("oncology", "p").payload == b"answer 1"
+    assert ledger.paid_release("ana", "p") is None
+    ledger.draw("ana", HALF, plan="p", compute=Draws())
+    assert ledger.paid_release("ana", "p").receipt.charged == ("ana",)
+    assert ledger.paid_release("bob", "p") is None
+
+
+def test_what_paid_less_or_was_not_drawn_does_not_show_a_release(ledger):
+    lineage(ledger)
+    ledger.draw("visits", HALF, plan="p", compute=Draws())
+    receipt = ledger.charge("ana", TINY, plan="p")
+    ledger.claim(receipt)
+    assert ledger.paid_release("ana", "p") is None
+    full = ledger.charge("ana", HALF, plan="p")
+    assert ledger.paid_release("ana", "p") is None  # paid for something that the ledger has not seen
+    ledger.claim(full)
+    assert ledger.paid_release("ana", "p").receipt == full
+
+
+def test_a_paid_release_is_of_the_version_that_was_paid(ledger):
+    first = visits(ledger)
+    compute = Draws()
+    ledger.draw(first, HALF, plan="p", compute=compute)
+    visits(ledger, version=2)
+    assert ledger.paid_release("visits", "p") is None
+    for old in (ledger.paid_release(first, "p"), ledger.paid_release("visits", "p", version=1)):
+        assert old.payload == b"answer 1"
+    with refused("unknown-account"):
+        ledger.paid_release("nobody", "p")
+    with refused("bad-parameter"):
+        ledger.paid_release("visits", "")
 
 
 def test_who_cannot_pay_does_not_see_a_stored_release(ledger):
@@ -776,7 +1177,7 @@ def test_one_refused_charge_does_not_spoil_the_others_of_its_batch(ledger):
     visits(ledger)
     costs = [0.3, 0.9, 0.3, 0.9, 0.3]
     requests = [read_charge("visits", Cost.pure(e), plan=None, who="", purpose="", key=None) for e in costs]
-    jobs = [Job(_Request(partial(charge, request=request), "")) for request in requests]
+    jobs = [Job(_Request(partial(charge, request=request))) for request in requests]
     ledger._writer._run_batch(jobs)
     assert [job.error is None for job in jobs] == [True, False, True, False, True]
     assert spent(ledger, "visits") == Fraction(9, 10)
@@ -799,6 +1200,70 @@ def test_history_shows_what_charged_an_account_and_nothing_else(ledger):
     assert who("oncology") == ["ana", "bob"]
     assert who("visits") == ["ana", "bob", "curator"]
     assert len(ledger.history()) == 7
+
+
+def pages(ledger, account, limit):
+    found, after = [], 0
+    while page := ledger.history(account, after=after, limit=limit):
+        assert len(page) <= limit
+        found.append(page)
+        after = page[-1].seq
+    return found
+
+
+def busy(ledger):
+    """Fill a log in which entries of several accounts alternate, with numbers that contain each other."""
+    lineage(ledger, 99, 99, 99)
+    for i in range(12):
+        ledger.create_account(f"analyst {i}", parent="oncology", budget=Budget(epsilon=9))
+    for i in range(30):
+        ledger.charge(f"analyst {i % 12}" if i % 3 else "ana", TINY, who=str(i))
+    ledger.grow("visits", Budget(epsilon=100), statement="more", who="curator")
+    ledger.unseal(statement="nothing was wrong", who="operator")
+
+
+@pytest.mark.parametrize("step", [2, 7, 2000])
+@pytest.mark.parametrize("account", [None, "visits", "oncology", "ana", "analyst 1"], ids=str)
+def test_the_pages_of_a_history_make_up_the_whole(ledger, monkeypatch, account, step):
+    busy(ledger)
+    monkeypatch.setattr("tacit.ledger._queries._STEP", step)
+    whole = ledger.history(account)
+    for limit in (1, 3, 1000, 10**30):
+        assert [entry for page in pages(ledger, account, limit) for entry in page] == whole
+    assert ledger.history(account, after=whole[2].seq) == whole[3:]
+    assert ledger.history(account, after=10**30, limit=5) == []
+    exported = [json.loads(line) for line in ledger.export()]
+    if account is not None:
+        exported = [
+            line for line in exported if account in (line["account"], *line["charged"], line.get("name"))
+        ]
+    assert [entry.to_json() for entry in whole] == exported
+
+
+def test_a_page_is_read_without_the_rest_of_the_log(ledger, monkeypatch):
+    busy(ledger)
+    store, read = ledger._writer.store, []
+    monkeypatch.setattr(store, "snapshot", None)  # which is how the whole log is read
+    with store.reading() as reader:
+        kind = type(reader)
+    original = kind.entries_between
+
+    def spy(self, *args):
+        rows = original(self, *args)
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(kind, "entries_between", spy)
+    assert [entry.seq for entry in ledger.history(after=20, limit=5)] == [21, 22, 23, 24, 25]
+    assert read == [5]
+
+
+@pytest.mark.parametrize("wrong", [{"after": -1}, {"limit": 0}, {"limit": True}, {"after": 1.0}], ids=str)
+def test_what_is_not_a_page_is_refused(ledger, wrong):
+    with refused("bad-parameter"):
+        ledger.history(**wrong)
+    with refused("unknown-account"):
+        ledger.history("nobody", limit=1)
 
 
 def test_one_entry_is_read_by_its_number_without_the_history(ledger, monkeypatch):
@@ -905,6 +1370,18 @@ def test_a_key_used_in_one_session_is_known_in_another(durable):
         two.charge("visits", Cost.pure(0.1), key="k")
 
 
+def test_two_accounts_use_the_same_key_in_two_sessions(durable):
+    one, two = durable.open(), durable.open()
+    for name in ("ana", "bob"):
+        one.create_account(name, unit="patient_id", budget=Budget(epsilon=1))
+    mine = one.charge("ana", HALF, key="k")
+    theirs = two.charge("bob", HALF, key="k")
+    for ledger in (one, two):
+        assert ledger.charge("ana", HALF, key="k") == mine
+        assert ledger.charge("bob", HALF, key="k") == theirs
+    assert spent(one, "ana", "bob") == [Fraction(1, 2)] * 2
+
+
 def test_a_refusal_is_decided_on_what_is_stored_now(durable):
     one, two = durable.open(), durable.open()
     visits(one)
@@ -963,9 +1440,64 @@ def test_the_key_is_needed_and_must_be_the_right_one(durable):
         durable.open()
 
 
+def test_a_file_that_lost_its_witness_takes_no_charges_and_a_server_may_have_new_clients(durable):
+    with durable.open() as first:
+        visits(first)
+        first.witness.unlink()
+    ledger = durable.open()
+    if durable.kind == "sqlite":
+        with refused("ledger-rolled-back"):
+            ledger.charge("visits", HALF)
+    else:  # every client has its own witness, and a new client has none yet
+        ledger.charge("visits", HALF)
+
+
 def test_a_missing_ledger_is_not_made_where_none_is_wanted(durable):
     with refused("not-a-ledger"):
         durable.open(create=False)
+
+
+@contextmanager
+def locked(place):
+    """Hold the lock of the ledger's store as another process would, for two seconds at most."""
+    done = threading.Event()
+    taken = threading.Event()
+
+    def hold():
+        if place.kind == "sqlite":
+            holder = sqlite3.connect(place.where, isolation_level=None)
+            holder.execute("BEGIN IMMEDIATE")
+        else:
+            import psycopg
+
+            holder = psycopg.connect(place.where)
+            holder.execute(_TAKE_LOCK)
+        taken.set()
+        done.wait(2)
+        holder.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    yield
+    done.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("wait", [0, 0.0001], ids=str)
+def test_a_ledger_that_may_not_wait_does_not(durable, wait):
+    ledger = durable.open(wait=wait)
+    visits(ledger)
+    with locked(durable), refused("ledger-locked"):
+        ledger.charge("visits", HALF)
+    ledger.charge("visits", HALF)
+
+
+@pytest.mark.parametrize("wait", [0, 10**9, 10**300], ids=lambda wait: f"{wait:g}")
+def test_every_waiting_time_is_accepted(everywhere, wait):
+    ledger = everywhere.open(wait=wait)
+    visits(ledger)
+    ledger.charge("visits", HALF)
 
 
 # exactness

@@ -10,6 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import canonical
+from tacit.ledger._likeness import appearance
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def open_account(
     found = transaction.find_account(name)
     if found is not None:
         return _reopen(transaction, found, wanted)
+    _check_appearance(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
     row = transaction.append("open", transaction.tip.seq + 1, facts)
     account = replace(
@@ -73,6 +75,24 @@ def open_account(
     )
     transaction.change(account)
     return account
+
+
+def _check_appearance(transaction: Transaction, name: str) -> None:
+    """Refuse the name of a new account that nobody can see, or that looks like another account's name."""
+    if not appearance(name):
+        raise bad_parameter(
+            "name", "made of characters that people can see", ascii(name), fix=Set(name="visits")
+        )
+    other = transaction.name_like(name)
+    if other is not None:
+        shown = repr if name.isascii() and other.isascii() else ascii
+        raise TacitError(
+            "bad-parameter",
+            f"the name {shown(name)} looks like {shown(other)}, the name of another account",
+            why="the two differ only in case, spacing, encoding or invisible characters, so people would "
+            "take one account for the other",
+            fix=Either(Set(name=other), Say("a name that people can tell apart from it")),
+        )
 
 
 def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Account:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.accounting import Budget, Cost, Spend
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import canonical, spend_to_text
@@ -114,12 +114,37 @@ def read_payload(payload: bytes | Mapping[str, object]) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _read_cost(cost: Cost) -> tuple[object, Spend, str]:
-    """Return a cost's stored form and its spend, after a last check that it is exact and not negative."""
-    spend = cost.spend
+    """Return a cost's stored form and the spend that follows from it: what is recorded is what is charged."""
+    try:
+        stored = json.loads(canonical(cost.to_json()))
+        honest = Cost.from_json(stored)
+    except (AttributeError, KeyError, TypeError, ValueError):  # a law that is not one of ours
+        raise _not_a_cost(cost) from None
+    if honest != cost:
+        raise _not_a_cost(cost)
+    spend = honest.spend
     for part in (spend.epsilon, spend.delta, spend.rho):
         if part is not None and (type(part) is not Fraction or part < 0):
             raise bad_parameter("cost", "made of exact numbers that are not negative", spend)
-    return json.loads(canonical(cost.to_json())), spend, spend_to_text(spend)
+    return stored, spend, spend_to_text(spend)
+
+
+def _not_a_cost(cost: object) -> TacitError:
+    if isinstance(cost, Cost):
+        return bad_parameter(
+            "cost",
+            "a Cost made of Tacit's own laws",
+            type(cost),
+            why="a subclass, or a law of its own, could record one cost and charge another",
+            fix=Code("cost=tc.Cost.pure(0.5)"),
+        )
+    return bad_parameter(
+        "cost",
+        "a Cost",
+        cost,
+        why="a bare number does not say what it bounds",
+        fix=Code("cost=tc.Cost.pure(0.5)"),
+    )
 
 
 def read_charge(
@@ -133,15 +158,9 @@ def read_charge(
     dataset: str | Account | None = None,
     asked: str = "",
 ) -> ChargeRequest:
-    """Read a charge; the cost must be a `Cost`, not something that looks like one."""
-    if not isinstance(cost, Cost):
-        raise bad_parameter(
-            "cost",
-            "a Cost",
-            cost,
-            why="a bare number does not say what it bounds",
-            fix=Code("cost=tc.Cost.pure(0.5)"),
-        )
+    """Read a charge; the cost must be a `Cost`, not a subclass or something that looks like one."""
+    if type(cost) is not Cost:
+        raise _not_a_cost(cost)
     stored, spend, text = _read_cost(cost)
     return ChargeRequest(
         account=read_account_name(account),

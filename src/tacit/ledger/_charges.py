@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Filter
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger._chain import Head
-from tacit.ledger._receipts import Receipt, receipt_of
+from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tacit.accounting import Spend
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "same_charge"]
+__all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "find_charge", "same_charge"]
+
+_CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
@@ -57,6 +62,28 @@ class ChargeRequest:
     dataset: str = ""
     asked: str = ""
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The two forms under which the log may hold the key: plain, and with the account's name."""
+        return (self.key, account_key(self.account, self.key)) if self.key else ()
+
+
+def find_charge(
+    transaction: Transaction, request: ChargeRequest, account: Account
+) -> tuple[EntryRow | None, str]:
+    """Find this account's earlier charge with the same key, or the form of the key for a new one.
+
+    The first account that uses a key holds it in its plain form; for every other account the log adds the
+    account's name. So accounts do not disturb each other, and older versions still find plain keys.
+    """
+    if not request.key:
+        return None, ""
+    plain, own = request.keys
+    found = transaction.entry_with_key(plain)
+    if found is None or found.account == account.id:
+        return found, plain
+    return transaction.entry_with_key(own), own
+
 
 def check_lineage(transaction: Transaction, account: Account, dataset: str) -> None:
     """Refuse an account whose charges do not reach the dataset's own account."""
@@ -78,7 +105,7 @@ def charge(
 ) -> Receipt:
     """Charge the account and every account above it (or ``only`` some of them), all or none."""
     account = transaction.account(request.account)
-    known = transaction.entry_with_key(request.key) if request.key else None
+    known, key = find_charge(transaction, request, account)
     if known is not None:
         return same_charge(transaction, known, account, request)
     levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
@@ -98,7 +125,7 @@ def charge(
         levels=",".join(str(level.id) for level in levels),
         spend=request.spend_text,
         plan=request.plan,
-        key=request.key,
+        key=key,
     )
     for level in after:
         transaction.change(level)
@@ -126,19 +153,35 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
                 why="the same noise protects differently under the two",
                 fix=f"compute the cost for {level.adjacency} neighbours",
             )
-        if level.expires is not None and transaction.now >= level.expires:
-            raise TacitError(
-                "account-expired",
-                f"account {level.name!r} expired at {level.expires.isoformat()}",
-                why="nothing can be charged after its last day",
-                fix="open an account for the new period",
-            )
+        if level.expires is not None:
+            _check_expiry(transaction, level.name, level.expires)
         if level.per_charge is not None and not Filter.start(level.per_charge).admits(request.spend):
             raise TacitError(
                 "charge-too-large",
                 f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
                 fix="ask for less at once: a smaller epsilon or rho",
             )
+
+
+def _check_expiry(transaction: Transaction, name: str, expires: datetime) -> None:
+    """Refuse an account whose last day has passed, or one for which the clock cannot say so."""
+    latest = transaction.latest
+    if latest >= expires:
+        raise TacitError(
+            "account-expired",
+            f"account {name!r} expired at {expires.isoformat()}",
+            why="nothing can be charged after its last day",
+            fix="open an account for the new period",
+        )
+    if latest - transaction.now > _CLOCKS_DIFFER:
+        raise TacitError(
+            "account-expired",
+            f"nobody can say whether account {name!r} has expired: the clock shows {transaction.at}, but the "
+            f"ledger has an entry of {latest.isoformat(timespec='milliseconds')}",
+            why="a clock that runs backwards would let charges go on after the last day",
+            fix="set the clock of this machine; if the clock was wrong when that entry was recorded, open an "
+            "account without a last day",
+        )
 
 
 def _charged(level: Account, spend: Spend) -> Account:

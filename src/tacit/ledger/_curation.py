@@ -49,7 +49,8 @@ class LedgerCuration(LedgerQueries):
 
         Guarantee: a new session resets nothing. An account of that name with another unit, adjacency, budget,
         parent, limit or expiry is refused with ``account-differs``. A later ``version`` of the data is
-        recorded and gets its own stored releases; the budget stays as it is.
+        recorded and gets its own stored releases; the budget stays as it is. A new name that differs from the
+        name of another account only in case, spacing, encoding or invisible characters is refused.
 
         Parameters
         ----------

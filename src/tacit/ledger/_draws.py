@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.ledger import _refusals
-from tacit.ledger._charges import charge, check_lineage, same_charge
+from tacit.ledger._chain import spend_from_text
+from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
+from tacit.ledger._payments import claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._rows import ReleaseRow
 
@@ -37,43 +38,60 @@ def authorise(transaction: Transaction, request: ChargeRequest) -> DrawDecision:
     check_lineage(transaction, account, request.dataset)
     version = request.version or account.version
     stored = transaction.release_of_plan(account.root, version, request.plan)
-    known = transaction.entry_with_key(request.key) if request.key else None
-    if known is not None:
-        receipt = same_charge(transaction, known, account, request)
-        if known.kind == "charge" and transaction.claim_of(known.seq) is None:
-            _append_claim(transaction, known)
-        elif stored is None:
-            raise _spent(known.seq)
-        return DrawDecision(receipt, stored)
+    known, _ = find_charge(transaction, request, account)
     if stored is None:
+        return _authorise_new(transaction, request, account, known)
+    return _authorise_stored(transaction, request, account, known, stored)
+
+
+def _authorise_new(
+    transaction: Transaction, request: ChargeRequest, account: Account, known: EntryRow | None
+) -> DrawDecision:
+    """Decide a draw of which nothing is stored."""
+    if known is None:
         return DrawDecision(charge(transaction, request, kind="draw"), None)
-    paid, proof = _payments(transaction, request.plan, version, account)
-    unpaid = frozenset(account.path[:-1]) - paid
+    receipt = same_charge(transaction, known, account, request)
+    if known.kind != "charge" or transaction.claim_of(known.seq) is not None:
+        raise _spent(known.seq)
+    _append_claim(transaction, known)
+    return DrawDecision(receipt, None)
+
+
+def _authorise_stored(
+    transaction: Transaction,
+    request: ChargeRequest,
+    account: Account,
+    known: EntryRow | None,
+    stored: ReleaseRow,
+) -> DrawDecision:
+    """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
+    unclaimed = known is not None and known.kind == "charge" and transaction.claim_of(known.seq) is None
+    drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
+    receipt = None
+    if known is not None:
+        receipt = same_charge(transaction, known, account, _as_charged(request, known))
+    unpaid = frozenset(account.path[:-1]) - paid.keys()
     if unpaid:
-        return DrawDecision(charge(transaction, request, kind="view", only=unpaid), stored)
-    if proof is None:
-        proof = transaction.entry(stored.receipt)
-    if proof is None:
-        raise _refusals.damaged(f"entry {stored.receipt}, which paid for a stored release, is missing")
-    return DrawDecision(receipt_of(proof, transaction.names(proof)), stored)
+        transaction.require_linked(drawn)  # the price is read from the store
+        price = replace(
+            request,
+            cost=json.loads(drawn.body)["cost"],
+            spend=spend_from_text(drawn.spend),
+            spend_text=drawn.spend,
+            key=request.key if known is None else "",  # the key names the earlier charge
+        )
+        receipt = charge(transaction, price, kind="view", only=unpaid)
+    if known is not None and unclaimed:
+        _append_claim(transaction, known)
+    if receipt is None:
+        proof = paid.get(account.id, drawn)
+        receipt = receipt_of(proof, transaction.names(proof))
+    return DrawDecision(receipt, stored)
 
 
-def _payments(
-    transaction: Transaction, plan: str, version: int, account: Account
-) -> tuple[set[int], EntryRow | None]:
-    """Return the accounts that have paid for a release of the plan, and this account's latest payment."""
-    paid: set[int] = set()
-    proof = None
-    for row in transaction.entries_of_plan(plan):
-        if row.kind not in {"draw", "view", "charge"} or json.loads(row.body)["version"] != version:
-            continue
-        if row.kind == "charge" and transaction.claim_of(row.seq) is None:
-            continue  # a charge without a draw paid for something that the ledger has not seen
-        levels = {int(id_) for id_ in row.levels.split(",")}
-        paid |= levels
-        if account.id in levels:
-            proof = row
-    return paid, proof
+def _as_charged(request: ChargeRequest, known: EntryRow) -> ChargeRequest:
+    """Return the request with the cost of its earlier view, which the caller does not choose."""
+    return replace(request, cost=json.loads(known.body)["cost"]) if known.kind == "view" else request
 
 
 def claim(transaction: Transaction, receipt: Head) -> None:
@@ -90,7 +108,7 @@ def claim(transaction: Transaction, receipt: Head) -> None:
 
 def _append_claim(transaction: Transaction, known: EntryRow) -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    transaction.append("claim", known.account, {"receipt": known.seq}, key=f"d:{known.seq}")
+    transaction.append("claim", known.account, {"receipt": known.seq}, key=claim_key(known.seq))
 
 
 def _spent(receipt: int) -> TacitError:
@@ -126,6 +144,13 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
                 f"a different release is already stored for receipt {receipt}",
                 why="one receipt pays for one release",
                 fix="charge again",
+            )
+        if held.receipt != receipt and not covers(row.spend, stored_draw(transaction, held).spend):
+            raise TacitError(
+                "spent",
+                f"a release of this plan is stored, and receipt {receipt} paid less than it costs",
+                why="the first release of a plan stays, and whoever reads it pays what it cost",
+                fix="ask for the plan again: the stored release is charged and returned",
             )
         return held
     if row.kind == "charge" and transaction.claim_of(receipt) is None:

@@ -71,7 +71,7 @@ class Ledger(LedgerCuration):
         create
             Whether to make a missing ledger.
         wait
-            How many seconds to wait for another process that is writing.
+            How many seconds to wait for another process that is writing; 0 does not wait.
 
         Examples
         --------
@@ -126,7 +126,8 @@ class Ledger(LedgerCuration):
 
         Guarantee: on return the charge is on the disk. A refusal (``budget-exceeded``, ``charge-too-large``,
         ``account-expired``, ...) charges nothing anywhere. The same ``key`` with the same charge returns the
-        same receipt and charges nothing; with another charge it is refused as ``key-reused``.
+        same receipt and charges nothing; with another charge to the same account it is refused as
+        ``key-reused``. Accounts do not disturb each other: two of them may use the same key.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class Ledger(LedgerCuration):
         True
         """
         request = read_charge(account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked)
-        return self._writer.run(partial(_charges.charge, request=request), request.key)
+        return self._writer.run(partial(_charges.charge, request=request), request.keys)
 
     def draw(
         self,
@@ -171,10 +172,10 @@ class Ledger(LedgerCuration):
         Guarantee: ``compute`` runs after its charge is durable, at most once for a receipt over all processes
         and crashes, and its result is durable before it is returned. The same plan on the same declared
         version returns the stored release: free for the dataset, charged to each account below it that has
-        not paid yet. If anything fails after the charge, one opaque error is raised (``release-failed``) and
-        the charge stays. If ``dataset`` is given, an account that is neither that one nor below it is
-        refused, because its charge would not reach the dataset's budget. ``asked`` is the question in words,
-        for the record.
+        not paid yet. It then costs what it cost when it was drawn, whatever ``cost`` says. If anything fails
+        after the charge, one opaque error is raised (``release-failed``) and the charge stays. If ``dataset``
+        is given, an account that is neither that one nor below it is refused, because its charge would not
+        reach the dataset's budget. ``asked`` is the question in words, for the record.
 
         Examples
         --------
@@ -197,7 +198,7 @@ class Ledger(LedgerCuration):
             asked=asked,
         )
         with self._writer.hold((self.account(request.account).root, request.plan)):
-            decision = self._writer.run(partial(_draws.authorise, request=request), request.key)
+            decision = self._writer.run(partial(_draws.authorise, request=request), request.keys)
             if decision.stored is not None:
                 return StoredRelease(decision.receipt, self._checked_payload(decision.stored), fresh=False)
             release = self._compute(decision.receipt, compute)

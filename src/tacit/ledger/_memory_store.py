@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,8 @@ class MemoryStore:
         """Start from the log's present end."""
         with self._lock:
             known = {key: self._by_key[key] for key in keys if key in self._by_key}
-            return TransactionStart(self.tip(), known, self._sealed)
+            last = self._entries[-1].body if self._entries else ""
+            return TransactionStart(self.tip(), known, self._sealed, last)
 
     def transaction_reader(self) -> MemoryStore:
         """Read inside the transaction."""
@@ -140,6 +142,11 @@ class MemoryStore:
         """Return all accounts in the order in which they were opened."""
         return [self._accounts[id_] for id_ in sorted(self._accounts)]
 
+    def names_after(self, id_: int) -> list[tuple[int, str]]:
+        """Return number and name of every account that was opened after this one, in order."""
+        late = takewhile(lambda number: number > id_, reversed(self._accounts))  # in the order of opening
+        return [(number, self._accounts[number].name) for number in late][::-1]
+
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""
         return self._entries[number - 1] if 0 < number <= len(self._entries) else None
@@ -152,10 +159,15 @@ class MemoryStore:
         """Return the entries that name a plan."""
         return list(self._by_plan.get(plan, ()))
 
-    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
-        """Return the entries that one of these accounts asked for."""
-        wanted = set(ids)
-        return (entry for entry in list(self._entries) if entry.account in wanted)
+    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
+        """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
+        wanted = str(account)
+        rows = (
+            entry
+            for entry in self._entries[after:last]
+            if not account or entry.account == account or wanted in entry.levels.split(",")
+        )
+        return list(islice(rows, most))
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say
 from tacit.ledger import _refusals
-from tacit.ledger._chain import Chain
+from tacit.ledger._chain import Chain, Head
 from tacit.ledger._key_file import KEY_FILE_VARIABLE, load_key, new_key
 from tacit.ledger._memory_store import MemoryStore
 from tacit.ledger._postgres_store import PostgresStore
@@ -58,7 +59,41 @@ def _open_file(
     if _size(path) == 0 and _size(beside) > 0:
         _refuse_new_start(str(path), beside)
     store = SqliteStore(path, create=create, wait=wait)
-    return _join(store, key, path.with_name(path.name + ".key"), beside)
+    writer = _join(store, key, path.with_name(path.name + ".key"), beside)
+    if witness is None and writer.refusal is None:
+        try:
+            writer.refusal = _start_witness(store, writer)
+        except BaseException:
+            writer.close()
+            raise
+    return writer
+
+
+def _start_witness(store: SqliteStore, writer: Writer) -> TacitError | None:
+    """Start the witness beside a file and record that there is one; refuse the file if it was lost since.
+
+    The witness is durable before the file records it. So whoever finds the record and not the witness has a
+    copy of the file alone, or somebody removed the witness. The record is written into the file itself, so
+    that a copy without the write-ahead log holds it too.
+    """
+    seen = writer.witness
+    recorded = store.has_witness()  # before the witness is read: another process may be starting it
+    if seen is None or (recorded and seen.head() is not None):
+        return None
+    if recorded:
+        return TacitError(
+            "ledger-rolled-back",
+            f"the witness {seen.path} is missing or empty, but {store.name} had one",
+            why="without it, nobody would notice an old copy, or a copy without the newest entries, whose "
+            "totals are too low; name a new witness only if this is certainly the latest copy",
+            fix=Either(Say(f"put {seen.path} back"), Do("give-witness-file", path=str(seen.path))),
+        )
+    with store.reading() as reader:
+        tip = reader.tip()
+    with suppress(OSError):  # not recorded then, so nothing is missed later
+        seen.start(Head(tip.seq, tip.mac.hex()))
+        store.record_witness()
+    return None
 
 
 def _open_server(

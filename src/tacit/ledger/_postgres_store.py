@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NoReturn
@@ -29,7 +30,7 @@ __all__ = ["PostgresStore"]
 
 _APPEND = "SELECT ledger_append(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
-_TIP = "SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1"
+_END = "SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
 _PATIENCE = 3  # lost comparisons before this client takes the lock and then decides
 
@@ -80,9 +81,7 @@ class PostgresStore:
             self._fail(error)
         try:
             self._require_durability(connection)
-            connection.execute(
-                "SELECT set_config('lock_timeout', %s, false)", (f"{int(self._wait * 1000)}ms",)
-            )
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (_lock_timeout(self._wait),))
             connection.execute("SET enable_seqscan = off")  # plans made for a small table stay good
         except self._psycopg.Error as error:
             connection.close()
@@ -154,7 +153,7 @@ class PostgresStore:
             if attempt > _PATIENCE:
                 connection.execute("BEGIN")
                 connection.execute(_TAKE_LOCK)
-            last = connection.execute(_TIP, binary=True).fetchone()
+            last = connection.execute(_END, binary=True).fetchone()
             mark = connection.execute(_SEALED).fetchone()
             if keys:
                 sql = "SELECT * FROM ledger_entries WHERE idem = ANY(%s) AND idem <> ''"
@@ -165,9 +164,10 @@ class PostgresStore:
             self.rollback()
             self._fail(error)
         return TransactionStart(
-            Tip(0, START) if last is None else Tip(*last),  # type: ignore[arg-type]
+            Tip(0, START) if last is None else Tip(last[0], last[1]),  # type: ignore[arg-type]
             known,
             None if mark is None else str(mark[0]),
+            "" if last is None else str(last[2]),
         )
 
     def transaction_reader(self) -> SqlReader:
@@ -326,6 +326,11 @@ class PostgresReader(SqlReader):
 def _table(rows: Iterable[tuple[object, ...]]) -> str:
     """Join rows and fields by separators that no field contains (see `Chain`); payloads are hexadecimal."""
     return "\x1e".join("\x1f".join(map(str, row)) for row in rows)
+
+
+def _lock_timeout(seconds: float) -> str:
+    """Write a waiting time for PostgreSQL, for which 0 means for ever and which counts in 31 bits."""
+    return f"{math.ceil(min(max(seconds * 1000, 1), 2**31 - 1))}ms"
 
 
 def _first_line(error: Exception) -> str:

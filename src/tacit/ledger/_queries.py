@@ -15,6 +15,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_account_name, read_name
 from tacit.ledger._chain import START, Head
+from tacit.ledger._payments import CommittedEntries, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
 from tacit.ledger._witness import read_witness
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Remaining
     from tacit.ledger._open import Location
-    from tacit.ledger._rows import EntryRow, ReleaseRow
+    from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
     from tacit.ledger._writer import Writer
 
 __all__ = ["LedgerQueries"]
+
+_STEP = 2_000  # entries in one read of a long history
+_FEW = 20  # accounts that are read one by one
 
 
 class LedgerQueries:
@@ -77,11 +81,8 @@ class LedgerQueries:
         >>> ledger.account("visits").adjacency
         'add/remove'
         """
-        wanted = read_account_name(name)
         with self._reading() as reader:
-            row = reader.account_named(wanted)
-        if row is None:
-            raise _refusals.unknown_account(wanted)
+            row = self._account_row(reader, name)
         return Account.from_row(row)
 
     def accounts(self) -> list[Account]:
@@ -114,7 +115,9 @@ class LedgerQueries:
     def stored_release(
         self, account: str | Account, plan: str, *, version: int | None = None
     ) -> StoredRelease | None:
-        """Find the stored release of a plan, whoever has paid for it: for the curator and the service.
+        """Find the stored release of a plan, whoever has paid for it: for the curator.
+
+        What may be shown to the holder of an account is `paid_release`.
 
         Examples
         --------
@@ -132,6 +135,49 @@ class LedgerQueries:
             if found is None or row is None:
                 return None
             receipt = receipt_of(row, _names(reader, row))
+        return StoredRelease(receipt, self._checked_payload(found), fresh=False)
+
+    def paid_release(
+        self, account: str | Account, plan: str, *, version: int | None = None
+    ) -> StoredRelease | None:
+        """Find the stored release of a plan if this account has paid for it; nothing is charged or recorded.
+
+        Guarantee: a release is returned only if the account and every account above it, below the dataset's,
+        have each paid what the stored draw cost. The receipt is the account's own payment (the receipt of the
+        draw for a dataset's account). The hashes of the payments and of the release are checked against the
+        chain; an edited one is refused with ``ledger-tampered``. None stands for both "nothing is stored" and
+        "not paid": `Ledger.draw` charges and returns it.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.create_account("ana", parent="visits", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.draw("visits", tc.Cost.pure(0.5), plan="p1", compute=lambda _: b"about 40")
+        >>> ledger.paid_release("ana", "p1") is None
+        True
+        >>> _ = ledger.draw("ana", tc.Cost.pure(0.5), plan="p1", compute=lambda _: b"not run")
+        >>> ledger.paid_release("ana", "p1").payload
+        b'about 40'
+        """
+        declared = account.version if version is None and isinstance(account, Account) else version
+        with self._reading() as reader:
+            asked = Account.from_row(self._account_row(reader, account))
+            found = reader.release_of_plan(asked.root, declared or asked.version, read_name("plan", plan))
+            if found is None:
+                return None
+            drawn, paid = payments(CommittedEntries(reader), found)
+            proofs = [paid.get(id_) for id_ in asked.path[:-1]] or [drawn]
+            for proof in (drawn, *proofs):
+                if proof is None:
+                    return None
+                if not self._is_linked(proof, reader.entry(proof.seq - 1)):
+                    raise _refusals.tampered(
+                        f"entry {proof.seq} of {self.name} does not match the keyed chain"
+                    )
+            mine = proofs[0] or drawn
+            receipt = receipt_of(mine, _names(reader, mine))
         return StoredRelease(receipt, self._checked_payload(found), fresh=False)
 
     def _checked_payload(self, release: ReleaseRow) -> bytes:
@@ -187,8 +233,20 @@ class LedgerQueries:
             raise _refusals.tampered(f"entry {wanted} of {self.name} does not match the keyed chain")
         return entry_of(row, names)
 
-    def history(self, account: str | Account | None = None) -> list[Entry]:
+    def history(
+        self, account: str | Account | None = None, *, after: int = 0, limit: int | None = None
+    ) -> list[Entry]:
         """Return the entries that charged or changed an account, oldest first; without a name, all entries.
+
+        Parameters
+        ----------
+        account
+            The account, or None for the whole log.
+        after
+            Only entries with a higher number: the ``seq`` of the last entry of the page before.
+        limit
+            At most so many entries. The log is read only as far as needed, so a page of the whole log takes
+            the same time however long the log is.
 
         Examples
         --------
@@ -198,23 +256,32 @@ class LedgerQueries:
         >>> _ = ledger.charge("visits", tc.Cost.pure(0.5), who="ana")
         >>> [(entry.kind, entry.who) for entry in ledger.history("visits")]
         [('open', ''), ('charge', 'ana')]
+        >>> [entry.kind for entry in ledger.history("visits", after=1, limit=10)]
+        ['charge']
         """
-        self._writer.ensure_open()
-        with self._writer.store.snapshot() as reader:
-            if account is None:
-                return list(_entries(reader, reader.entries()))
-            asked = read_account_name(account)
-            row = reader.account_named(asked)
-            if row is None:
-                raise _refusals.unknown_account(asked)
-            below = [one.id for one in map(Account.from_row, reader.accounts()) if row.id in one.path]
-            mine = str(row.id)
-            rows = (
-                entry
-                for entry in reader.entries_of_accounts(below)
-                if entry.account == row.id or mine in entry.levels.split(",")
-            )
-            return list(_entries(reader, rows))
+        seen = count("after", after)
+        most = None if limit is None else count("limit", limit, zero=False)
+        with self._reading() as reader:
+            end = reader.tip().seq
+            id_ = 0 if account is None else self._account_row(reader, account).id
+        rows: list[EntryRow] = []
+        while seen < end and (most is None or len(rows) < most):
+            # entries never change, so the log can be read in short steps that keep nobody else waiting
+            step = min(end, seen + _STEP)
+            wanted = _STEP if most is None else min(_STEP, most - len(rows))
+            with self._reading() as reader:
+                rows += reader.entries_between(seen, step, id_, wanted)
+            seen = step
+        with self._reading() as reader:
+            names = _names(reader, *rows)
+        return [entry_of(row, names) for row in rows]
+
+    def _account_row(self, reader: StoreReader, account: str | Account) -> AccountRow:
+        wanted = read_account_name(account)
+        row = reader.account_named(wanted)
+        if row is None:
+            raise _refusals.unknown_account(wanted)
+        return row
 
     def export(self) -> Iterator[str]:
         """Yield the log as JSON lines, oldest first: one entry a line, exact numbers as fractions in text.
@@ -230,7 +297,8 @@ class LedgerQueries:
         """
         self._writer.ensure_open()
         with self._writer.store.snapshot() as reader:
-            for entry in _entries(reader, reader.entries()):
+            names = dict(reader.names_after(0))
+            for entry in (entry_of(row, names) for row in reader.entries()):
                 yield json.dumps(entry.to_json(), ensure_ascii=True, allow_nan=False)
 
     def verify(
@@ -296,13 +364,11 @@ class LedgerQueries:
             yield reader
 
 
-def _names(reader: StoreReader, row: EntryRow) -> dict[int, str]:
-    """Return the names of the accounts in one entry."""
-    ids = {row.account, *(int(id_) for id_ in row.levels.split(",") if id_)}
-    found = (reader.account(id_) for id_ in ids if id_)
+def _names(reader: StoreReader, *rows: EntryRow) -> dict[int, str]:
+    """Return the names of the accounts in some entries."""
+    levels = {text for row in rows for text in {row.levels, str(row.account)}}
+    ids = {int(id_) for text in levels for id_ in text.split(",") if id_} - {0}
+    if len(ids) > _FEW:
+        return dict(reader.names_after(0))
+    found = (reader.account(id_) for id_ in ids)
     return {account.id: account.name for account in found if account is not None}
-
-
-def _entries(reader: StoreReader, rows: Iterator[EntryRow]) -> Iterator[Entry]:
-    names = {account.id: account.name for account in reader.accounts()}
-    return (entry_of(row, names) for row in rows)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Spend
     from tacit.ledger._rows import EntryRow
 
-__all__ = ["Entry", "Receipt", "StoredRelease", "entry_of", "receipt_of", "user_key"]
+__all__ = ["Entry", "Receipt", "StoredRelease", "account_key", "entry_of", "receipt_of", "user_key"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +188,21 @@ def receipt_of(row: EntryRow, names: dict[int, str]) -> Receipt:
     )
 
 
+def account_key(account: str, key: str) -> str:
+    """Return a key that another account uses too, in the form of the log: with the account's name.
+
+    Examples
+    --------
+    >>> account_key("ana", "k:report-17")
+    'k3:ana:report-17'
+    """
+    return f"k{len(account)}:{account}:{key[2:]}"
+
+
 def user_key(row: EntryRow) -> str | None:
-    """Return the caller's idempotency key; the log marks it with ``k:``, unlike its own keys."""
-    return row.key[2:] if row.key.startswith("k:") else None
+    """Return the caller's idempotency key; the log marks it with ``k``, unlike its own keys."""
+    mark, colon, rest = row.key.partition(":")
+    length = mark[1:]
+    if not colon or mark[:1] != "k" or not (length == "" or length.isdecimal()):
+        return None
+    return rest[int(length) + 1 :] if length else rest

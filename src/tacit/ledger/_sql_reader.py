@@ -8,7 +8,7 @@ from tacit.ledger._chain import START
 from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 __all__ = ["SqlReader"]
 
@@ -25,8 +25,14 @@ class SqlReader:
 
     def tip(self) -> Tip:
         """Return the log's end."""
-        row = next(self._query("SELECT seq, mac FROM ledger_entries ORDER BY seq DESC LIMIT 1", ()), None)
-        return Tip(0, START) if row is None else Tip(*row)  # type: ignore[arg-type]
+        return self.end()[0]
+
+    def end(self) -> tuple[Tip, str]:
+        """Return the log's end and the body of the last entry."""
+        row = next(
+            self._query("SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1", ()), None
+        )
+        return (Tip(0, START), "") if row is None else (Tip(row[0], row[1]), str(row[2]))  # type: ignore[arg-type]
 
     def account_named(self, name: str) -> AccountRow | None:
         """Find an account by its name."""
@@ -39,6 +45,11 @@ class SqlReader:
     def accounts(self) -> list[AccountRow]:
         """Return all accounts in the order in which they were opened."""
         return list(self._accounts("ORDER BY id"))
+
+    def names_after(self, id_: int) -> list[tuple[int, str]]:
+        """Return number and name of every account that was opened after this one, in order."""
+        rows = self._query("SELECT id, name FROM ledger_accounts WHERE id > ? ORDER BY id", (id_,))
+        return [(int(str(number)), str(name)) for number, name in rows]
 
     def _accounts(self, rest: str, *values: object) -> Iterator[AccountRow]:
         return (AccountRow(*row) for row in self._query(f"{_ACCOUNT} {rest}", values))  # type: ignore[arg-type]
@@ -55,10 +66,14 @@ class SqlReader:
         """Return the entries that name a plan."""
         return list(self._entries("WHERE plan = ? AND plan <> '' ORDER BY seq", plan))
 
-    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
-        """Return the entries that one of these accounts asked for."""
-        marks = ", ".join("?" * len(ids))
-        return self._entries(f"WHERE account IN ({marks}) ORDER BY seq", *ids)
+    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
+        """Return entries after one number up to another, of one account if it is not 0, at most ``most``."""
+        where = "WHERE seq > ? AND seq <= ?"
+        values: list[object] = [after, last]
+        if account:
+            where += " AND (account = ? OR ',' || levels || ',' LIKE ?)"
+            values += [account, f"%,{account},%"]
+        return list(self._entries(f"{where} ORDER BY seq LIMIT ?", *values, most))
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""

@@ -160,6 +160,24 @@ class SqliteStore:
             self._fail(error)
         return found
 
+    def has_witness(self) -> bool:
+        """Whether a witness was kept beside this file."""
+        try:
+            return self._number("SELECT count(*) FROM ledger_meta WHERE name = 'witness'") > 0
+        except sqlite3.Error as error:
+            self._fail(error)
+
+    def record_witness(self) -> None:
+        """Record that a witness is kept beside this file, in the file itself and not only in its log.
+
+        Best effort: a file that is locked or sealed now is marked when it is opened the next time.
+        """
+        if self.sealed() is not None:
+            return
+        with suppress(sqlite3.Error):
+            self._write.execute("INSERT INTO ledger_meta VALUES ('witness', 'beside') ON CONFLICT DO NOTHING")
+            self._write.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> TransactionStart:  # noqa: ARG002
         """Take the write lock and return what the transaction starts from."""
         try:
@@ -170,7 +188,8 @@ class SqliteStore:
                 found = self._write.execute(sql, (key,)).fetchone()
                 if found is not None:
                     known[key] = EntryRow(*found)
-            return TransactionStart(self.transaction_reader().tip(), known, self.sealed())
+            tip, last = self.transaction_reader().end()
+            return TransactionStart(tip, known, self.sealed(), last)
         except sqlite3.Error as error:
             self.rollback()
             self._fail(error)

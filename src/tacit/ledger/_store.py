@@ -21,11 +21,15 @@ class LedgerIdentity(NamedTuple):
 
 
 class TransactionStart(NamedTuple):
-    """What a transaction starts from: the log's end, the entries that carry a requested key, the seal."""
+    """What a transaction starts from: the log's end, the entries that carry a requested key, the seal.
+
+    ``last`` is the body of the last entry; empty if the log is, or if the start is the caller's own guess.
+    """
 
     tip: Tip
     known: dict[str, EntryRow]
     sealed: str | None
+    last: str = ""
 
 
 class StoreReader(Protocol):
@@ -43,6 +47,9 @@ class StoreReader(Protocol):
     def accounts(self) -> list[AccountRow]:
         """Return all accounts in the order in which they were opened."""
 
+    def names_after(self, id_: int) -> list[tuple[int, str]]:
+        """Return number and name of every account that was opened after this one, in order."""
+
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""
 
@@ -52,8 +59,11 @@ class StoreReader(Protocol):
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan."""
 
-    def entries_of_accounts(self, ids: Sequence[int]) -> Iterator[EntryRow]:
-        """Return the entries that one of these accounts asked for."""
+    def entries_between(self, after: int, last: int, account: int, most: int) -> list[EntryRow]:
+        """Return entries after one number up to another, in order, but no more than ``most``.
+
+        If ``account`` is not 0, only those that charged or changed that account.
+        """
 
     def entries(self) -> Iterator[EntryRow]:
         """Return the whole log in order."""

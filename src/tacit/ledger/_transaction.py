@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -9,25 +10,33 @@ from typing import TYPE_CHECKING
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import START, canonical
+from tacit.ledger._likeness import appearance
+from tacit.ledger._payments import claim_key
 from tacit.ledger._rows import EntryRow, ReleaseRow, Tip
 
 if TYPE_CHECKING:
     from tacit.ledger._chain import Chain
     from tacit.ledger._store import StoreReader, TransactionStart
 
-__all__ = ["AccountCache", "Transaction"]
+__all__ = ["AccountCache", "Transaction", "latest_time"]
 
 
 @dataclass(slots=True)
 class AccountCache:
-    """What this process knows of the committed accounts; valid as long as the log still ends at ``tip``."""
+    """What this process knows of the committed accounts; valid as long as the log still ends at ``tip``.
+
+    ``latest`` is the latest time at which an entry was recorded, as text; texts of this form sort like times.
+    """
 
     tip: Tip = field(default_factory=lambda: Tip(0, START))
+    latest: str = ""
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
+    appearances: dict[str, str] = field(default_factory=dict)
+    compared: int = 0  # number of the last account whose appearance is known
 
     def clear(self) -> None:
-        """Drop the accounts; they are read again when they are needed."""
+        """Drop the accounts; they are read again when they are needed. Names never change, so they stay."""
         self.accounts.clear()
         self.names.clear()
 
@@ -61,6 +70,12 @@ class Transaction:
             self._require_growth(start.tip)
             cache.clear()
             cache.tip = start.tip
+            cache.latest = latest_time(start.last)
+
+    @property
+    def latest(self) -> datetime:
+        """The latest time that is known: the clock's, or that of an earlier entry if the clock went back."""
+        return self.now if self.at >= self._cache.latest else datetime.fromisoformat(self._cache.latest)
 
     def _require_growth(self, tip: Tip) -> None:
         """Refuse a store that lost an entry which this process has already seen in it."""
@@ -94,6 +109,17 @@ class Transaction:
             self._cache.keep(Account.from_row(row))
         return self.account_numbered(id_)
 
+    def name_like(self, name: str) -> str | None:
+        """Find another name that people would take for this one, in the store or in this batch."""
+        cache = self._cache
+        for id_, known in self._reader.names_after(cache.compared):
+            cache.appearances.setdefault(appearance(known), known)
+            cache.compared = id_
+        wanted = appearance(name)
+        batch = (account.name for account in self.changed.values() if appearance(account.name) == wanted)
+        found = cache.appearances.get(wanted) or next(batch, None)
+        return None if found == name else found
+
     def account_numbered(self, id_: int) -> Account:
         """Return an account by its number."""
         account = self.changed.get(id_) or self._cache.accounts.get(id_)
@@ -115,7 +141,7 @@ class Transaction:
 
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
-        key = f"d:{receipt}"
+        key = claim_key(receipt)
         return self._known.get(key) or self._reader.entry_with_key(key)
 
     def entry(self, number: int) -> EntryRow | None:
@@ -123,6 +149,12 @@ class Transaction:
         if number > self.tip.seq - len(self.entries):
             return next((row for row in self.entries if row.seq == number), None)
         return self._reader.entry(number)
+
+    def require_linked(self, row: EntryRow) -> None:
+        """Refuse an entry of the store whose hash is wrong for what it says."""
+        before = self._reader.entry(row.seq - 1)
+        if self._chain.link(START if before is None else before.mac, *row[:-1]) != row.mac:
+            raise _refusals.tampered(f"entry {row.seq} does not match the keyed chain")
 
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan, in the store and in this batch."""
@@ -155,6 +187,8 @@ class Transaction:
     ) -> EntryRow:
         """Append a new entry to the log and chain it to the last one."""
         body["at"] = self.at
+        if self.at < self._cache.latest:  # carried on, so that the last entry always knows it
+            body["behind"] = self._cache.latest
         seq, text = self.tip.seq + 1, canonical(body)
         mac = self._chain.link(self.tip.mac, seq, kind, account, levels, spend, plan, key, text)
         row = EntryRow(seq, kind, account, levels, spend, plan, key, text, mac)
@@ -171,5 +205,19 @@ class Transaction:
     def committed(self) -> None:
         """Keep in the cache what is now durable."""
         self._cache.tip = self.tip
+        self._cache.latest = max(self.at, self._cache.latest)
         for account in self.changed.values():
             self._cache.keep(account)
+
+
+def latest_time(body: str) -> str:
+    """Return the latest time up to an entry, from its body: its own, or the one that its clock was behind."""
+    if not body:
+        return ""
+    try:
+        facts = json.loads(body)
+        latest = facts.get("behind") or facts["at"]
+        datetime.fromisoformat(latest)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise _refusals.damaged("the last entry of the ledger does not say when it was recorded") from None
+    return str(latest)

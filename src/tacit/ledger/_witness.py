@@ -65,6 +65,17 @@ class Witness:
                 self._counts[slot] = head.count
                 self._written = data[: slot * _LINE] + line + data[(slot + 1) * _LINE :]
 
+    def start(self, head: Head) -> None:
+        """Write the first head, durably: from now on the file is never empty."""
+        self.note(head)
+        os.fsync(self._file)
+        if os.name == "posix":  # the file's name must last, too
+            folder = os.open(self.path.absolute().parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
     def close(self) -> None:
         """Make the last head durable and close the file."""
         if self._file >= 0:

@@ -15,7 +15,7 @@ from tacit.ledger._chain import Head
 from tacit.ledger._charges import BudgetExceeded
 from tacit.ledger._group_commit import GroupCommit
 from tacit.ledger._named_locks import NamedLocks
-from tacit.ledger._transaction import AccountCache, Transaction
+from tacit.ledger._transaction import AccountCache, Transaction, latest_time
 from tacit.ledger._witness import Witness
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One operation, and the idempotency key that it uses."""
+    """One operation, and the forms of the idempotency key that it uses."""
 
     operation: Callable[[Transaction], object] | None  # None only waits for its turn
-    key: str
+    keys: tuple[str, ...] = ()
 
 
 class Writer:
@@ -71,15 +71,19 @@ class Writer:
                 "which its witness has seen"
             )
         self._cache.tip = tip
+        try:
+            self._cache.latest = latest_time("" if last is None else last.body)
+        except TacitError as refusal:
+            return refusal
         return None
 
-    def run(self, operation: Callable[[Transaction], T], key: str = "") -> T:
+    def run(self, operation: Callable[[Transaction], T], keys: tuple[str, ...] = ()) -> T:
         """Run one operation durably and return its answer."""
         self.ensure_open()
         if self.refusal is not None:
             raise self.refusal
         try:
-            return cast("T", self._group_commit.submit(_Request(operation, key)))
+            return cast("T", self._group_commit.submit(_Request(operation, keys)))
         except BudgetExceeded as exceeded:
             refused = exceeded
         raise refused.refusal()
@@ -101,7 +105,7 @@ class Writer:
             self.store.after_fork()
             if self.witness is not None:  # a lock on the inherited file would be the parent's lock too
                 self.witness = Witness(self.witness.path, self.identity.ledger)
-            self._cache = AccountCache(self._cache.tip)
+            self._cache = AccountCache(self._cache.tip, self._cache.latest)
             self._group_commit = GroupCommit(self._run_batch)
             self._locks = NamedLocks()
             self._process = os.getpid()
@@ -111,7 +115,7 @@ class Writer:
         jobs = [job for job in jobs if job.request.operation is not None]
         if not jobs:
             return
-        keys = [job.request.key for job in jobs if job.request.key]
+        keys = [key for job in jobs for key in job.request.keys]
         try:
             attempts = (self._attempt(jobs, keys, attempt) for attempt in itertools.count())
             transaction = next(made for made in attempts if made is not None)
@@ -164,7 +168,7 @@ class Writer:
             return
         forked = os.getpid() != self._process
         if not forked:
-            self._group_commit.submit(_Request(None, ""))
+            self._group_commit.submit(_Request(None))
         self._closed = True
         if forked:
             return

@@ -1,6 +1,7 @@
 """Files that are no ledger, or not one that can be written: a coded error, nothing changed, nothing lost."""
 
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -315,6 +316,104 @@ def test_a_witness_that_lags_is_accepted(path):
         report = ledger.verify(witness=ledger.witness)
         assert report.complete
         assert report.witnessed == report.entries - 1
+
+
+@pytest.fixture
+def moved(path, tmp_path):
+    """Copy one file of a ledger after another to a new place, where it is opened."""
+
+    def move(*ends):
+        place = tmp_path / "elsewhere"
+        place.mkdir(exist_ok=True)
+        for end in ends:
+            shutil.copy(path.with_name(path.name + end), place / (path.name + end))
+        return place / path.name
+
+    return move
+
+
+@pytest.mark.parametrize("how", ["unlink", "empty", "torn"])
+def test_a_ledger_whose_witness_was_removed_takes_no_charges(path, how):
+    witness = path.with_name("a.ledger.witness")
+    whole = witness.read_bytes()
+    witness.unlink()
+    if how != "unlink":
+        witness.write_bytes(b"" if how == "empty" else b"x" * len(whole))
+    for _ in range(2):
+        with Ledger.open(path) as ledger:
+            for act in (
+                lambda: ledger.charge("visits", Cost.pure(0.01)),
+                lambda: ledger.create_account("other", unit="u", budget=Budget(epsilon=3)),
+            ):
+                with refused("ledger-rolled-back") as caught:
+                    act()
+            assert "a.ledger.witness" in caught.value.what
+            assert ledger.remaining("visits").epsilon > 0
+    witness.write_bytes(whole)
+    with Ledger.open(path) as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+
+
+def test_a_new_witness_is_started_only_where_it_is_named(path):
+    path.with_name("a.ledger.witness").unlink()
+    with Ledger.open(path, witness=path.with_name("a.ledger.witness")) as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+    with Ledger.open(path) as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+
+
+def test_a_copy_without_its_witness_takes_no_charges(moved):
+    with Ledger.open(moved("", ".key")) as ledger, refused("ledger-rolled-back"):
+        ledger.charge("visits", Cost.pure(0.01))
+    with refused("ledger-key"):
+        moved("", ".key").with_name("a.ledger.key").unlink()
+        Ledger.open(moved(""))
+    with Ledger.open(moved("", ".key", ".witness")) as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+
+
+@pytest.mark.parametrize("old", [True, False], ids=["old", "new"])
+def test_a_copy_of_a_live_ledger_without_its_log_takes_no_charges(path, moved, tmp_path, old):
+    live = path if old else tmp_path / "fresh" / path.name
+    live.parent.mkdir(exist_ok=True)
+    with Ledger.open(live) as ledger:
+        if not old:
+            ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        ledger.charge("visits", Cost.pure(0.5))
+        for ends in (("", ".key"), ("", ".key", ".witness")):
+            place = tmp_path / f"copy{len(ends)}"
+            place.mkdir()
+            for end in ends:
+                shutil.copy(f"{live}{end}", place)
+            with Ledger.open(place / live.name) as copy, refused("ledger-rolled-back"):
+                copy.create_account("visits", unit="patient_id", budget=Budget(epsilon=3))
+        ledger.charge("visits", Cost.pure(0.5))
+
+
+def test_a_ledger_whose_witness_is_always_named_may_be_opened_without(tmp_path):
+    with Ledger.open(tmp_path / "a.ledger", witness=tmp_path / "other.witness") as ledger:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=3))
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+    (tmp_path / "a.ledger.witness").unlink()
+    with Ledger.open(tmp_path / "a.ledger") as ledger, refused("ledger-rolled-back"):
+        ledger.charge("visits", Cost.pure(0.01))
+    with Ledger.open(tmp_path / "a.ledger", witness=tmp_path / "other.witness") as ledger:
+        ledger.charge("visits", Cost.pure(0.01))
+
+
+def test_a_file_of_an_older_version_without_a_witness_gets_one(path):
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM ledger_meta WHERE name = 'witness'")
+    connection.commit()
+    connection.close()
+    path.with_name("a.ledger.witness").unlink()
+    with Ledger.open(path) as ledger:
+        assert read_witness(ledger.witness, ledger.id) == ledger.head
+        ledger.charge("visits", Cost.pure(0.01))
+    path.with_name("a.ledger.witness").unlink()
+    with Ledger.open(path) as ledger, refused("ledger-rolled-back"):
+        ledger.charge("visits", Cost.pure(0.01))
 
 
 # forks

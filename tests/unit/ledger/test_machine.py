@@ -76,18 +76,19 @@ class LedgerLife(RuleBasedStateMachine):
         except TacitError as error:
             code = error.code
             if code == "key-reused":
-                assert self.keys[key][:2] != (name, cost)
+                assert self.keys[name, key][0] != cost
             else:
                 assert code == "budget-exceeded"
-                assert key not in self.keys
+                assert (name, key) not in self.keys
                 assert not all(self.lines[level].admits(cost) for level in self.path(name))
             return
-        if key in self.keys:
-            assert self.keys[key] == (name, cost, receipt.id)
+        assert receipt.key == key
+        if (name, key) in self.keys:
+            assert self.keys[name, key] == (cost, receipt.id)
             return
         self.pay(cost, list(self.path(name)))
         if key is not None:
-            self.keys[key] = (name, cost, receipt.id)
+            self.keys[name, key] = (cost, receipt.id)
 
     def pay(self, cost, names):
         for level in names:
@@ -110,9 +111,12 @@ class LedgerLife(RuleBasedStateMachine):
             self.draws += 1
             return 1 // 0 if fails else payload
 
+        shown = self.ledger.paid_release(name, plan)
+        assert (None if shown is None else shown.payload) == (None if owing else stored)
+        said = data.draw(st.sampled_from(COSTS)) if stored else cost  # what is stored has its own price
         affordable = all(self.lines[level].admits(cost) for level in owing)
         try:
-            release = self.ledger.draw(name, cost, plan=plan, compute=compute)
+            release = self.ledger.draw(name, said, plan=plan, compute=compute)
         except TacitError as error:
             code = error.code
             assert code == ("release-failed" if affordable else "budget-exceeded")

@@ -257,6 +257,30 @@ def test_an_edited_release_is_not_handed_out(path):
             ledger.draw("ana", Cost.pure(0.5), plan="p1", compute=lambda _: b"new")
         with pytest.raises(TacitError, match="ledger-tampered"):
             ledger.stored_release("ana", "p1")
+        with pytest.raises(TacitError, match="ledger-tampered"):
+            ledger.paid_release("ana", "p1")
+
+
+def test_an_invented_payment_does_not_show_a_release(path):
+    with Ledger.open(path) as ledger:
+        bob = ledger.create_account("bob", parent="visits", budget=Budget(epsilon=2)).id
+    edit(
+        path,
+        "INSERT INTO ledger_entries SELECT 99, 'view', "
+        f"{bob}, '{bob}', spend, plan, '', body, mac FROM ledger_entries WHERE plan = 'p1' AND kind = 'draw'",
+    )
+    with Ledger.open(path) as ledger, pytest.raises(TacitError, match="ledger-tampered"):
+        ledger.paid_release("bob", "p1")
+
+
+def test_an_edited_price_is_not_charged(path):
+    with Ledger.open(path) as ledger:
+        ledger.create_account("bob", parent="visits", budget=Budget(epsilon=2))
+    edit(path, "UPDATE ledger_entries SET spend = '1/1000;0;1/100000' WHERE plan = 'p1' AND kind = 'draw'")
+    with Ledger.open(path) as ledger:
+        with pytest.raises(TacitError, match="ledger-tampered"):
+            ledger.draw("bob", Cost.pure(0.5), plan="p1", compute=lambda _: b"new")
+        assert ledger.account("bob").spent.epsilon == 0
 
 
 @pytest.mark.parametrize(
@@ -283,6 +307,17 @@ def test_a_cut_or_edited_end_stops_every_charge(path):
     edit(path, "UPDATE ledger_entries SET body = replace(body, '0', '1') WHERE seq = 7")
     with Ledger.open(path) as ledger, pytest.raises(TacitError, match="ledger-tampered"):
         ledger.charge("ana", Cost.pure(0.1))
+
+
+@pytest.mark.parametrize("body", ["x", "[]", "{}", '{"at":7}', '{"at":"soon"}'])
+def test_an_end_without_a_time_stops_every_charge(tmp_path, body):
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        ledger.create_account("visits", unit="u", budget=Budget(epsilon=3))
+    edit(tmp_path / "a.ledger", f"UPDATE ledger_entries SET body = '{body}'")
+    with Ledger.open(tmp_path / "a.ledger") as ledger:
+        with pytest.raises(TacitError, match="ledger-damaged"):
+            ledger.charge("visits", Cost.pure(0.1))
+        assert not ledger.verify().ok
 
 
 def test_a_restored_old_copy_is_detected_and_takes_no_charges(path, tmp_path):

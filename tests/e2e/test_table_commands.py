@@ -293,8 +293,11 @@ def test_a_broken_config_is_refused(declared):
     (declared / "tacit.toml").write_text("datasets = [")
     refused(tacit("query", BY_WARD, "-e", "1", cwd=declared), "TOML")
     (declared / "tacit.toml").unlink()
-    missing = tacit("query", BY_WARD, "-e", "1", cwd=declared)
-    refused(missing, "there is no file tacit.toml in this folder", "tacit init")
+    refused(
+        tacit("query", BY_WARD, "-e", "1", cwd=declared),
+        "there is no file tacit.toml in this folder",
+        "tacit init",
+    )
 
 
 def test_an_exhausted_budget_refuses_and_keeps_what_was_released(released):

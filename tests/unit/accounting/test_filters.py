@@ -454,14 +454,14 @@ def test_what_is_left_is_told_in_the_terms_that_were_declared(budget, spent, tol
 @pytest.mark.parametrize(
     ("budget", "spend", "advice"),
     [
-        (Budget(epsilon=1), Spend(epsilon=2), Set(epsilon=1)),
+        (Budget(epsilon=1), Spend(epsilon=2), Set.at_most(epsilon=1)),
         (
             Budget(epsilon=1),
             Spend(epsilon=0.5, delta=1e-9),
             Say("a question without delta, over groups that are public"),
         ),
-        (Budget(epsilon=1, delta=1e-6), Spend(epsilon=0.5, delta=1e-6), Set(delta=5e-07)),
-        (Budget(rho=0.1), Spend(rho=1), Set(rho=0.1)),
+        (Budget(epsilon=1, delta=1e-6), Spend(epsilon=0.5, delta=1e-6), Set.at_most(delta=5e-07)),
+        (Budget(rho=0.1), Spend(rho=1), Set.at_most(rho=0.1)),
     ],
 )
 def test_a_refused_charge_says_what_would_fit(budget, spend, advice):

@@ -54,7 +54,7 @@ def check_local(parts: Parts) -> None:
                 raise TacitError(
                     "no-guarantee",
                     f"a local report cannot be {kind}: its cost must hold between any two values",
-                    why="samples and branches cover a unit that is added or removed, not a value that changes",
+                    why="samples and branches cover a unit that is added or removed, not a changed value",
                     fix=Code("Cost.randomized_response(1).shuffled(1000)"),
                 )
             case GroupLoss(_, inner):

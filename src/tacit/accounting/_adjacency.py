@@ -12,7 +12,7 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "the_same"]
+__all__ = ["ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "check_local", "the_same"]
 
 #: Neighbours differ by the presence of one unit, or by the data of one unit.
 Adjacency = Literal["add/remove", "replace"]
@@ -38,6 +38,27 @@ def check(parts: Parts, adjacency: Adjacency) -> None:
     """Refuse laws that guarantee nothing under this adjacency, at every level of nesting."""
     for law, _ in parts:
         _check(law, adjacency)
+
+
+def check_local(parts: Parts) -> None:
+    """Refuse parts, at every level of nesting, that say nothing about two values of one local report.
+
+    A sample hides whether a unit takes part, and branches keep a unit in its place: both speak of a unit that
+    is added or removed. Between two values, the sampled report may reveal as much as the whole report, and a
+    value that moves from one branch to another changes both.
+    """
+    for law, _ in parts:
+        match law:
+            case SampledLoss() | ParallelLoss():
+                kind = "a sample" if isinstance(law, SampledLoss) else "parallel branches"
+                raise TacitError(
+                    "no-guarantee",
+                    f"a local report cannot be {kind}: its cost must hold between any two values",
+                    why="samples and branches cover a unit that is added or removed, not a changed value",
+                    fix=Code("Cost.randomized_response(1).shuffled(1000)"),
+                )
+            case GroupLoss(_, inner):
+                check_local(inner)
 
 
 def _check(law: LossLaw, adjacency: Adjacency) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from tacit.accounting import _laws
-from tacit.accounting._adjacency import ADD_REMOVE, REPLACE, Adjacency, check, the_same
+from tacit.accounting._adjacency import ADD_REMOVE, REPLACE, Adjacency, check, check_local, the_same
 from tacit.accounting._algebra import grouped
 from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
@@ -275,7 +275,7 @@ class Cost(Readings):
             if not isinstance(cost, Cost):
                 raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.parallel(a, b)"))
         adjacency = the_same(cost.adjacency for cost in costs)
-        if sum(1 for cost in costs if cost.parts) > 1:  # before equal branches become one
+        if len(costs) > 1:  # before equal branches become one, and branches that reveal nothing are dropped
             check(((_laws.ParallelLoss(tuple(cost.parts for cost in costs)), 1),), adjacency)
         branches: set[Parts] = set()
         for cost in costs:
@@ -318,7 +318,9 @@ class Cost(Readings):
         """Cost when n local reports, each of this cost, arrive in random order; the result is under replace.
 
         The cost is read as that of one local report for *any two values* of the report, whatever its own
-        adjacency; it must be pure. n is public. Feldman, McMillan and Talwar 2022.
+        adjacency: state it with the sensitivity between two values. It must be pure. Samples and parallel
+        branches are refused, because what they guarantee about a unit that is added or removed does not hold
+        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022.
 
         Examples
         --------
@@ -326,6 +328,7 @@ class Cost(Readings):
         True
         """
         reports = count("n", n, zero=False)
+        check_local(self.parts)
         whole = charge(self.parts)
         if whole.epsilon is None or whole.delta or not whole.epsilon:
             raise TacitError(

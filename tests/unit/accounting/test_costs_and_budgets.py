@@ -412,6 +412,19 @@ NO_GUARANTEE = {
     "branches under replace": lambda: Cost.parallel(
         Cost.pure(1, adjacency="replace"), Cost.pure(2, adjacency="replace")
     ),
+    "an idle branch under replace": lambda: Cost.parallel(
+        Cost.pure(1, adjacency="replace"), Cost.zero("replace")
+    ),
+    "shuffled sample": lambda: Cost.pure(1).sampled(0.1).shuffled(1),
+    "shuffled sample of coins": lambda: Cost.randomized_response(1).sampled(0.1).shuffled(1000),
+    "shuffled sum with a sample": lambda: (Cost.pure(1) + Cost.pure(1).sampled(0.1)).shuffled(100),
+    "shuffled repeated sample": lambda: (3 * Cost.pure(1).sampled(0.1)).shuffled(100),
+    "shuffled group of a sample": lambda: Cost.pure(1).sampled(0.1).group(2).group(3).shuffled(100),
+    "shuffled branches": lambda: Cost.parallel(Cost.pure(1), Cost.exponential(1)).shuffled(100),
+    "shuffled group of branches": lambda: Cost.parallel(Cost.pure(1), Cost.pure(2)).group(2).shuffled(100),
+    "shuffled branches of samples": lambda: Cost.parallel(
+        Cost.pure(1).sampled(0.1), Cost.laplace(scale=1, sensitivity=1)
+    ).shuffled(100),
     "shuffled gaussian": lambda: Cost.gaussian(sigma=1, sensitivity=1).shuffled(100),
     "shuffled approximate": lambda: Cost.approximate(1, 1e-6).shuffled(100),
 }

@@ -38,9 +38,9 @@ from tacit.accounting.numeric._lattice import (
     lattice_accountant,
     listed_accountant,
     on_lattice,
-    snapped_accountant,
     two_point_accountant,
 )
+from tacit.accounting.numeric._snapped import are_few, can_snap, snapped_accountant
 from tacit.accounting.numeric._sum_facts import gaussian_mu2
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._loss_sum import LossSum
 
 __all__ = ["answer"]
-
-_FEW = 12  # laws that may be snapped to a lattice without losing the fifth digit
-
 
 _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
@@ -105,13 +102,15 @@ def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]
         yield lambda: lattice_accountant(parts)
     if any(isinstance(law, SampledLoss | ShuffledLoss) for law, _ in parts):
         yield lambda: _on(_listed, factors_of(parts, add=add))
+    if can_snap(parts):
+        yield lambda: snapped_accountant(parts)
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
     if whole and smooth:
         yield lambda: lattice_accountant(parts)
     finite = any(isinstance(law, SampledLoss) for law, _ in parts)
     if finite:
         yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
-    if whole and sum(times for _, times in parts) <= _FEW:
+    if whole and smooth and are_few(parts):
         yield lambda: snapped_accountant(parts)
     for dither in _DITHERS:
         yield partial(_dithered, dither, parts, add, finite)

@@ -149,8 +149,16 @@ def float_down(value: Fraction) -> float:
 def _step(x: Fraction, digits: int) -> Fraction:
     if x <= 0:
         return GRID
-    size = len(str(x.numerator)) - len(str(x.denominator))  # 10^(size-1) <= x < 10^(size+1)
+    size = _digits(x.numerator) - _digits(x.denominator)  # 10^(size-1) <= x < 10^(size+1)
     return max(GRID, Fraction(10) ** (size - digits))
+
+
+def _digits(n: int) -> int:
+    """Return the number of decimal digits of n > 0; Python does not write more than 4,300 of them."""
+    found = (n.bit_length() - 1) * 3010299956 // 10**10 + 1  # at most the truth: log10(2) > 0.3010299956
+    while 10**found <= n:
+        found += 1
+    return found
 
 
 def _decimal(x: Fraction, context: Context) -> Decimal:

@@ -123,7 +123,21 @@ def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
         grid = grid[np.abs(grid) < _REACH]
     else:
         grid = _grid(whole, None)
-    return connect_dots(whole, grid), kinks is not None
+    return connect_dots(whole, _ended(whole, grid)), kinks is not None
+
+
+def _ended(curve: Curve, grid: Reals) -> Reals:
+    """Add a dot just beyond the largest loss, where even the upper value is 0: no loss is infinite then.
+
+    Without it, the rounding of the upper value at the largest loss would count as infinite loss.
+    """
+    if not (math.isfinite(curve.high) and 0 < curve.high < _REACH and grid[-1] >= curve.high * (1 - 1e-12)):
+        return grid
+    for slip in 1e-14 * 4.0 ** np.arange(14):
+        end = curve.high * (1 + slip)
+        if end > grid[-1] and float(curve.upper(np.array([end]))[0]) == 0.0:
+            return np.append(grid, end)
+    return grid
 
 
 def _kinks(parts: Parts) -> Reals | None:

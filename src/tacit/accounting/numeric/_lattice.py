@@ -31,8 +31,6 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, settle
-from tacit.accounting.numeric._curve import closed_curve
-from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
 from tacit.accounting.numeric._mgf import DiscreteGaussianMgf, DiscreteLaplaceMgf, Factor, Reals
@@ -42,20 +40,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LatticeAccountant",
+    "Pmf",
+    "convolved",
     "discrete_gaussian",
     "lattice_accountant",
     "listed_accountant",
     "on_lattice",
-    "snapped_accountant",
     "two_point_accountant",
 ]
 
 _DIRECT = 4200  # most points of a composition by convolution
 _LARGE = 1 << 15  # most points of a composition by Fourier inversion
+_FINEST = 1 << 20  # a common lattice that is this much finer than that of a law has too many nodes
 _CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution allows, else the last
 
 
-class _Pmf(NamedTuple):
+class Pmf(NamedTuple):
     """P-masses on ``offset + i * step``, each with a relative error of at most ``slack``."""
 
     offset: Fraction
@@ -76,7 +76,7 @@ class _ComposedLosses(NamedTuple):
         above = self.losses > e
         losses, masses = self.losses[above], self.masses[above]
         gains = -np.expm1(e - losses)
-        value = float(masses @ gains)
+        value = float((masses * gains).sum())  # not by BLAS: its threads cost more than they save
         loose = (
             8
             * U
@@ -171,6 +171,8 @@ def lattice_accountant(parts: Parts) -> LatticeAccountant:
     for step in steps[1:]:
         base = Fraction(math.gcd(base.numerator * step.denominator, step.numerator * base.denominator),
                         base.denominator * step.denominator)  # fmt: skip
+    if max(steps) > _FINEST * base:
+        raise NotConverged
     span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
     if not smooth:
         total = (_closed(parts, base) if span / base > _DIRECT else None) or _compose(
@@ -196,29 +198,8 @@ def lattice_accountant(parts: Parts) -> LatticeAccountant:
 def two_point_accountant(law: Atoms, times: int) -> LatticeAccountant:
     """Compose one law of two losses with itself; the two losses span a lattice."""
     low, high = (Fraction(float(loss)) for loss in law.losses)
-    total = _compose(
-        [(_Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low)
-    )
+    total = _compose([(Pmf(low, high - low, law.masses, law.slack), times)], high - low, times * (high - low))
     return LatticeAccountant(total, total)
-
-
-def snapped_accountant(parts: Parts) -> LatticeAccountant:
-    """Compose few bounded laws on a lattice that is not their own, by finite pairs that dominate them."""
-    span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
-    step = span / (_DIRECT - 2 * sum(times for _, times in parts) - 1)
-    if step <= 0:
-        raise NotConverged
-    laws, g = [], as_float(step)
-    for law, times in parts:
-        low = math.floor(_natural(law)[0] / step)
-        pair = connect_dots(closed_curve(law), g * np.arange(low, 1 - low))
-        if pair.infinite:
-            raise NotConverged
-        masses = np.zeros(1 - 2 * low)
-        masses[np.round(pair.losses / g).astype(int) - low] = pair.masses
-        laws.append((_Pmf(low * step, step, masses, 4 * U), times))
-    total = _compose(laws, step, span + 2 * step * sum(times for _, times in parts))
-    return LatticeAccountant(total, _ComposedLosses(np.zeros(1), np.zeros(1), 0.0))
 
 
 def listed_accountant(laws: list[tuple[Atoms, int]]) -> LatticeAccountant:
@@ -252,7 +233,7 @@ def _closed(parts: Parts, base: Fraction) -> FourierInversion | None:
 
 
 def _compose(
-    laws: list[tuple[_Pmf, int]], step: Fraction, span: Fraction
+    laws: list[tuple[Pmf, int]], step: Fraction, span: Fraction
 ) -> _ComposedLosses | FourierInversion:
     """Convolve few points; use Fourier inversion for many."""
     points = span / step + 1
@@ -266,6 +247,11 @@ def _compose(
             for pmf, times in laws
         )
         return FourierInversion(LossSum(factors, LossLattice(as_float(offset % step), g)))
+    return convolved(laws, step)
+
+
+def convolved(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses:
+    """Convolve laws whose own steps are multiples of the step."""
     total, offset, slack = np.ones(1), Fraction(0), 0.0
     for pmf, times in laws:
         stride = int(pmf.step / step)
@@ -317,7 +303,7 @@ def _window(sigma: Fraction) -> int:
     return math.ceil(38 * sigma) + 2
 
 
-def _pmf(law: LossLaw, step: Fraction, *, merge: bool) -> _Pmf:
+def _pmf(law: LossLaw, step: Fraction, *, merge: bool) -> Pmf:
     if _exact(law):
         return _exact_pmf(law)
     e = as_float(_natural(law)[2] / 2)
@@ -337,10 +323,10 @@ def _pmf(law: LossLaw, step: Fraction, *, merge: bool) -> _Pmf:
         masses = 4 * math.tanh(g / 4) * shape
         masses[[0, -1]] /= 2
     masses[[0, -1]] += ends
-    return _Pmf(-_natural(law)[2] / 2, step, masses, 8 * U * (4 + e))
+    return Pmf(-_natural(law)[2] / 2, step, masses, 8 * U * (4 + e))
 
 
-def _exact_pmf(law: LossLaw) -> _Pmf:
+def _exact_pmf(law: LossLaw) -> Pmf:
     offset, step, span = _natural(law)
     if span / step > _LARGE:
         raise NotConverged
@@ -348,18 +334,18 @@ def _exact_pmf(law: LossLaw) -> _Pmf:
         case RandomizedResponseLoss() | PureLoss():
             e = as_float(step / 2)
             high = 1 / (1 + math.exp(-e))
-            return _Pmf(offset, step, np.array([math.exp(-e) * high, high]), 8 * U * (1 + e))
+            return Pmf(offset, step, np.array([math.exp(-e) * high, high]), 8 * U * (1 + e))
         case DiscreteLaplaceLoss(scale, s):
             moves = np.arange(int(s), -1, -1.0)  # x = s .. 0 has loss (s - 2x) / scale
             rate = as_float(1 / scale)
             masses = np.exp(-rate * moves) * (-math.expm1(-rate))
             masses[[0, -1]] = math.exp(-rate * float(s)), 1.0
-            return _Pmf(offset, step, masses / (1 + math.exp(-rate)), 8 * U * (4 + as_float(s / scale)))
+            return Pmf(offset, step, masses / (1 + math.exp(-rate)), 8 * U * (4 + as_float(s / scale)))
         case DiscreteGaussianLoss(sigma, _):
             half = _window(sigma)
             squares = (np.arange(-half, half + 1) / as_float(sigma)) ** 2 / 2
             masses = np.exp(-squares)
-            return _Pmf(offset, step, masses / masses.sum(), 8 * U * (800 + len(masses)))
+            return Pmf(offset, step, masses / masses.sum(), 8 * U * (800 + len(masses)))
     raise NotConverged
 
 

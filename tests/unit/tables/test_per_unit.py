@@ -87,5 +87,5 @@ def test_an_extreme_of_all_rows_is_a_quantile_and_its_note_says_so(data, extreme
     one = data.agg(q=extreme("stay")).plan(epsilon=1)
     two = data.agg(q=tc.quantile("stay", level)).plan(epsilon=1)
     assert one.cost == two.cost
-    assert "that would show one person" in one.forecast[0].note
-    assert "that would show one person" not in two.forecast[0].note
+    assert "would reveal one person" in one.forecast[0].caution
+    assert two.forecast[0].caution == ""

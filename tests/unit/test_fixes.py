@@ -11,7 +11,20 @@ from typing import get_args
 
 import pytest
 
-from tacit.fixes import ACTIONS, Choose, Code, Declare, Do, Either, Fix, Say, Set, as_fix, to_json
+from tacit.fixes import (
+    ACTIONS,
+    FROM_PUBLIC_KNOWLEDGE,
+    Choose,
+    Code,
+    Declare,
+    Do,
+    Either,
+    Fix,
+    Say,
+    Set,
+    as_fix,
+    to_json,
+)
 
 FIXES = [
     (Say("a larger epsilon"), "a larger epsilon", {"fix": "say", "text": "a larger epsilon"}),

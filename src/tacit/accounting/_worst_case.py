@@ -130,18 +130,20 @@ def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
     if found.method == "renyi" or not (math.isfinite(high) and high - low > 1e-6 * high):
         return found
     certain, method = low, found.method
-    below = high * (1 - 1e-6)
-    for _ in range(30):
+    step, failed = 1e-6, False
+    below = high * (1 - step)
+    for _ in range(40):
         there = numeric.delta_bounds(parts, below)
         if there.upper <= delta:
-            high, method = below, there.method
+            high, method, step = below, there.method, 8 * step
         else:
-            low = below
+            low, failed = below, True
         if there.lower >= delta:
             certain = max(certain, below)
         if high - low <= 1e-6 * high:
             break
-        below = (low + high) / 2
+        middle = (low + high) / 2  # but first by growing steps: epsilons nearby are quick to read
+        below = middle if failed else max(middle, high * (1 - step))
     return Bracket(min(certain, high), high, method)
 
 

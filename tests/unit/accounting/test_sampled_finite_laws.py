@@ -1,5 +1,7 @@
 """Samples of bounded laws: their Renyi divergences, and their sums at tiny deltas, against exact moments."""
 
+from fractions import Fraction
+
 import mpmath
 import pytest
 from mpmath import mp, mpf
@@ -62,3 +64,18 @@ def test_many_samples_of_laplace_noise_stay_tight_at_tiny_deltas():
     assert 2.0163 < steps.epsilon(delta=1e-12) < 2.0165
     assert 1.6872 < steps.epsilon(delta=1e-9) < 1.6874
     assert steps.delta(epsilon=2.0163) >= 1.00186506e-12
+
+
+@pytest.mark.parametrize(("q", "sigma", "k", "delta"), [(1e-6, 0.8, 10**5, 1e-7), (1e-5, 1.2, 10, 1e-9)])
+def test_rarely_sampled_gaussians_need_few_readings(q, sigma, k, delta, monkeypatch):
+    from tacit.accounting import _worst_case
+
+    asked = []
+    read = _worst_case.numeric.delta_bounds
+    monkeypatch.setattr(
+        _worst_case.numeric, "delta_bounds", lambda parts, e: asked.append(e) or read(parts, e)
+    )
+    cost = k * Cost.gaussian(sigma=sigma, sensitivity=1).sampled(q)
+    found = _worst_case.epsilon_bounds.__wrapped__(cost.parts, Fraction(repr(delta)))
+    assert len(asked) <= 8  # it was 23
+    assert read(cost.parts, found.upper).upper <= delta

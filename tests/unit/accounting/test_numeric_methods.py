@@ -217,7 +217,7 @@ def test_a_finite_law_is_its_own_dots():
     assert isinstance(factor, Atoms)
     assert (
         len(np.unique(np.round(factor.losses, 12))) == 5
-    )  # one more dot ends the curve, 1e-14 beyond the last
+    )  # the last dot ends the curve
     for e in (0.0, 0.05, 0.1, 0.2):
         truth = float(whole.upper(np.array([e]))[0])
         assert float(factor.masses @ np.maximum(0, -np.expm1(e - factor.losses))) == pytest.approx(

@@ -73,7 +73,7 @@ def renyi_divergence(parts: Parts, order: float) -> float:
     worst = 0.0
     for add in _directions(parts):
         try:
-            loss_sum, leak, *_ = factors_of(_bounded(plain(parts)), add=add)
+            loss_sum, leak, *_ = factors_of(_bounded(plain(parts)), add=add, bounded=True)
             worst = max(
                 worst, math.inf if leak else log_moment(loss_sum, order - 1) / (order - 1) * (1 + 8 * U)
             )

@@ -61,8 +61,12 @@ class Factors(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
-    """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs."""
+def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool = False) -> Factors:
+    """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs.
+
+    With ``bounded``, a finite law gets a last dot beyond its largest loss too. Then no loss is infinite, but
+    the pair only dominates the law: for moments, not for lower values.
+    """
     mu2, factors, stays, exact = Fraction(0), [], 0.0, True
     for law, times in parts:
         part = law_mu2(law)
@@ -70,7 +74,9 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
             mu2 += times * part
             continue
         factor, leak, sharp = (
-            _finite_pair(law, add=add) if finite and isinstance(law, SampledLoss) else _factor(law, add=add)
+            _finite_pair(law, add=add, bounded=bounded)
+            if finite and isinstance(law, SampledLoss)
+            else _factor(law, add=add, bounded=bounded)
         )
         stays += times * math.log1p(-min(leak, 1 - U))
         exact &= sharp
@@ -80,7 +86,7 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False) -> Factors:
     return Factors(LossSum(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
 
 
-def _factor(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
+def _factor(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, bool]:
     """Return the factor of a law, the infinite loss split off, and whether the factor is exact."""
     match law:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
@@ -102,17 +108,17 @@ def _factor(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
         case SampledLoss(q, parts) if (mu2 := gaussian_mu2(plain(parts))) is not None:
             return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
         case SampledLoss() | ShuffledLoss():
-            return _finite_pair(law, add=add)
+            return _finite_pair(law, add=add, bounded=bounded)
     raise TypeError(type(law).__name__)
 
 
-def _finite_pair(law: LossLaw, *, add: bool) -> tuple[Factor, float, bool]:
-    pair, exact = _dots(law, add=add)
+def _finite_pair(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, bool]:
+    pair, exact = _dots(law, add=add, bounded=bounded)
     return Atoms(pair.losses, pair.masses, 4 * U + pair.slack), pair.infinite, exact
 
 
 @lru_cache(maxsize=256)
-def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
+def _dots(law: LossLaw, *, add: bool, bounded: bool) -> tuple[FinitePair, bool]:
     """Return a finite pair that dominates a law with a known curve, and whether it is the law itself."""
     whole, kinks = curve(law, add=add), None
     if isinstance(law, SampledLoss):
@@ -123,7 +129,8 @@ def _dots(law: LossLaw, *, add: bool) -> tuple[FinitePair, bool]:
         grid = grid[np.abs(grid) < _REACH]
     else:
         grid = _grid(whole, None)
-    return connect_dots(whole, _ended(whole, grid)), kinks is not None
+    exact = kinks is not None and not bounded
+    return connect_dots(whole, grid if exact else _ended(whole, grid)), exact
 
 
 def _ended(curve: Curve, grid: Reals) -> Reals:

@@ -148,10 +148,10 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
         if request.adjacency != level.adjacency:
             raise TacitError(
                 "adjacency-mixed",
-                f"the cost is for {request.adjacency} neighbours, but account {level.name!r} is for "
-                f"{level.adjacency} neighbours",
-                why="the same noise protects differently under the two",
-                fix=f"compute the cost for {level.adjacency} neighbours",
+                f"the cost is for the adjacency {request.adjacency}, but account {level.name!r} has the "
+                f"adjacency {level.adjacency}",
+                why="the same noise protects differently under the two kinds of adjacency",
+                fix=f"compute the cost for the adjacency {level.adjacency}",
             )
         if level.expires is not None:
             _check_expiry(transaction, level.name, level.expires)

@@ -89,7 +89,10 @@ class Mechanism(ABC):
         error_of = getattr(cls, "error", None)
         if error_of is None:
             raise bad_parameter(
-                "mechanism", "one that states its error", cls.__name__, fix=Code("tc.mechanisms.Laplace")
+                "mechanism",
+                "one that can say how large its error is",
+                cls.__name__,
+                fix=Code("tc.mechanisms.Laplace"),
             )
         named = inspect.signature(error_of).parameters
         of = {name: parameters.pop(name) for name in list(parameters) if name in named}

@@ -93,7 +93,7 @@ def public_size(n: int | None, adjacency: str | None) -> tuple[int | None, Adjac
     if adjacency == "add/remove":
         raise bad_parameter(
             "n",
-            "omitted under add/remove",
+            'omitted when the adjacency is "add/remove"',
             n,
             why="where people come and go, their number is private",
             fix=Either(Set(n=None), Set(adjacency="replace")),

@@ -124,7 +124,9 @@ class Selection(IntegerMechanism):
         the best is chosen with probability at most 1 - confidence.
         """
         if candidates is None:
-            raise bad_parameter("candidates", "the number of candidates", None, fix=Set(candidates=100))
+            raise bad_parameter(
+                "candidates", "a whole number: how many candidates there are", None, fix=Set(candidates=100)
+            )
         if copies != 1:
             raise bad_parameter(
                 "copies",

@@ -112,8 +112,8 @@ class Rows:
         if self.unit.is_row:
             raise TacitError(
                 "not-allowed",
-                "single rows have nothing to aggregate",
-                why="the unit is the row",
+                "per_unit needs a unit that can have several rows",
+                why="here each unit is a single row, so there is nothing to aggregate within it",
                 fix=Declare("unit", "patient_id"),
             )
         facts = scope(self.relation)

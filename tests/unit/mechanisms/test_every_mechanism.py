@@ -339,7 +339,7 @@ def test_accuracy_to_epsilon_is_the_smallest_that_meets_the_error(kind, paramete
 def test_an_error_out_of_reach_is_refused():
     with pytest.raises(TacitError, match="reachable"):
         m.SparseVector.accuracy_to_epsilon(0.5, sensitivity=1, threshold=0, grid=1, queries=1)
-    with pytest.raises(TacitError, match="states its error"):
+    with pytest.raises(TacitError, match="how large its error is"):
         m.Subsampled.accuracy_to_epsilon(1)
 
 

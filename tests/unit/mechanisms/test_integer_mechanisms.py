@@ -236,7 +236,7 @@ def test_the_half_width_of_a_choice_needs_the_number_of_candidates():
         half = EVERY[name].half_width(0.95, candidates=10)
         assert isinstance(half, int)
         assert half < EVERY[name].half_width(0.95, candidates=1000)
-        with pytest.raises(TacitError, match="number of candidates"):
+        with pytest.raises(TacitError, match="how many candidates there are"):
             EVERY[name].half_width(0.95)
         with pytest.raises(TacitError, match="cannot be added up"):
             EVERY[name].half_width(0.95, candidates=10, copies=2)

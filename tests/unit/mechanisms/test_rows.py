@@ -162,7 +162,7 @@ def test_unbounded_values_ask_for_bounds():
 
 
 def test_n_goes_with_replace_only():
-    with pytest.raises(TacitError, match="omitted under add/remove"):
+    with pytest.raises(TacitError, match="omitted when the adjacency"):
         m.Sum(epsilon=1, bounds=(0, 1), n=5, adjacency="add/remove")
     with pytest.raises(TacitError, match="given under replace"):
         m.Sum(epsilon=1, bounds=(0, 1), adjacency="replace")

@@ -26,6 +26,7 @@ from tacit.tables._algebra import (
     TableQuestion,
     Where,
     read_fraction,
+    rows_per_unit,
     scope,
 )
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
@@ -101,6 +102,8 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     for limit in (question.groups, question.per_group):
         _check_limit(limit)
     _insist(bool(question.aggregates))
+    for named in (question.by, question.aggregates):
+        _insist(len({name for name, _ in named}) == len(named))
     for name, aggregate in question.aggregates:
         check_name(name)
         _check_aggregate(aggregate, facts)
@@ -200,6 +203,7 @@ def _check_relation(relation: Relation, dataset: TableDataset) -> None:
                 _check_expression(node, scope(inner))
             for measure in measures:
                 _check_measure(measure, scope(inner))
+                _insist(measure.function != "sum" or rows_per_unit(inner) is not None)
             _check_different([*(name for name, _ in by), *(measure.name for measure in measures)])
         case _:
             raise TypeError(type(relation).__name__)

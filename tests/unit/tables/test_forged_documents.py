@@ -169,3 +169,10 @@ def test_values_that_numpy_would_change_are_refused(value):
 def test_numbers_are_read_alike_whatever_their_byte_order():
     big = np.array([2**63], dtype=">u8")
     assert abs(int(tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1).release(big)[0]) - 2**63) < 1000
+
+
+def test_two_columns_of_one_name_are_refused():
+    data = dataset()
+    plan = data.agg(n=tc.count(), m=tc.count("x")).plan(epsilon=1)
+    written = plan.to_json()["request"]["question"]["aggregates"]
+    refused(data, plan, "question", aggregates=[["n", node] for _, node in written])

@@ -13,8 +13,10 @@ from tacit.ledger._rows import AccountRow
 
 if TYPE_CHECKING:
     from tacit.accounting import Spend
+    from tacit.ledger._chain import Chain
+    from tacit.ledger._rows import Tip
 
-__all__ = ["Account"]
+__all__ = ["Account", "sealed_account"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,15 @@ class Account:
             "version": self.version,
         }
 
-    def to_row(self) -> AccountRow:
-        """Return the stored form."""
+    def to_row(self, chain: Chain, last: Tip) -> AccountRow:
+        """Return the stored form, sealed with the entry that changed the account last."""
         parent = self.path[1] if len(self.path) > 1 else 0
-        state = canonical(self.filter.to_json())
-        return AccountRow(self.id, self.name, parent, self.declared or canonical(self.facts()), state)
+        facts = self.declared or canonical(self.facts())
+        return sealed_account(
+            chain,
+            last,
+            AccountRow(self.id, self.name, parent, facts, canonical(self.filter.to_json()), 0, ""),
+        )
 
     @classmethod
     def from_row(cls, row: AccountRow) -> Account:
@@ -142,3 +148,9 @@ class Account:
             expires=None if expires is None else datetime.fromisoformat(str(expires)),
             declared=declared,
         )
+
+
+def sealed_account(chain: Chain, last: Tip, row: AccountRow) -> AccountRow:
+    """Return an account's row with its seal, bound to the entry that changed the account last."""
+    kind, *facts = ("account", *row[:5], last.seq)
+    return row._replace(seq=last.seq, seal=chain.seal(last.mac, kind, *facts))

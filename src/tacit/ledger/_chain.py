@@ -44,13 +44,14 @@ class Chain:
     message.
     """
 
-    __slots__ = ("_inner", "_outer", "fingerprint")
+    __slots__ = ("_inner", "_outer", "_seals", "fingerprint")
 
     def __init__(self, key: bytes) -> None:
         block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
         self._inner = hashlib.sha256(bytes(b ^ 0x36 for b in block))
         self._outer = hashlib.sha256(bytes(b ^ 0x5C for b in block))
         self.fingerprint: str = self._mac(b"tacit ledger key")[:16].hex()
+        self._seals = self.derived("seals")
 
     def _mac(self, message: bytes) -> bytes:
         inner = self._inner.copy()
@@ -58,6 +59,20 @@ class Chain:
         outer = self._outer.copy()
         outer.update(inner.digest())
         return outer.digest()
+
+    def derived(self, purpose: str) -> bytes:
+        """Return a key of 32 bytes for another purpose; it reveals neither this key nor the others."""
+        return self._mac(f"tacit ledger key for {purpose}".encode())
+
+    def seal(self, entry: bytes, *fields: object) -> str:
+        """Return the keyed digest of a stored row and of the entry that changed it last.
+
+        No field contains the unit separator (see the class), so two different rows never give the same
+        message.
+        """
+        text = "\x1f".join(map(str, fields))
+        message = entry + text.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(message, digest_size=32, key=self._seals).hexdigest()
 
     def link(
         self,

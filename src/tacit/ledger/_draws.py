@@ -158,6 +158,6 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
     digest = hashlib.sha256(payload).hexdigest()
     body: dict[str, object] = {"receipt": receipt, "sha256": digest, "version": version}
     entry = transaction.append("release", row.account, body, plan=row.plan)
-    release = ReleaseRow(receipt, root, version, row.plan, payload, entry.seq)
+    release = ReleaseRow(receipt, 0, root, version, row.plan, payload, "", entry.seq)
     transaction.releases.append(release)
     return release

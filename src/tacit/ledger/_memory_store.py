@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger._chain import START
-from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
+from tacit.ledger._rows import AccountRow, BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
 from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tacit.ledger._store import StoreReader
 
 __all__ = ["MemoryStore"]
 
@@ -31,8 +33,11 @@ class MemoryStore:
         self._by_plan: dict[str, list[EntryRow]] = {}
         self._accounts: dict[int, AccountRow] = {}
         self._names: dict[str, int] = {}
-        self._releases: dict[int, ReleaseRow] = {}
+        self._releases: dict[tuple[int, int], ReleaseRow] = {}
         self._plans: dict[tuple[int, int, str], int] = {}
+        self._blocks: dict[tuple[int, str], BlockRow] = {}
+        self._runs: dict[int, RunRow] = {}
+        self._artifacts: dict[str, bytes] = {}
         self._sealed: str | None = None
 
     def identity(self) -> LedgerIdentity | None:
@@ -55,35 +60,39 @@ class MemoryStore:
         """Read inside the transaction."""
         return self
 
-    def commit(
-        self,
-        start: TransactionStart,  # noqa: ARG002
-        keys: Sequence[str],  # noqa: ARG002
-        entries: Sequence[EntryRow],
-        accounts: Sequence[AccountRow],
-        releases: Sequence[ReleaseRow],
-    ) -> bool:
+    def upgrade(self, check: Callable[[StoreReader], Sequence[AccountRow]]) -> None:
+        """Do nothing: a ledger in memory is never older than the program."""
+
+    def commit(self, start: TransactionStart, keys: Sequence[str], changes: StoreChanges) -> bool:  # noqa: ARG002
         """Apply everything."""
-        self._apply(entries, accounts, releases)
+        self._apply(changes)
         return True
 
-    def _apply(
-        self, entries: Sequence[EntryRow], accounts: Sequence[AccountRow], releases: Sequence[ReleaseRow]
-    ) -> None:
+    def _apply(self, changes: StoreChanges) -> None:
         with self._lock:
-            for entry in entries:
+            for entry in changes.entries:
                 self._entries.append(entry)
                 if entry.key:
                     self._by_key[entry.key] = entry
                 if entry.plan:
                     self._by_plan.setdefault(entry.plan, []).append(entry)
-            for account in accounts:
+            for account in changes.accounts:
                 self._accounts[account.id] = account
                 self._names[account.name] = account.id
-            for release in releases:
-                self._releases[release.receipt] = release
-                if release.plan:
+            for release in changes.releases:
+                self._releases[release.receipt, release.part] = release
+                if release.plan and not release.part:
                     self._plans[release.root, release.version, release.plan] = release.receipt
+            self._blocks.update({(block.account, block.block): block for block in changes.blocks})
+            self._runs.update({run.receipt: run for run in changes.runs})
+
+    def keep_artifact(self, digest: str, payload: bytes) -> None:
+        """Keep a long payload under its digest."""
+        self._artifacts[digest] = payload
+
+    def artifact(self, digest: str) -> bytes | None:
+        """Return a long payload, or None if it is lost."""
+        return self._artifacts.get(digest)
 
     def rollback(self) -> None:
         """Do nothing: before the commit nothing is applied."""
@@ -99,7 +108,16 @@ class MemoryStore:
         """Read from a copy."""
         copy = MemoryStore()
         with self._lock:
-            copy._apply(self._entries, list(self._accounts.values()), list(self._releases.values()))
+            copy._apply(
+                StoreChanges(
+                    self._entries,
+                    list(self._accounts.values()),
+                    list(self._releases.values()),
+                    list(self._blocks.values()),
+                    list(self._runs.values()),
+                )
+            )
+            copy._artifacts = dict(self._artifacts)
         yield copy
 
     def sealed(self) -> str | None:
@@ -175,15 +193,34 @@ class MemoryStore:
 
     def release_of_plan(self, root: int, version: int, plan: str) -> ReleaseRow | None:
         """Find the stored release of a plan."""
-        return self._releases.get(self._plans.get((root, version, plan), 0))
+        return self._releases.get((self._plans.get((root, version, plan), 0), 0))
 
-    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
-        """Find the stored release of a receipt."""
-        return self._releases.get(receipt)
+    def release_of_receipt(self, receipt: int, part: int = 0) -> ReleaseRow | None:
+        """Find the stored release of a receipt, or one instalment of a run."""
+        return self._releases.get((receipt, part))
 
     def releases(self) -> Iterator[ReleaseRow]:
         """Return all stored releases."""
-        return iter([self._releases[receipt] for receipt in sorted(self._releases)])
+        return iter([self._releases[number] for number in sorted(self._releases)])
+
+    def block(self, account: int, name: str) -> BlockRow | None:
+        """Find a block of an account's partition."""
+        return self._blocks.get((account, name))
+
+    def blocks(self, account: int) -> Iterator[BlockRow]:
+        """Return the blocks of an account's partition that were charged."""
+        return iter([self._blocks[key] for key in sorted(self._blocks) if key[0] == account])
+
+    def run_secret(self, receipt: int) -> RunRow | None:
+        """Find the secret of a run."""
+        return self._runs.get(receipt)
+
+    def changed_since(self, account: int, after: int, last: int) -> bool:
+        """Whether an entry after one number, up to another, changed an account."""
+        return any(
+            entry.kind not in {"claim", "release"}
+            for entry in self.entries_between(after, last, account, last)
+        )
 
     def check(self) -> list[str]:
         """Find nothing wrong: there are no pages."""

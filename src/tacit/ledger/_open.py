@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -16,6 +17,7 @@ from tacit.ledger._memory_store import MemoryStore
 from tacit.ledger._postgres_store import PostgresStore
 from tacit.ledger._sqlite_store import SqliteStore
 from tacit.ledger._store import LedgerIdentity
+from tacit.ledger._verification import accounts_to_seal
 from tacit.ledger._witness import Witness
 from tacit.ledger._writer import Writer
 
@@ -126,12 +128,15 @@ def _join(
         identity = identity or store.create(_new_identity(chain))
         _require_key(store, identity, chain)
         seen = None if witness is None else Witness(witness, identity.ledger)
-        return Writer(store, chain, identity, seen)
+        writer = Writer(store, chain, identity, seen)
+        if writer.refusal is None:
+            store.upgrade(partial(accounts_to_seal, chain=chain, name=store.name))
     except BaseException:
         store.close()
         if seen is not None:
             seen.close_at_once()
         raise
+    return writer
 
 
 def _refuse_new_start(store: str, witness: Path) -> NoReturn:

@@ -13,22 +13,22 @@ from tacit.fixes import Do
 from tacit.ledger import _refusals
 from tacit.ledger._chain import START
 from tacit.ledger._rows import EntryRow, Tip
-from tacit.ledger._schema import POSTGRES_LOCK, POSTGRES_SCHEMA, VERSION
+from tacit.ledger._schema import POSTGRES_LOCK, POSTGRES_SCHEMA, POSTGRES_UPGRADE, VERSION
 from tacit.ledger._sql_reader import SqlReader
 from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import psycopg
 
-    from tacit.ledger._rows import AccountRow, ReleaseRow
+    from tacit.ledger._rows import AccountRow, StoreChanges
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
 __all__ = ["PostgresStore"]
 
-_APPEND = "SELECT ledger_append(%s)"
+_APPEND = "SELECT ledger_append_2(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
 _END = "SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
@@ -143,6 +143,26 @@ class PostgresStore:
             self._fail(error)
         return identity
 
+    def upgrade(self, check: Callable[[SqlReader], Sequence[AccountRow]]) -> None:
+        """Bring an older schema up to date in one transaction, unless another process just did."""
+        connection = self._connection()
+        version = "SELECT value FROM ledger_meta WHERE name = 'version'"
+        current = (str(VERSION),)
+        put = "UPDATE ledger_accounts SET seq = %s, seal = %s WHERE id = %s"
+        try:
+            if connection.execute(version).fetchone() == current:
+                return
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (POSTGRES_LOCK,))
+                connection.execute(_TAKE_LOCK)
+                if connection.execute(version).fetchone() == current:
+                    return
+                connection.execute(POSTGRES_UPGRADE)
+                for row in check(self.transaction_reader()):
+                    connection.execute(put, (row.seq, row.seal, row.id))
+        except self._psycopg.Error as error:
+            self._fail(error)
+
     def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> TransactionStart:
         """Start from the guess, or read the log's end; after some lost races, lock first."""
         if guess is not None and attempt == 0:
@@ -174,24 +194,19 @@ class PostgresStore:
         """Read inside the transaction; if anything has changed since `begin`, `commit` returns False."""
         return PostgresReader(self._connection(), self)
 
-    def commit(
-        self,
-        start: TransactionStart,
-        keys: Sequence[str],
-        entries: Sequence[EntryRow],
-        accounts: Sequence[AccountRow],
-        releases: Sequence[ReleaseRow],
-    ) -> bool:
+    def commit(self, start: TransactionStart, keys: Sequence[str], changes: StoreChanges) -> bool:
         """Compare, write everything in one round trip, and return when it is durable."""
-        written = {entry.key for entry in entries}  # the unique index compares these
+        written = {entry.key for entry in changes.entries}  # the unique index compares these
         seq, mac = start.tip
         batch = "\x1d".join(
             (
                 f"{seq} {mac.hex()}" if seq else "empty",
                 "\x1e".join(key for key in keys if key not in start.known and key not in written),
-                _table((*entry[:-1], entry.mac.hex()) for entry in entries),
-                _table(accounts),
-                _table((*release[:4], release.payload.hex(), release.seq) for release in releases),
+                _table((*entry[:-1], entry.mac.hex()) for entry in changes.entries),
+                _table(changes.accounts),
+                _table((*one[:5], one.payload.hex(), one.artifact, one.seq) for one in changes.releases),
+                _table(changes.blocks),
+                _table((run.receipt, run.secret.hex()) for run in changes.runs),
             )
         )
         connection = self._connection()
@@ -206,6 +221,24 @@ class PostgresStore:
             self.rollback()
             self._fail(error)
         return answer == ("done",)  # "moved" or "sealed": the next attempt reads the store and finds out why
+
+    def keep_artifact(self, digest: str, payload: bytes) -> None:
+        """Keep a long payload under its digest, durably; a row that was damaged is written again."""
+        sql = (
+            "INSERT INTO ledger_artifacts VALUES (%s, %s) "
+            "ON CONFLICT (sha256) DO UPDATE SET payload = excluded.payload"
+        )
+        try:
+            with self._connect() as connection:
+                connection.execute(sql, (digest, payload), binary=True)
+        except self._psycopg.Error as error:
+            self._fail(error)
+
+    def artifact(self, digest: str) -> bytes | None:
+        """Return a long payload as it is stored, unchecked, or None if it is lost."""
+        with self.reading() as reader:
+            found = next(reader.run("SELECT payload FROM ledger_artifacts WHERE sha256 = ?", (digest,)), None)
+        return None if found is None else bytes(found[0])  # type: ignore[call-overload]
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""

@@ -12,6 +12,7 @@ from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import TacitError
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import spend_from_text
+from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
@@ -74,10 +75,13 @@ class Replay:
         self._counts: dict[tuple[str, str], int] = defaultdict(int)
         self._shapes: set[tuple[str, int, str]] = set()
         self._costs: set[tuple[str, str, str]] = set()
+        self._latest: dict[str, EntryRow] = {}  # the last entry that changed some levels, or an account
+        self._changes: dict[int, Tip] = {}
 
     def take(self, row: EntryRow) -> None:
         """Take the next entry."""
         if row.kind in _CHARGES:
+            self._latest[row.levels] = row
             self._counts[row.levels, row.spend] += 1
             shape = (row.kind, row.account, row.levels)
             if shape not in self._shapes:
@@ -93,6 +97,7 @@ class Replay:
             root = self.accounts[row.account].account.root
             self.released[body["receipt"]] = (row.seq, body["sha256"], row.plan, body["version"], root)
         elif row.kind == "open":
+            self._latest[str(row.seq)] = row
             filter_ = Filter.start(Budget.from_json(body["budget"]))
             account = Account.from_facts(row.seq, body["name"], body, filter_)
             self.accounts[row.seq] = ReplayedAccount(account)
@@ -101,6 +106,7 @@ class Replay:
 
     def _decide(self, row: EntryRow, body: dict[str, object]) -> None:
         """Apply a decision of the curator."""
+        self._latest[str(row.account)] = row
         self._add_up()
         replayed = self.accounts[row.account]
         self._check_cap(replayed)
@@ -118,6 +124,14 @@ class Replay:
         self._add_up()
         for replayed in self.accounts.values():
             self._check_cap(replayed)
+
+    def last_change(self, account: int) -> Tip:
+        """Return number and hash of the last entry that changed an account."""
+        if not self._changes:
+            for levels, row in self._latest.items():
+                for id_ in map(int, levels.split(",")):
+                    self._changes[id_] = max(self._changes.get(id_, Tip(0, b"")), Tip(row.seq, row.mac))
+        return self._changes[account]
 
     def _add_up(self) -> None:
         for (levels, spend), times in self._counts.items():

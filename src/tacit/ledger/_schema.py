@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-__all__ = ["POSTGRES_LOCK", "POSTGRES_SCHEMA", "SQLITE_APPLICATION", "SQLITE_SCHEMA", "VERSION"]
+__all__ = [
+    "POSTGRES_LOCK",
+    "POSTGRES_SCHEMA",
+    "POSTGRES_UPGRADE",
+    "SQLITE_APPLICATION",
+    "SQLITE_SCHEMA",
+    "SQLITE_UPGRADE",
+    "VERSION",
+]
 
-#: Version of the schema; a store of a later version is refused.
-VERSION = 1
+#: Version of the schema; a store of a later version is refused, one of an earlier version is upgraded.
+VERSION = 2
 
 #: How a SQLite file says that it is a ledger: "TACI" in its header.
 SQLITE_APPLICATION = 0x54414349
+
+_SQLITE_SECOND = """
+CREATE TABLE ledger_releases (
+  receipt INTEGER NOT NULL, part INTEGER NOT NULL, root INTEGER NOT NULL, version INTEGER NOT NULL,
+  plan TEXT NOT NULL, payload BLOB NOT NULL, artifact TEXT NOT NULL, seq INTEGER NOT NULL,
+  PRIMARY KEY (receipt, part)
+) STRICT;
+CREATE UNIQUE INDEX releases_plan ON ledger_releases (root, version, plan) WHERE plan <> '' AND part = 0;
+CREATE TABLE ledger_blocks (
+  account INTEGER NOT NULL, block TEXT NOT NULL, state TEXT NOT NULL, seq INTEGER NOT NULL,
+  seal TEXT NOT NULL, PRIMARY KEY (account, block)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE ledger_runs (receipt INTEGER PRIMARY KEY, secret BLOB NOT NULL) STRICT;
+"""
 
 SQLITE_SCHEMA = f"""
 CREATE TABLE ledger_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -20,43 +42,47 @@ CREATE UNIQUE INDEX entries_idem ON ledger_entries (idem) WHERE idem <> '';
 CREATE INDEX entries_plan ON ledger_entries (plan) WHERE plan <> '';
 CREATE TABLE ledger_accounts (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, parent INTEGER NOT NULL, facts TEXT NOT NULL,
-  state TEXT NOT NULL
+  state TEXT NOT NULL, seq INTEGER NOT NULL DEFAULT 0, seal TEXT NOT NULL DEFAULT ''
 ) STRICT;
-CREATE TABLE ledger_releases (
-  receipt INTEGER PRIMARY KEY, root INTEGER NOT NULL, version INTEGER NOT NULL, plan TEXT NOT NULL,
-  payload BLOB NOT NULL, seq INTEGER NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX releases_plan ON ledger_releases (root, version, plan) WHERE plan <> '';
+{_SQLITE_SECOND.strip()}
 CREATE TRIGGER entries_keep BEFORE DELETE ON ledger_entries BEGIN SELECT RAISE(ABORT, 'append only'); END;
 CREATE TRIGGER entries_stay BEFORE UPDATE ON ledger_entries BEGIN SELECT RAISE(ABORT, 'append only'); END;
 PRAGMA application_id = {SQLITE_APPLICATION};
 PRAGMA user_version = {VERSION};
 """
 
+#: From version 1 to version 2; the seals of the accounts are written afterwards, in the same transaction.
+SQLITE_UPGRADE = f"""
+ALTER TABLE ledger_accounts ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE ledger_accounts ADD COLUMN seal TEXT NOT NULL DEFAULT '';
+ALTER TABLE ledger_releases RENAME TO ledger_releases_1;
+DROP INDEX releases_plan;
+{_SQLITE_SECOND.strip()}
+INSERT INTO ledger_releases SELECT receipt, 0, root, version, plan, payload, '', seq FROM ledger_releases_1;
+DROP TABLE ledger_releases_1;
+PRAGMA user_version = {VERSION};
+"""  # noqa: S608 - constants only
+
 #: The first half of the advisory lock's name, "TACI"; the second half is the table's own number.
 POSTGRES_LOCK = 0x54414349
 
-# `ledger_append` compares and appends: it writes nothing unless the log ends where the client says.
-POSTGRES_SCHEMA = r"""
-CREATE TABLE ledger_meta (name text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE ledger_entries (
-  seq bigint PRIMARY KEY, kind text NOT NULL, account bigint NOT NULL, levels text NOT NULL,
-  spend text NOT NULL, plan text NOT NULL, idem text NOT NULL, body text NOT NULL, mac bytea NOT NULL
-);
-CREATE UNIQUE INDEX ledger_entries_idem ON ledger_entries (idem) WHERE idem <> '';
-CREATE INDEX ledger_entries_plan ON ledger_entries (plan) WHERE plan <> '';
-CREATE TABLE ledger_accounts (
-  id bigint PRIMARY KEY, name text NOT NULL UNIQUE, parent bigint NOT NULL, facts text NOT NULL,
-  state text NOT NULL
-);
+_POSTGRES_SECOND = r"""
 CREATE TABLE ledger_releases (
-  receipt bigint PRIMARY KEY, root bigint NOT NULL, version bigint NOT NULL, plan text NOT NULL,
-  payload bytea NOT NULL, seq bigint NOT NULL
+  receipt bigint NOT NULL, part bigint NOT NULL, root bigint NOT NULL, version bigint NOT NULL,
+  plan text NOT NULL, payload bytea NOT NULL, artifact text NOT NULL, seq bigint NOT NULL,
+  PRIMARY KEY (receipt, part)
 );
-CREATE UNIQUE INDEX ledger_releases_plan ON ledger_releases (root, version, plan) WHERE plan <> '';
-CREATE FUNCTION ledger_append(batch text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE UNIQUE INDEX ledger_releases_plan ON ledger_releases (root, version, plan)
+  WHERE plan <> '' AND part = 0;
+CREATE TABLE ledger_blocks (
+  account bigint NOT NULL, block text NOT NULL, state text NOT NULL, seq bigint NOT NULL,
+  seal text NOT NULL, PRIMARY KEY (account, block)
+);
+CREATE TABLE ledger_runs (receipt bigint PRIMARY KEY, secret bytea NOT NULL);
+CREATE TABLE ledger_artifacts (sha256 text PRIMARY KEY, payload bytea NOT NULL);
+CREATE FUNCTION ledger_append_2(batch text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-  part text[] := string_to_array(batch, E'\x1d');  -- old end, keys, entries, accounts, releases
+  part text[] := string_to_array(batch, E'\x1d');  -- old end, keys, entries, accounts, releases, blocks, runs
   last record;
 BEGIN
   PERFORM pg_advisory_xact_lock(LOCK, 'ledger_entries'::regclass::oid::int); SELECT e.seq || ' ' ||
@@ -75,18 +101,67 @@ BEGIN
     SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5], f[6], f[7], f[8], decode(f[9], 'hex')
     FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[3], E'\x1e') r) rows;
   INSERT INTO ledger_accounts
-    SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5]
+    SELECT f[1]::bigint, f[2], f[3]::bigint, f[4], f[5], f[6]::bigint, f[7]
     FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[4], E'\x1e') r) rows
-    ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, state = excluded.state;
+    ON CONFLICT (id) DO UPDATE
+    SET facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal;
   IF part[5] <> '' THEN
     INSERT INTO ledger_releases
-      SELECT f[1]::bigint, f[2]::bigint, f[3]::bigint, f[4], decode(f[5], 'hex'), f[6]::bigint
+      SELECT f[1]::bigint, f[2]::bigint, f[3]::bigint, f[4]::bigint, f[5], decode(f[6], 'hex'), f[7],
+        f[8]::bigint
       FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[5], E'\x1e') r) rows;
+  END IF;
+  IF part[6] <> '' THEN
+    INSERT INTO ledger_blocks
+      SELECT f[1]::bigint, f[2], f[3], f[4]::bigint, f[5]
+      FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[6], E'\x1e') r) rows
+      ON CONFLICT (account, block) DO UPDATE
+      SET state = excluded.state, seq = excluded.seq, seal = excluded.seal;
+  END IF;
+  IF part[7] <> '' THEN
+    INSERT INTO ledger_runs
+      SELECT f[1]::bigint, decode(f[2], 'hex')
+      FROM (SELECT string_to_array(r, E'\x1f') f FROM string_to_table(part[7], E'\x1e') r) rows
+      ON CONFLICT (receipt) DO UPDATE SET secret = excluded.secret;
   END IF;
   RETURN 'done';
 END $$;
+""".replace("LOCK", str(POSTGRES_LOCK))
+
+# `ledger_append_2` compares and appends: it writes nothing unless the log ends where the client says.
+POSTGRES_SCHEMA = (
+    r"""
+CREATE TABLE ledger_meta (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE ledger_entries (
+  seq bigint PRIMARY KEY, kind text NOT NULL, account bigint NOT NULL, levels text NOT NULL,
+  spend text NOT NULL, plan text NOT NULL, idem text NOT NULL, body text NOT NULL, mac bytea NOT NULL
+);
+CREATE UNIQUE INDEX ledger_entries_idem ON ledger_entries (idem) WHERE idem <> '';
+CREATE INDEX ledger_entries_plan ON ledger_entries (plan) WHERE plan <> '';
+CREATE TABLE ledger_accounts (
+  id bigint PRIMARY KEY, name text NOT NULL UNIQUE, parent bigint NOT NULL, facts text NOT NULL,
+  state text NOT NULL, seq bigint NOT NULL DEFAULT 0, seal text NOT NULL DEFAULT ''
+);
 CREATE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql
   AS $$ BEGIN RAISE EXCEPTION 'append only'; END $$;
 CREATE TRIGGER ledger_entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
   FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only();
-""".replace("LOCK", str(POSTGRES_LOCK))
+"""
+    + _POSTGRES_SECOND
+)
+
+#: From version 1 to version 2; a client of version 1 that still runs finds its function gone.
+_POSTGRES_FIRST_AWAY = r"""
+ALTER TABLE ledger_accounts ADD COLUMN seq bigint NOT NULL DEFAULT 0;
+ALTER TABLE ledger_accounts ADD COLUMN seal text NOT NULL DEFAULT '';
+ALTER TABLE ledger_releases RENAME TO ledger_releases_1;
+ALTER INDEX ledger_releases_pkey RENAME TO ledger_releases_1_pkey;
+DROP INDEX ledger_releases_plan;
+DROP FUNCTION ledger_append(text);
+"""
+_POSTGRES_FIRST_COPIED = r"""
+INSERT INTO ledger_releases SELECT receipt, 0, root, version, plan, payload, '', seq FROM ledger_releases_1;
+DROP TABLE ledger_releases_1;
+UPDATE ledger_meta SET value = '2' WHERE name = 'version';
+"""
+POSTGRES_UPGRADE = _POSTGRES_FIRST_AWAY + _POSTGRES_SECOND + _POSTGRES_FIRST_COPIED

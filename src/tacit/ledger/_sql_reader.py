@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.ledger._chain import START
-from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
+from tacit.ledger._rows import AccountRow, BlockRow, EntryRow, ReleaseRow, RunRow, Tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["SqlReader"]
 
 _ENTRY = "SELECT seq, kind, account, levels, spend, plan, idem, body, mac FROM ledger_entries"
-_ACCOUNT = "SELECT id, name, parent, facts, state FROM ledger_accounts"
-_RELEASE = "SELECT receipt, root, version, plan, payload, seq FROM ledger_releases"
+_ACCOUNT = "SELECT id, name, parent, facts, state, seq, seal FROM ledger_accounts"
+_RELEASE = "SELECT receipt, part, root, version, plan, payload, artifact, seq FROM ledger_releases"
+_BLOCK = "SELECT account, block, state, seq, seal FROM ledger_blocks"
 
 
 class SqlReader:
@@ -84,19 +85,43 @@ class SqlReader:
 
     def release_of_plan(self, root: int, version: int, plan: str) -> ReleaseRow | None:
         """Find the stored release of a plan."""
-        where = "WHERE root = ? AND version = ? AND plan = ? AND plan <> ''"
+        where = "WHERE root = ? AND version = ? AND plan = ? AND plan <> '' AND part = 0"
         return next(self._releases(where, root, version, plan), None)
 
-    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
-        """Find the stored release of a receipt."""
-        return next(self._releases("WHERE receipt = ?", receipt), None)
+    def release_of_receipt(self, receipt: int, part: int = 0) -> ReleaseRow | None:
+        """Find the stored release of a receipt, or one instalment of a run."""
+        return next(self._releases("WHERE receipt = ? AND part = ?", receipt, part), None)
 
     def releases(self) -> Iterator[ReleaseRow]:
         """Return all stored releases."""
-        return self._releases("ORDER BY receipt")
+        return self._releases("ORDER BY receipt, part")
 
     def _releases(self, rest: str, *values: object) -> Iterator[ReleaseRow]:
         return (ReleaseRow(*row) for row in self._query(f"{_RELEASE} {rest}", values))  # type: ignore[arg-type]
+
+    def block(self, account: int, name: str) -> BlockRow | None:
+        """Find a block of an account's partition."""
+        return next(self._blocks("WHERE account = ? AND block = ?", account, name), None)
+
+    def blocks(self, account: int) -> Iterator[BlockRow]:
+        """Return the blocks of an account's partition that were charged."""
+        return self._blocks("WHERE account = ? ORDER BY block", account)
+
+    def _blocks(self, rest: str, *values: object) -> Iterator[BlockRow]:
+        return (BlockRow(*row) for row in self._query(f"{_BLOCK} {rest}", values))  # type: ignore[arg-type]
+
+    def run_secret(self, receipt: int) -> RunRow | None:
+        """Find the secret of a run."""
+        rows = self._query("SELECT receipt, secret FROM ledger_runs WHERE receipt = ?", (receipt,))
+        return next((RunRow(*row) for row in rows), None)  # type: ignore[arg-type]
+
+    def changed_since(self, account: int, after: int, last: int) -> bool:
+        """Whether an entry after one number, up to another, changed an account."""
+        sql = (
+            "SELECT 1 FROM ledger_entries WHERE seq > ? AND seq <= ? AND kind NOT IN ('claim', 'release') "
+            "AND (account = ? OR ',' || levels || ',' LIKE ?) LIMIT 1"
+        )
+        return next(self._query(sql, (after, last, account, f"%,{account},%")), None) is not None
 
     def check(self) -> list[str]:
         """Return what the store itself finds wrong; a store that can check its pages overrides this."""

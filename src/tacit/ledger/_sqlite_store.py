@@ -14,24 +14,32 @@ from urllib.parse import quote
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger import _refusals
+from tacit.ledger._artifact_files import ArtifactFiles
 from tacit.ledger._rows import EntryRow
-from tacit.ledger._schema import SQLITE_APPLICATION, SQLITE_SCHEMA, VERSION
+from tacit.ledger._schema import SQLITE_APPLICATION, SQLITE_SCHEMA, SQLITE_UPGRADE, VERSION
 from tacit.ledger._sql_reader import SqlReader
 from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from tacit.ledger._rows import AccountRow, ReleaseRow, Tip
+    from tacit.ledger._rows import AccountRow, StoreChanges, Tip
 
 __all__ = ["SqliteStore"]
 
 _INSERT_ENTRY = "INSERT INTO ledger_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_RELEASE = "INSERT INTO ledger_releases VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _PUT_ACCOUNT = (
-    "INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?) "
-    "ON CONFLICT (id) DO UPDATE SET facts = excluded.facts, state = excluded.state"
+    "INSERT INTO ledger_accounts VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+    "facts = excluded.facts, state = excluded.state, seq = excluded.seq, seal = excluded.seal"
+)
+_PUT_BLOCK = (
+    "INSERT INTO ledger_blocks VALUES (?, ?, ?, ?, ?) ON CONFLICT (account, block) DO UPDATE SET "
+    "state = excluded.state, seq = excluded.seq, seal = excluded.seal"
+)
+_PUT_RUN = (
+    "INSERT INTO ledger_runs VALUES (?, ?) ON CONFLICT (receipt) DO UPDATE SET secret = excluded.secret"
 )
 
 
@@ -45,6 +53,8 @@ class SqliteStore:
         self._mark = path.with_name(path.name + ".sealed")
         self._mark_name = str(self._mark)  # every commit looks for it
         self._read_lock = Lock()
+        self._artifacts = ArtifactFiles(path.with_name(path.name + ".artifacts"))
+        self.keep_artifact, self.artifact = self._artifacts.keep, self._artifacts.read
         if not create and not path.exists():
             raise TacitError(
                 "not-a-ledger",
@@ -160,6 +170,23 @@ class SqliteStore:
             self._fail(error)
         return found
 
+    def upgrade(self, check: Callable[[SqlReader], Sequence[AccountRow]]) -> None:
+        """Bring an older schema up to date in one transaction, unless another process just did."""
+        try:
+            if self._number("PRAGMA user_version") == VERSION:
+                return
+            self._patiently(self._write, "BEGIN IMMEDIATE")
+            try:
+                if self._number("PRAGMA user_version") < VERSION:
+                    for statement in _statements(SQLITE_UPGRADE):
+                        self._write.execute(statement)
+                    self._write.executemany(_PUT_ACCOUNT, check(self.transaction_reader()))
+                    self._write.execute("COMMIT")
+            finally:
+                self.rollback()
+        except sqlite3.Error as error:
+            self._fail(error)
+
     def has_witness(self) -> bool:
         """Whether a witness was kept beside this file."""
         try:
@@ -202,19 +229,21 @@ class SqliteStore:
         self,
         start: TransactionStart,  # noqa: ARG002 - the lock has kept every other writer out
         keys: Sequence[str],  # noqa: ARG002
-        entries: Sequence[EntryRow],
-        accounts: Sequence[AccountRow],
-        releases: Sequence[ReleaseRow],
+        changes: StoreChanges,
     ) -> bool:
         """Write everything and return when it is durable."""
-        if not entries:
+        if not changes.entries:
             self.rollback()
             return True
         try:
-            self._write.executemany(_INSERT_ENTRY, entries)
-            self._write.executemany(_PUT_ACCOUNT, accounts)
-            if releases:
-                self._write.executemany(_INSERT_RELEASE, releases)
+            self._write.executemany(_INSERT_ENTRY, changes.entries)
+            self._write.executemany(_PUT_ACCOUNT, changes.accounts)
+            if changes.releases:
+                self._write.executemany(_INSERT_RELEASE, changes.releases)
+            if changes.blocks:
+                self._write.executemany(_PUT_BLOCK, changes.blocks)
+            if changes.runs:
+                self._write.executemany(_PUT_RUN, changes.runs)
             self._write.execute("COMMIT")
         except sqlite3.Error as error:
             self.rollback()

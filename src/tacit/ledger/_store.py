@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow, Tip
+    from tacit.ledger._rows import AccountRow, BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
 
 __all__ = ["LedgerIdentity", "Store", "StoreReader", "TransactionStart"]
 
@@ -71,11 +71,23 @@ class StoreReader(Protocol):
     def release_of_plan(self, root: int, version: int, plan: str) -> ReleaseRow | None:
         """Find the stored release of a plan."""
 
-    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
-        """Find the stored release of a receipt."""
+    def release_of_receipt(self, receipt: int, part: int = 0) -> ReleaseRow | None:
+        """Find the stored release of a receipt, or one instalment of a run."""
 
     def releases(self) -> Iterator[ReleaseRow]:
         """Return all stored releases."""
+
+    def block(self, account: int, name: str) -> BlockRow | None:
+        """Find a block of an account's partition."""
+
+    def blocks(self, account: int) -> Iterator[BlockRow]:
+        """Return the blocks of an account's partition that were charged."""
+
+    def run_secret(self, receipt: int) -> RunRow | None:
+        """Find the secret of a run."""
+
+    def changed_since(self, account: int, after: int, last: int) -> bool:
+        """Whether an entry after one number, up to another, changed an account: not a claim or a release."""
 
     def check(self) -> list[str]:
         """Return what the store itself finds wrong with its pages and indexes."""
@@ -95,6 +107,13 @@ class Store(Protocol):
     def create(self, identity: LedgerIdentity) -> LedgerIdentity:
         """Create the tables, unless another process just did; return the identity that holds."""
 
+    def upgrade(self, check: Callable[[StoreReader], Sequence[AccountRow]]) -> None:
+        """Bring an older schema up to date in one transaction, unless another process just did.
+
+        ``check`` reads the upgraded store before anything is committed, refuses it if it is not consistent,
+        and returns the accounts with their seals, which are written too.
+        """
+
     def begin(self, keys: Sequence[str], guess: Tip | None, attempt: int) -> TransactionStart:
         """Return what the transaction starts from.
 
@@ -105,19 +124,18 @@ class Store(Protocol):
     def transaction_reader(self) -> StoreReader:
         """Read inside the transaction."""
 
-    def commit(
-        self,
-        start: TransactionStart,
-        keys: Sequence[str],
-        entries: Sequence[EntryRow],
-        accounts: Sequence[AccountRow],
-        releases: Sequence[ReleaseRow],
-    ) -> bool:
+    def commit(self, start: TransactionStart, keys: Sequence[str], changes: StoreChanges) -> bool:
         """Write everything and return True when it is durable.
 
         Return False, with nothing written, if the log no longer ends where the transaction started, or holds
         one of the keys that were unknown then. The caller must decide again.
         """
+
+    def keep_artifact(self, digest: str, payload: bytes) -> None:
+        """Keep a long payload under its digest, durably, outside of any transaction."""
+
+    def artifact(self, digest: str) -> bytes | None:
+        """Return a long payload as it is kept, unchecked, or None if it is lost."""
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""

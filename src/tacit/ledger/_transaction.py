@@ -8,14 +8,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tacit.ledger import _refusals
-from tacit.ledger._accounts import Account
+from tacit.ledger._accounts import Account, sealed_account
 from tacit.ledger._chain import START, canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._payments import claim_key
-from tacit.ledger._rows import EntryRow, ReleaseRow, Tip
+from tacit.ledger._rows import EntryRow, ReleaseRow, StoreChanges, Tip
 
 if TYPE_CHECKING:
     from tacit.ledger._chain import Chain
+    from tacit.ledger._rows import AccountRow
     from tacit.ledger._store import StoreReader, TransactionStart
 
 __all__ = ["AccountCache", "Transaction", "latest_time"]
@@ -61,8 +62,10 @@ class Transaction:
         self._cache = cache
         self._known = dict(start.known)
         self.tip = start.tip
+        self._start = start.tip.seq
         self.entries: list[EntryRow] = []
         self.changed: dict[int, Account] = {}
+        self._changed_at: dict[int, Tip] = {}
         self.releases: list[ReleaseRow] = []
         self.now = datetime.now(UTC)
         self.at = self.now.isoformat(timespec="milliseconds")
@@ -106,7 +109,7 @@ class Transaction:
             if row is None:
                 return None
             id_ = row.id
-            self._cache.keep(Account.from_row(row))
+            self._cache.keep(self._checked(row))
         return self.account_numbered(id_)
 
     def name_like(self, name: str) -> str | None:
@@ -127,8 +130,25 @@ class Transaction:
             row = self._reader.account(id_)
             if row is None:
                 raise _refusals.damaged(f"account {id_}, which the log names, is missing")
-            account = self._cache.keep(Account.from_row(row))
+            account = self._cache.keep(self._checked(row))
         return account
+
+    def _checked(self, row: AccountRow) -> Account:
+        """Read an account, but only if its seal is right and no later entry has changed it.
+
+        Whoever can write to the store, but has no key, can neither make a row of his own nor put an older
+        one back: the log shows the entries that came after it.
+        """
+        last = self._reader.entry(row.seq)
+        if last is None or sealed_account(self._chain, Tip(row.seq, last.mac), row).seal != row.seal:
+            raise _refusals.tampered(
+                f"the stored total of account {row.name!r} was not written by the ledger"
+            )
+        if self._reader.changed_since(row.id, row.seq, self._start):
+            raise _refusals.tampered(
+                f"the stored total of account {row.name!r} is older than its last charge"
+            )
+        return Account.from_row(row)
 
     def names(self, row: EntryRow) -> dict[int, str]:
         """Return the names of the accounts in an entry."""
@@ -199,8 +219,16 @@ class Transaction:
         return row
 
     def change(self, account: Account) -> None:
-        """Write an account's new state with this transaction."""
+        """Write an account's new state with this transaction; the entry for it is already appended."""
         self.changed[account.id] = account
+        self._changed_at[account.id] = self.tip
+
+    def changes(self) -> StoreChanges:
+        """Return what this transaction writes."""
+        accounts = [
+            account.to_row(self._chain, self._changed_at[id_]) for id_, account in self.changed.items()
+        ]
+        return StoreChanges(self.entries, accounts, self.releases)
 
     def committed(self) -> None:
         """Keep in the cache what is now durable."""

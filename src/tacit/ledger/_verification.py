@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
-from tacit.ledger._accounts import Account
+from tacit.ledger import _refusals
+from tacit.ledger._accounts import Account, sealed_account
 from tacit.ledger._chain import START, Head
 from tacit.ledger._replay import Replay, replay_in_order
 from tacit.progress import progress
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.ledger._chain import Chain
+    from tacit.ledger._rows import AccountRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification", "accounts_to_seal", "verify"]
 
 _UNREADABLE = (KeyError, ValueError, TypeError, AssertionError, TacitError)
 
@@ -77,11 +79,12 @@ class Verification:
 
 @progress("Checking the ledger")
 def verify(
-    reader: StoreReader, chain: Chain, witnesses: Sequence[tuple[str, Head]], *, proves: bool
-) -> Verification:
+    reader: StoreReader, chain: Chain, witnesses: Sequence[tuple[str, Head]], *, proves: bool,
+    replay: Replay | None = None, sealed: bool = True,
+) -> Verification:  # fmt: skip
     """Check everything; ``proves`` says whether the last witness came from outside the store."""
     problems: list[str] = list(reader.check())
-    replay = Replay()
+    replay = replay or Replay()
     awaited: dict[int, list[tuple[str, Head]]] = defaultdict(list)
     for name, head in witnesses:
         awaited[head.count].append((name, head))
@@ -111,7 +114,7 @@ def verify(
     else:
         replay.end()
         problems += replay.problems
-        problems += _compare_accounts(reader, replay)
+        problems += _compare_accounts(reader, replay, chain if sealed else None)
     problems += [
         f"{name} has seen {at:,} entries, but the ledger has {count:,}: "
         "it was cut, or an old copy took its place"
@@ -132,8 +135,19 @@ def verify(
     )
 
 
-def _compare_accounts(reader: StoreReader, replay: Replay) -> list[str]:
-    """Compare the stored accounts with those that follow from the log."""
+def accounts_to_seal(reader: StoreReader, *, chain: Chain, name: str) -> list[AccountRow]:
+    """Check a ledger of an earlier schema, and return its accounts with the seals that they lack."""
+    replay = Replay()
+    report = verify(reader, chain, (), proves=False, replay=replay, sealed=False)
+    if not report.ok:
+        raise _refusals.tampered(
+            f"{name} is of an earlier version and cannot be upgraded: {report.problems[0]}"
+        )
+    return [sealed_account(chain, replay.last_change(row.id), row) for row in reader.accounts()]
+
+
+def _compare_accounts(reader: StoreReader, replay: Replay, chain: Chain | None) -> list[str]:
+    """Compare the stored accounts with those that follow from the log; without a chain, not their seals."""
     problems: list[str] = []
     stored: dict[int, Account] = {}
     for row in reader.accounts():
@@ -143,6 +157,9 @@ def _compare_accounts(reader: StoreReader, replay: Replay) -> list[str]:
             problems.append(f"account {row.name!r} cannot be read")
             continue
         stored[row.id] = account
+        logged = row.id in replay.accounts
+        if chain and logged and sealed_account(chain, replay.last_change(row.id), row) != row:
+            problems.append(f"the stored total of account {row.name!r} was not written by the ledger")
         if row.parent != (account.path[1] if len(account.path) > 1 else 0):
             problems.append(f"account {row.name!r} is stored under another parent than in the log")
     doubtful = {

@@ -140,8 +140,7 @@ class Writer:
         transaction = Transaction(self.chain, self.store.transaction_reader(), start, self._cache)
         for job in jobs:
             _run_job(job, transaction)
-        accounts = [account.to_row() for account in transaction.changed.values()]
-        done = self.store.commit(start, keys, transaction.entries, accounts, transaction.releases)
+        done = self.store.commit(start, keys, transaction.changes())
         return transaction if done else None
 
     def _update_witness(self, head: Head) -> None:

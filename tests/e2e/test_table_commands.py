@@ -188,7 +188,7 @@ def test_a_plan_shows_cost_noise_error_and_odds_and_touches_nothing(declared):
     (declared / "visits.csv").rename(declared / "elsewhere.csv")
     done = tacit("plan", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "-e", "0.5", cwd=declared)
     assert done.returncode == 0, done.stderr
-    for text in ("plan for visits: epsilon 0.5", "discrete Laplace, scale 4", "factor 1.649", "2 public"):
+    for text in ("plan for visits: epsilon 0.5", "discrete Laplace, scale 4", "factor of 1.649", "2 public"):
         assert " ".join(done.stdout.split()).count(text) == 1
     assert "\x1b[" not in done.stdout
     assert not (declared / "tacit.ledger").exists()
@@ -266,7 +266,7 @@ def test_no_colour_and_no_secret_is_ever_printed(declared):
         (("SELECT AVG(pid) AS a FROM visits", "-e", "1"), "bounds"),
         (("SELECT note, COUNT(*) AS n FROM visits GROUP BY note", "-e", "1"), "keys-missing"),
         (("DROP TABLE visits", "-e", "1"), "code:"),
-        (("SELECT COUNT(*) AS n FROM visits",), "nothing has a default epsilon"),
+        (("SELECT COUNT(*) AS n FROM visits",), "there is no default epsilon"),
         (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--rho", "1"), "epsilon and rho"),
         (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--out", "a.xlsx"), "--out"),
         (("SELECT COUNT(*) AS n FROM visits", "-e", "1", "--out", "no/a.csv"), "nothing was charged"),

@@ -152,7 +152,7 @@ def test_a_slip_in_a_question_is_told_by_name(folder, sql, fix):
 )
 def test_a_star_is_told_that_rows_never_leave(folder, sql):
     told = refusal("plan", sql, "-e", "0.5", cwd=folder)
-    assert "rows never leave; only noisy aggregates do" in told
+    assert "Tacit never shows rows, only noisy aggregates" in told
     assert "not-allowed" in told
 
 
@@ -170,7 +170,7 @@ def test_a_number_for_a_certificate_was_meant_as_an_epsilon(tmp_path):
 @pytest.mark.parametrize("words", [("--epsilon", "0,5"), ("-e", "0,5"), ("--epsilon=0,5",)])
 def test_a_decimal_comma_is_told_by_name(folder, words):
     told = refusal("plan", "SELECT COUNT(*) FROM visits", *words, cwd=folder)
-    assert f"{words[0].split('=')[0]} 0,5: write the number with a point" in told
+    assert f"{words[0].split('=')[0]} 0,5 has a decimal comma" in told
     assert f"fix: {words[0].split('=')[0]} 0.5" in told
     error = json.loads(tacit("plan", "SELECT COUNT(*) FROM visits", *words, "--json", cwd=folder).stdout)
     assert error["error"]["code"] == "bad-parameter"
@@ -183,7 +183,7 @@ def test_a_comma_that_is_no_number_stays(folder):
 
 def test_a_plan_beyond_the_whole_budget_says_so(folder):
     told = said("plan", "SELECT COUNT(*) FROM visits", "-e", "5", cwd=folder)
-    assert "more than the whole budget (epsilon 2, delta 1e-6), so no query can pay for it" in told
+    assert "more than the whole budget (epsilon 2, delta 1e-6), so the budget cannot pay for it" in told
     assert "--epsilon 2 or less" in told
     assert "whole budget" not in said("plan", "SELECT COUNT(*) FROM visits", "-e", "2", cwd=folder)
 
@@ -206,7 +206,7 @@ def test_a_certificate_of_another_ledger_points_at_the_option(folder):
     said("query", "SELECT COUNT(*) FROM visits", "-e", "0.25", cwd=folder)
     wrong = tacit("verify", "a.json", cwd=folder)
     assert wrong.returncode == 3
-    assert "another ledger? --ledger FILE" in " ".join(wrong.stdout.split())
+    assert "for another ledger, give --ledger FILE" in " ".join(wrong.stdout.split())
     assert "verified: entry 2 of right.ledger" in said(
         "verify", "a.json", "--ledger", "right.ledger", cwd=folder
     )

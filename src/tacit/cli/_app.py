@@ -75,7 +75,7 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         words = getattr(error, "format_message", error.__str__)()
         where = "tacit" if context is None else context.command_path
-        _end(2, "usage", words, "these words are not a command of tacit", f"{where} --help")
+        _end(2, "usage", words, "tacit does not understand this command", f"{where} --help")
     if for_programs and status == 130:
         _end(130, "interrupted", "stopped by Ctrl-C", "a charge that was made stays", "run the command again")
     sys.exit(status if isinstance(status, int) else 0)
@@ -89,8 +89,8 @@ def _check_decimal_points(words: list[str]) -> None:
         if found and name in _NUMBERS:
             raise TacitError(
                 "bad-parameter",
-                f"{name} {inside}: write the number with a point",
-                why="Tacit writes decimals with a point",
+                f"{name} {inside} has a decimal comma",
+                why="Tacit reads decimal points only; a comma could also separate two numbers",
                 fix=f"{name} {found[1]}.{found[2]}",
             )
 

@@ -52,12 +52,12 @@ def audit(
         float, typer.Option(help="For the Gaussian mechanisms: the delta of the promise.")
     ] = 1e-5,
     samples: Annotated[
-        int, typer.Option(help="How many outputs to draw on each of the two neighbours.")
+        int, typer.Option(help="How many outputs to draw for each of the two inputs.")
     ] = 1_000_000,
     confidence: Annotated[float, typer.Option(help="The confidence of the reported lower bound.")] = 0.999,
     as_json: JsonOption = False,
 ) -> None:
-    """Attack a mechanism on the neighbours it names as its worst; exit status 1 means a broken promise."""
+    """Attack a mechanism on the two inputs where it reveals most; exit status 1 means a broken promise."""
     from tacit.audit import audit as attack
 
     known = _mechanisms()

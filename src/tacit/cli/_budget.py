@@ -100,7 +100,7 @@ def history(
     limit: Annotated[int, typer.Option(min=1, help="Show this many of the latest entries.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who asked what at which cost, and what the curator changed; --json and export show every entry."""
+    """Show who asked what, the cost, and what the curator changed; --json and export show every entry."""
     with open_ledger(find_ledger(where), key) as ledger:
         entries = ledger.history(account)
     if as_json:

@@ -21,7 +21,9 @@ __all__ = ["grow", "open_account", "unseal"]
 _NewAccountOption = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
 _NewEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="Its whole budget.")]
 _NewDeltaOption = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
-_NewRhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the budget in zCDP.")]
+_NewRhoOption = Annotated[
+    float | None, typer.Option("--rho", help="Instead of epsilon: the budget in rho (zCDP).")
+]
 _StatementOption = Annotated[str, typer.Option("--statement", help="The reason; recorded permanently.")]
 _DeciderOption = Annotated[str, typer.Option("--who", help="Who decides; recorded permanently.")]
 
@@ -38,7 +40,7 @@ def open_account(
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Open an account below a dataset's: a share for a project or an analyst (tacit query --account)."""
+    """Open an account below a dataset's account, for a project or an analyst (tacit query --account)."""
     with open_ledger(find_ledger(where), key) as ledger:
         made = ledger.create_account(account, parent=parent, budget=_budget(epsilon, delta, rho))
     _report(made, f"opened {printable(account)} below {printable(parent)}", as_json=as_json)
@@ -57,7 +59,7 @@ def grow(
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Record a larger budget; parts that are not given stay. Then write the same budget into tacit.toml."""
+    """Record a larger budget; what you do not give stays as it is. Then write it into tacit.toml too."""
     with open_ledger(find_ledger(where), key) as ledger:
         old = ledger.account(account).budget
         kept = {"epsilon": old.epsilon, "delta": old.delta, "rho": old.rho}

@@ -64,7 +64,7 @@ class Declaration:
             "# New data, such as next month's file? Increase the version: stored answers belong to one",
             "# version. The budget stays.",
             "# version = 1",
-            "# Who is protected: all rows with the same value here, together. Empty: single rows.",
+            "# Who is protected: all rows with the same value here, together. If empty: single rows.",
             f"unit = {toml_text(self.unit)}",
             "# How much may be learned in total; `tacit explain --epsilon 3` shows what that means.",
             f"{'' if self.budget else '# '}budget = {budget}",
@@ -92,7 +92,7 @@ class Declaration:
 
     def _keys(self) -> list[str]:
         return [
-            "# Groups that are publicly known to exist. Other groups are selected privately (delta).",
+            "# Groups that are publicly known to exist. Other groups are selected with a delta.",
             self._heading("keys"),
             *(f"{toml_key(column)} = {toml_list(values)}" for column, values in self.keys.items()),
             *(

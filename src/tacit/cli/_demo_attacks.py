@@ -25,8 +25,8 @@ def compare(show: Console, epsilon: float) -> None:
     verdict = "has the condition" if has else "does not have it"
     show.print(
         Text(
-            f"\nExact answers: {everyone:,} people have the condition. Without everyone with {who}, "
-            f"it is {without:,}. Only one person fits that description, and {verdict}."
+            f"\nExact answers: {everyone:,} people have the condition. Without people with {who}, "
+            f"the count is {without:,}. Only one person fits that description, and {verdict}."
         )
     )
     if table.example is not None:

@@ -26,7 +26,7 @@ _CertificateToExplain = Annotated[Path | None, typer.Option("--certificate", hel
 _CostEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="The cost in epsilon.")]
 _CostDeltaOption = Annotated[
     float | None,
-    typer.Option("--delta", help="With epsilon: its delta. With rho: the delta at which to read epsilon."),
+    typer.Option("--delta", help="With epsilon: its delta. With rho: the delta at which epsilon is stated."),
 ]
 _CostRhoOption = Annotated[float | None, typer.Option("--rho", help="The cost in rho (zCDP).")]
 _PriorOptions = Annotated[
@@ -37,7 +37,8 @@ _FamilyOptions = Annotated[
     list[int] | None, typer.Option("--family", help="The size of a group of people; may be repeated.")
 ]
 _BudgetOption = Annotated[
-    float | None, typer.Option("--budget", help="Show how often this epsilon budget pays for the cost.")
+    float | None,
+    typer.Option("--budget", help="Show how many times this epsilon budget can pay for the cost."),
 ]
 _StatisticOption = Annotated[str | None, typer.Option("--statistic", help="count, sum or mean.")]
 _PeopleOption = Annotated[int | None, typer.Option("--n", help="How many people.")]
@@ -45,7 +46,7 @@ _RangeOption = Annotated[
     tuple[float, float] | None, typer.Option("--bounds", help="The public range of a value: LOW HIGH.")
 ]
 _ErrorOption = Annotated[
-    float | None, typer.Option("--error", help="The wanted error: which epsilon does it need?")
+    float | None, typer.Option("--error", help="The error that you accept: show which epsilon it needs.")
 ]
 _ErrorConfidenceOption = Annotated[
     float, typer.Option("--confidence", help="How often the noise stays within the error.")
@@ -160,7 +161,7 @@ def _not_one_question() -> TacitError:
     return TacitError(
         "bad-parameter",
         "tacit explain needs one question: a cost (CERTIFICATE, --epsilon, --epsilon and --delta, or --rho), "
-        "or a wanted error (--error)",
+        "or an error (--error)",
         why="the first asks what a cost means, the second which cost an answer needs",
         fix="tacit explain --epsilon 0.5, or tacit explain --statistic count --error 5",
     )

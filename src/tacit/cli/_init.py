@@ -240,7 +240,7 @@ def _next_steps(draft: Declaration, config: Path) -> Sequence[str]:
     lines += [f"  - {one}" for one in todo]
     if draft.budget:
         return [*lines, f"next: {question}"]
-    return [*lines, "first: set the line `budget = ...` (nothing is planned without it)", f"then: {question}"]
+    return [*lines, "first: set the line `budget = ...` (Tacit cannot plan without it)", f"then: {question}"]
 
 
 def _few(columns: Sequence[str]) -> str:

@@ -50,9 +50,15 @@ def lab(
         list[float] | None,
         typer.Option("--epsilon", "-e", help="Attack Tacit at this cost; may be repeated."),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Class size of the k-anonymous tables.")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="How many people look alike in the k-anonymous tables.")
+    ] = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", help="How often to play each of the two worlds.")
+        int | None,
+        typer.Option(
+            "--trials",
+            help="How often to repeat each attack, in each of two worlds that differ in one person.",
+        ),
     ] = None,
     plot: PlotOption = None,
     *,
@@ -120,7 +126,7 @@ def _summary(results: dict[Attack, Result]) -> Report:
     header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound", "within")
     lead = ("Six attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
     note = (
-        f"Measured advantages scatter, so each is shown as a {confidence:.1%} interval; "
-        "it is within the bound unless all of it lies above the bound."
+        f"Measured advantages vary by chance, so each is shown as a {confidence:.1%} interval; "
+        "it counts as within the bound unless the whole interval lies above the bound."
     )
     return Report("The attack lab", lead, (ReportTable("", header, tuple(rows)),), (note,))

@@ -51,7 +51,7 @@ def plan(
     except TacitError as refusal:
         fix = in_words_of_the_command(refusal).fix
         whole = budget_text(account.budget)
-        say(f"this is more than the whole budget ({whole}), so no query can pay for it: {fix}")
+        say(f"this is more than the whole budget ({whole}), so the budget cannot pay for it: {fix}")
 
 
 def _facts(made: Plan[AnswerTable]) -> dict[str, object]:

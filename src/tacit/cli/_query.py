@@ -37,9 +37,9 @@ _CertificateToWrite = Annotated[
     Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
 ]
 _AskerOption = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
-_PurposeOption = Annotated[str, typer.Option("--purpose", help="What for; recorded in the ledger.")]
+_PurposeOption = Annotated[str, typer.Option("--purpose", help="For which purpose; recorded in the ledger.")]
 _PayerOption = Annotated[
-    str | None, typer.Option("--account", "-a", help="An account below the dataset's that also pays.")
+    str | None, typer.Option("--account", "-a", help="An account below the dataset's account that also pays.")
 ]
 
 

@@ -51,15 +51,16 @@ KeysOption = Annotated[
     list[str] | None,
     typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
 ]
-RhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in zCDP.")]
+RhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")]
 WithinOption = Annotated[
-    float | None, typer.Option("--within", help="Instead of epsilon: the error that is good enough.")
+    float | None, typer.Option("--within", help="Instead of epsilon: the error that you accept.")
 ]
 ConfidenceOption = Annotated[
     float, typer.Option("--confidence", help="How often the intervals cover the noise.")
 ]
 SizeOption = Annotated[
-    int | None, typer.Option("--size", help="A public guess of the rows per group, for planning only.")
+    int | None,
+    typer.Option("--size", help="A public guess of the number of rows in each group, for planning only."),
 ]
 
 

@@ -38,7 +38,7 @@ def verify(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a certificate against its ledger, and the ledger; exit status 3 means that one of them fails."""
+    """Check a certificate against its ledger, and the ledger itself; exit status 3 means not verified."""
     from tacit.core import Certificate
 
     if not certificate.is_file():
@@ -57,7 +57,7 @@ def verify(
     elif result.problems:
         say(Text(f"NOT verified: {certificate}", style="red"), *(f"  - {one}" for one in result.problems))
         if result.intact and not result.knows_entry:
-            say(f"compared with {where}, which is intact; is it another ledger? --ledger FILE")
+            say(f"compared with {where}, which is intact; for another ledger, give --ledger FILE")
     else:
         say(
             Text(f"verified: entry {entry} of {where} paid for it", style="green"),

@@ -33,8 +33,8 @@ def nothing_to_show(marks: tuple[str, ...]) -> str:
         text = "there is no line to show: none met the condition, or no group was large enough"
         return "; ".join([text, *marks])
     return (
-        "no group was large enough to be shown; coarser groups, a larger epsilon or delta, or declaring "
-        "the groups that are public (keys) shows more"
+        "no group was large enough to be shown; to see more, use coarser groups or a larger epsilon or "
+        "delta, or declare the groups that are public (keys)"
     )
 
 
@@ -65,7 +65,9 @@ def _below_zero(answer: AnswerTable) -> list[str]:
         for name, cells in answer.columns.items()
         if name in answer.counts and any(isinstance(v, int | float) and v < 0 for v in cells.value)
     ]
-    why = "noise can push small counts below 0; add them up before you cut off, or the total is too large"
+    why = (
+        "noise can push small counts below 0; if you set them to 0 before you add up, the total is too large"
+    )
     return [f"{', '.join(found)} below 0: {why}"] if found else []
 
 
@@ -74,9 +76,9 @@ def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
     values = {name: answer.columns[name].value for name in without}
     numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
     words = [name for name in without if name not in numbers]
-    why = "how far off it may be depends on how close the values lie, which is private"
+    why = "the error depends on how close together the values lie, which is private"
     lines += [f"no interval for {', '.join(numbers)}: {why}"] if numbers else []
-    return lines + ([f"no interval for {', '.join(words)}: it is not a number"] if words else [])
+    return lines + ([f"no interval for {', '.join(words)}: the values are not numbers"] if words else [])
 
 
 def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:

@@ -59,7 +59,7 @@ class Certificate:
         if not listed or not (known or early):
             raise TacitError(
                 "bad-certificate",
-                "this is not a certificate that this version of Tacit reads",
+                "this is not a certificate that this version of Tacit can read",
                 why=f"it must be JSON of the schema {CERTIFICATE_SCHEMA} with all its fields",
                 fix=Do("save-certificate", path="certificate.json"),
             )
@@ -167,7 +167,7 @@ class Certificate:
             found.append("the costs of the members do not add up")
         plans = [member.plan for member in self.members]
         if together_hash(plans, disjoint=self.fields["disjoint"] is True) != self.plan:
-            found.append("the members, or whether they are disjoint, are not those of the plan")
+            found.append("the members, or the statement that they are disjoint, do not match the plan")
         return found
 
     def _own_problems(self, ledger: Any) -> list[str]:
@@ -190,7 +190,7 @@ class Certificate:
                 "it was written by an earlier version, whose certificates do not bind the mechanisms"
             )
         elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
-            found.append("the dataset, the question or a mechanism is not the one of the plan")
+            found.append("the dataset, the question or a mechanism does not match the plan")
         return found + self._about_the_dataset(entry, ledger)
 
     def _adds_up(self) -> bool:

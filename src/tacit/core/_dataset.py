@@ -22,7 +22,7 @@ __all__ = ["Dataset", "open_account"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Dataset:
-    """Data, the unit that is protected, and public facts; made by `protect` and its sisters.
+    """Data, the unit that is protected, and public facts; made by `protect` and similar functions.
 
     A dataset answers through plans only. Within one Python process this is an agreement, not a boundary:
     whoever can run Python there can reach the rows through private attributes.
@@ -83,14 +83,14 @@ class Dataset:
         if not isinstance(given, Mapping) or given.get("schema") != PLAN_SCHEMA:
             raise TacitError(
                 "plan-differs",
-                "this is not a plan that this version of Tacit reads",
+                "this is not a plan that this version of Tacit can read",
                 why=f"a plan is a document with the schema {PLAN_SCHEMA}",
                 fix=Code("plan.to_json()"),
             )
         if document.get("dataset") != self.identity.document():
             raise TacitError(
                 "plan-differs",
-                f"the plan belongs to another dataset than {self.name!r}",
+                f"the plan belongs to another dataset, not to {self.name!r}",
                 why="a plan is bound to a dataset's declared name, version, unit and adjacency",
                 fix="open the dataset that the plan names",
             )
@@ -129,7 +129,7 @@ def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
             "budget",
             "a Budget",
             budget,
-            why="nothing has a default epsilon",
+            why="there is no default epsilon",
             fix=Declare("budget", {"epsilon": 1}),
         )
     ledger.create_account(

@@ -89,9 +89,9 @@ def _meaning(plan: Plan[Any]) -> str:
     """Say what the total means in odds; with a delta, what holds except with that probability."""
     epsilon = plan.promised.get("epsilon")
     if epsilon is None:
-        return "rho does not bound the odds by a fixed factor; explain reads it as an epsilon at a delta"
-    about = f"the odds about any one {plan.unit.noun} (of being in the data, of any fact)"
-    text = f"{about} move by at most a factor {_factor(epsilon)}"
+        return "rho does not bound the odds by a fixed factor; explain shows an epsilon and its delta for it"
+    about = f"the odds of any fact about one {plan.unit.noun}, such as being in the data,"
+    text = f"{about} move by at most a factor of {_factor(epsilon)}"
     delta = float(plan.promised.get("delta", 0))
     return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text
 

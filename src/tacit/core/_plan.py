@@ -159,9 +159,9 @@ class Plan(Generic[C]):
         if not all(getattr(m, "additive", False) for member in members for m in member.task.mechanisms):
             raise TacitError(
                 "not-allowed",
-                "several datasets can add noisy numbers, not picked values or privately selected groups",
+                "several datasets can add up noisy numbers, but not picked values or selected groups",
                 why="each member adds its own noise before anything is shared",
-                fix="counts, sums, means, variances, histograms and quantiles, with public keys",
+                fix="ask for counts, sums, means, variances, histograms or quantiles, with public keys",
             )
         first = plans[0]
         promised = {
@@ -250,9 +250,7 @@ class Plan(Generic[C]):
             An account below the dataset's that pays as well; any other is refused.
         """
         if account is not None and len(self._members) > 1:
-            raise bad_parameter(
-                "account", "omitted where several datasets pay", account, fix=Set(account=None)
-            )
+            raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
         drawn = [self._draw(member, who, purpose, account) for member in self._members]
         certificate = Certificate.of(
             [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,

@@ -173,7 +173,7 @@ class Release(Generic[C]):
             marks = tuple(str(mark) for mark in document["marks"])
             fields = dict(document["certificate"])
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-            raise _unreadable("its content is not written as this kind is") from None
+            raise _unreadable("its content does not have the form of this kind") from None
         return Release(content, Certificate(fields), marks)
 
     @classmethod
@@ -195,7 +195,7 @@ class Release(Generic[C]):
 def _unreadable(why: str) -> TacitError:
     return TacitError(
         "bad-release",
-        "this is not a release that this version of Tacit reads",
+        "this is not a release that this version of Tacit can read",
         why=why,
         fix=Code("release.save(path) writes one"),
     )

@@ -67,5 +67,5 @@ def compare_bytes(con: duckdb.DuckDBPyConnection) -> None:
                 "bad-parameter",
                 f"the connection compares text by the collation {found!r} and is locked",
                 why="only the first of several equal texts is shown, and one person can change which it is",
-                fix="SET default_collation = '' before the connection is locked",
+                fix="run SET default_collation = '' before you lock the connection",
             ) from error

@@ -63,9 +63,11 @@ class Tradeoff(Reportable):
             ),
         )
         picked = self.curve[:: max(1, len(self.curve) // 8)]
-        tables = [ReportTable("error over epsilon", ("epsilon", "error"), _rows(picked))]
+        tables = [ReportTable("the error for each epsilon", ("epsilon", "error"), _rows(picked))]
         if self.crowd:
-            tables.append(ReportTable("error over n, at this epsilon", ("n", "error"), _rows(self.crowd)))
+            tables.append(
+                ReportTable("the error for each n, at this epsilon", ("n", "error"), _rows(self.crowd))
+            )
         return Report("Which epsilon do I need?", lead, tuple(tables), self._notes())
 
     def _notes(self) -> tuple[str, ...]:
@@ -78,8 +80,8 @@ class Tradeoff(Reportable):
             ),
             (
                 "One row per person is assumed. If up to k rows of a person count, the same error needs "
-                "about k times the epsilon or more. The plan for your own table shows it: tacit plan SQL "
-                f"--within {self.error:g}{size}."
+                "about k times the epsilon or more. The plan for your own table shows how much: "
+                f"tacit plan SQL --within {self.error:g}{size}."
             ),
         ]
         if mean:

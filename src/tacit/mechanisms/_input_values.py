@@ -231,6 +231,6 @@ def _not_whole() -> TacitError:
     return TacitError(
         "not-finite",
         "the value to be released is not a whole number or an array of whole numbers",
-        why="this mechanism adds whole noise to whole numbers and protects moves by whole numbers only",
+        why="this mechanism adds integer noise, and its promise holds for whole numbers only",
         fix=Code("tc.mechanisms.Laplace(...) puts real numbers on a public grid"),
     )

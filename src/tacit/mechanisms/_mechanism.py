@@ -90,7 +90,7 @@ class Mechanism(ABC):
         if error_of is None:
             raise bad_parameter(
                 "mechanism",
-                "one that can say how large its error is",
+                "one that states its error",
                 cls.__name__,
                 fix=Code("tc.mechanisms.Laplace"),
             )
@@ -201,11 +201,11 @@ def exactly_one(**given: object) -> str:
     named = [name for name, value in given.items() if value is not None]
     if len(named) == 1:
         return named[0]
-    choice = " or ".join(given)
+    choice = " and ".join(given)
     first = next(iter(given))
     raise TacitError(
         "bad-parameter",
-        f"{choice} must be given exactly once, got {' and '.join(named) or 'none'}",
+        f"exactly one of {choice} must be given, got {' and '.join(named) or 'none'}",
         why="they have no default" if not named else "two of them could contradict each other",
         fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
     )

@@ -248,7 +248,7 @@ class SparseVectorRun:
             raise TacitError(
                 "run-spent",
                 f"this run has given its {m.c} answers above the threshold",
-                why="the promise holds only up to there",
+                why="the promise covers no more answers",
                 fix="start a new run, at its full cost",
             )
         noisy = m.steps(number) + m._laws[1].draw()  # noqa: SLF001

@@ -78,7 +78,7 @@ class _Stream(threading.local):
 def _failed() -> TacitError:
     return TacitError(
         "randomness-failed",
-        "the operating system's random generator did not deliver",
+        "the operating system's random generator failed",
         why="noise from any other source would not protect anyone, so no noise was drawn",
         fix="repair the random generator of this operating system, then run again",
     )

@@ -81,8 +81,8 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
     if unknown or not isinstance(declared.get("datasets"), dict):
         raise TacitError(
             "bad-parameter",
-            f"{name} must contain [datasets.NAME] and at most a ledger besides, "
-            f"but contains: {', '.join(sorted(declared)) or 'nothing'}",
+            f"{name} must contain at least one [datasets.NAME], and nothing else but a ledger; "
+            f"it contains: {', '.join(sorted(declared)) or 'nothing'}",
             fix="declare each dataset in its own section, such as [datasets.visits]",
         )
     place = declared.get("ledger")
@@ -170,7 +170,7 @@ def _wrong_facts(name: str, facts: Any) -> TacitError:
     if not isinstance(facts, dict):
         what = f"[datasets.{name}] must be a table, got {facts!r}"
     elif unknown := sorted(set(facts) - _KNOWN):
-        what = f"[datasets.{name}] has facts that are not known: {', '.join(unknown)}"
+        what = f"[datasets.{name}] has unknown facts: {', '.join(unknown)}"
     else:
         what = f"[datasets.{name}] lacks {' and '.join(sorted({'source', 'unit'} - set(facts)))}"
     return TacitError(

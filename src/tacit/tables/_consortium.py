@@ -64,7 +64,10 @@ def consortium(members: Sequence[TableDataset], *, disjoint: bool = False) -> Co
     facts = {(str(m.unit), m.adjacency) for m in members}
     if len(facts) > 1:
         raise bad_parameter(
-            "members", "datasets with one unit and adjacency", sorted(facts), fix="declare one unit for all"
+            "members",
+            "datasets with the same unit and the same adjacency",
+            sorted(facts),
+            fix="declare the same unit and adjacency for all members",
         )
     if disjoint and members[0].adjacency == "replace":
         raise TacitError(

@@ -88,7 +88,7 @@ def contribution(question: TableQuestion, *, row_level: bool, adjacency: Adjacen
             "not-allowed",
             "single rows have no limits on groups",
             why="each row is one unit in one group, so such a limit would act on the whole table",
-            fix="leave the limits on groups away",
+            fix="remove the limits on groups",
         )
     rows = 1 if row_level else rows_per_unit(question.input)
     groups = question.groups if grouped else 1

@@ -162,7 +162,7 @@ def _part(op: str, node: Node, allowed: tuple[str, ...]) -> str:
     if part not in allowed:
         raise TacitError(
             "bad-expression",
-            f"{op} does not know the part {part[:20]!r}",
+            f"{op} cannot use the part {part[:20]!r}",
             fix=Choose(allowed, given=part[:20]),
         )
     return part

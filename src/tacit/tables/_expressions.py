@@ -147,7 +147,7 @@ def lit(value: object) -> Literal:
             if value.tzinfo is not None:
                 raise bad_parameter(
                     "a date constant",
-                    "a moment without a time zone",
+                    "a date or time without a time zone",
                     value,
                     fix=Code("value.replace(tzinfo=None)"),
                 )

@@ -57,7 +57,7 @@ def check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...]
         if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
             raise bad_parameter(
                 f"keys of {name!r}",
-                f"of the kind {kind}, as the column is",
+                f"of the kind {kind}, like the column",
                 keys[0][i],
                 fix=Set(keys=[1, 2] if kind == "number" else [True, False]),
             )
@@ -105,7 +105,7 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
             "unknown-table",
             f"the public table {name!r} cannot be read now",
             why="keys from a public table are part of the plan, so they are read when it is made",
-            fix=Either(Set(keys=["A", "B"]), Say("put its source in place")),
+            fix=Either(Set(keys=["A", "B"]), Say("make its source available")),
         )
     plain = [float(v) if isinstance(v, Decimal) else v for v in values]
     return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
@@ -143,7 +143,7 @@ def _lists_by_column(names: list[str], given: Mapping[str, Sequence[object]]) ->
     if missing:
         raise bad_parameter(
             "keys",
-            "lists for every column of the group",
+            "a list for each column that you group by",
             sorted(given),
             fix=Set(keys={missing[0]: ["A", "B"]}),
         )

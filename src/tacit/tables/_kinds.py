@@ -210,8 +210,8 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
         column = next((a.name for a in args if isinstance(a, Column)), "x")
         raise TacitError(
             "unknown-kind",
-            f"{words_of(Call(op, args))} does not show how to read its columns",
-            why="types are declared, never guessed from the data; there are number, text, date and boolean",
+            f"{words_of(Call(op, args))} does not show which type its columns have",
+            why="types are never guessed from the data; declare number, text, date or boolean",
             fix=Declare("types", "number", column=column),
         )
     if shared is None:

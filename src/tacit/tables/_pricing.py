@@ -60,7 +60,9 @@ class Pricing:
         for name in given or {}:
             if name not in known:
                 fix = Set(weights={known[0]: 2})
-                raise bad_parameter("weights", f"weights of {', '.join(sorted(known))}", name, fix=fix)
+                raise bad_parameter(
+                    "weights", f"given for the columns {', '.join(sorted(known))} only", name, fix=fix
+                )
         read = {name: rational(f"the weight of {name}", w) for name, w in (given or {}).items()}
         return tuple(
             max((read.get(c.asked, Fraction(1)) for c in self.columns if c.step == i), default=Fraction(1))
@@ -123,7 +125,7 @@ def _ask(goal: Goal) -> Ask | None:
         raise TacitError(
             "bad-parameter",
             f"a plan needs one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
-            why="two of them could contradict each other" if given else "nothing has a default epsilon",
+            why="two of them could contradict each other" if given else "there is no default epsilon",
             fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
         )
     delta = _delta(goal)
@@ -168,7 +170,7 @@ def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:
         if high > 2**12:
             raise bad_parameter(
                 "within",
-                "an error that some epsilon up to 4096 reaches",
+                "an error that an epsilon of at most 4096 can reach",
                 within,
                 fix=Set(within=10 * within),
             )

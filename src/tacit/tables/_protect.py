@@ -132,7 +132,7 @@ def _of_tables(unit: Unit) -> Unit:
     if unit.kind not in {"column", "row"}:
         raise bad_parameter(
             "unit",
-            "a column, a column for each value of another, or a single row",
+            "a column, a pair of columns such as patient and day, or a single row",
             unit,
             why=f"a table has no {unit.kind}s",
             fix=Declare("unit", "patient_id"),
@@ -152,7 +152,7 @@ def _sources(
         )
     if len({n.lower() for n in (*sources, *shared)}) != len(sources) + len(shared):
         raise bad_parameter(
-            "source", "tables whose names differ", sorted((*sources, *shared)), fix="use another name"
+            "source", "tables with different names", sorted((*sources, *shared)), fix="use another name"
         )
     return sources, shared
 
@@ -218,7 +218,7 @@ def _read_facts(
             ):
                 raise bad_parameter(
                     f"the type of {column!r}",
-                    f"{implied}, as its bounds or keys say",
+                    f"{implied}, to fit its bounds or keys",
                     kind,
                     fix=Declare("types", implied, column=column, example=False),
                 )

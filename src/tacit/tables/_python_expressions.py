@@ -37,7 +37,7 @@ class Expr:
         raise TacitError(
             "bad-expression",
             "an expression has no truth value",
-            why="it stands for one value in each row, and Python cannot use it in and, or, not",
+            why="it stands for one value in each row, so Python cannot use it with and, or, not",
             fix=Code('(tc.col("age") >= 65) & ~(tc.col("ward") == "ICU")'),
         )
 
@@ -137,7 +137,7 @@ def col(name: str) -> Expr:
     gt(length_of_stay, 7.0)
     """
     if not isinstance(name, str):
-        raise TacitError("bad-parameter", "the name of a column is text", fix=_COLUMN)
+        raise TacitError("bad-parameter", "the name of a column must be text", fix=_COLUMN)
     return Expr(Column(name))
 
 
@@ -160,7 +160,7 @@ def as_node(column: str | Expr) -> Node:
         return Column(column)
     raise TacitError(
         "bad-parameter",
-        f"a column is a name or an expression, got {type(column).__name__}",
+        f"a column must be a name or an expression, got {type(column).__name__}",
         fix=_COLUMN,
     )
 

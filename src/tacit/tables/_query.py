@@ -129,7 +129,7 @@ class Rows:
             raise TacitError(
                 "not-allowed",
                 f"{aggregate.word} is not available within a unit",
-                why="within a unit numbers are exact and simple",
+                why="within a unit, Tacit computes only simple exact numbers",
                 fix=Choose(("count", "sum", "mean", "min", "max", "count_distinct"), given=aggregate.word),
             )
         facts, most = scope(self.relation), rows_per_unit(self.relation)
@@ -178,7 +178,7 @@ class Rows:
             raise TacitError(
                 "not-allowed",
                 "only protected tables of one dataset with a unit column can be joined",
-                why="rows are joined on the unit, so that a joined row still belongs to one of them",
+                why="rows are joined on the unit, so that each joined row still belongs to one unit",
                 fix=Code('tc.protect({"visits": ..., "patients": ...}, unit="patient_id", ...)'),
             )
         ours, theirs = scope(self.relation), scope(other.relation)

@@ -64,9 +64,9 @@ def grid_for(bounds: tuple[Fraction, Fraction], bits: int = 30) -> ValueGrid:
     if _round(high / step) <= _round(low / step):
         raise bad_parameter(
             "bounds",
-            "a pair of numbers that differ as doubles",
+            "two numbers far enough apart to differ in floating point",
             (float(low), float(high)),
-            fix="centre the column on zero first",
+            fix="shift the column first, so that its range includes zero",
         )
     return ValueGrid(low, high, step, _round(low / step), _round(high / step))
 

@@ -89,7 +89,7 @@ def test_an_edited_mechanism_does_not_verify(name):
     edited = json.loads(certificate.to_json())
     edited["mechanisms"][0][name] = "9"
     assert tc.Certificate(edited).problems(ledger) == [
-        "the dataset, the question or a mechanism is not the one of the plan"
+        "the dataset, the question or a mechanism does not match the plan"
     ]
 
 

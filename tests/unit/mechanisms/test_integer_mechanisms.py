@@ -157,9 +157,9 @@ def test_the_squared_sensitivity_is_exact():
     for bad in (0, -1, 1.5, True, "2"):
         with pytest.raises(TacitError):
             m.DiscreteGaussian(rho=1, sensitivity_squared=bad)
-    with pytest.raises(TacitError, match="given exactly once"):
+    with pytest.raises(TacitError, match="exactly one of"):
         m.DiscreteGaussian(rho=1, sensitivity=1, sensitivity_squared=1)
-    with pytest.raises(TacitError, match="given exactly once"):
+    with pytest.raises(TacitError, match="exactly one of"):
         m.DiscreteGaussian(rho=1)
 
 

@@ -50,7 +50,7 @@ def test_a_consortium_adds_up_its_members():
     assert median["q"].value[0] == pytest.approx(frame["length_of_stay"].clip(0, 30).median(), abs=0.2)
     assert median["q"].low[0] <= median["q"].value[0] <= median["q"].high[0]
     for asked in (lambda d: d.group_by("icd").agg(n=tc.count()), lambda d: d.agg(x=_most_common())):
-        with pytest.raises(TacitError, match="can add noisy numbers"):
+        with pytest.raises(TacitError, match="can add up noisy numbers"):
             both.ask(asked).plan(epsilon=1, delta=1e-6)
 
 

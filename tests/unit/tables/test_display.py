@@ -80,13 +80,13 @@ def test_unnamed_aggregates_are_called_what_was_asked_for(visits):
 def test_a_column_without_interval_says_why_and_one_with_an_interval_does_not():
     without, with_one = Cells((7.0,), (None,), (None,)), Cells((7.0,), (5.0,), (9.0,))
     both = words(answer({"a": without, "b": with_one}))
-    assert "no interval for a: how far off it may be depends on how close the values lie" in both
+    assert "no interval for a: the error depends on how close together the values lie" in both
     assert "95 % intervals for the noise" in both
     alone = words(answer({"a": without}))
     assert "intervals for the noise" not in alone
     assert "no interval" not in words(answer({"b": with_one}))
     picked = words(answer({"c": Cells(("I10",), (None,), (None,))}))
-    assert "no interval for c: it is not a number" in picked
+    assert "no interval for c: the values are not numbers" in picked
 
 
 def test_noise_is_told_in_the_columns_own_units(visits):

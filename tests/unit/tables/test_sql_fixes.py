@@ -100,7 +100,7 @@ def test_without_a_likely_slip_the_table_is_named(data, sql):
 def test_a_star_is_answered_with_the_count_of_the_table(data):
     error = refusal(data, "SELECT * FROM t")
     assert str(error.fix) == 'SELECT COUNT(*) FROM "my visits"'
-    assert error.why == "rows never leave; only noisy aggregates do"
+    assert error.why == "Tacit never shows rows, only noisy aggregates"
 
 
 def test_an_unknown_table_names_the_one_there_is(data):

@@ -49,7 +49,7 @@ def refuse(node: exp.Expr, what: str = "", fix: Fix | str = "") -> TacitError:
     return TacitError(
         "not-allowed",
         what or f"{_text(original)[:80]!r} is not on the list of allowed SQL",
-        why="SQL is allowed only if its effect on one unit is known and bounded",
+        why="SQL is allowed only if one unit's effect on the result is known and bounded",
         fix=fix or _instead(original),
     )
 

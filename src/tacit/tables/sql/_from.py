@@ -110,7 +110,7 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     if distinct is not None:
         only(distinct)
         if by:
-            raise refuse(select, "DISTINCT has no effect beside GROUP BY", "GROUP BY alone")
+            raise refuse(select, "DISTINCT has no effect together with GROUP BY", "use GROUP BY alone")
         by = [(name_of(e, i), read_expression(unaliased(e), find)) for i, e in enumerate(select.expressions)]
     star = [e for e in select.expressions if isinstance(e, exp.Star)]
     if star and not by and len(select.expressions) == 1:
@@ -123,7 +123,7 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     if by or listed.aggregates:
         return _per_unit(select, rows, by, listed, items)
     if select.args.get("having"):
-        raise refuse(select, "HAVING needs GROUP BY", "WHERE in place of HAVING")
+        raise refuse(select, "HAVING needs GROUP BY", "use WHERE instead of HAVING")
     return _projected(rows, items)
 
 
@@ -140,7 +140,7 @@ def _per_unit(
         raise TacitError(
             "not-allowed",
             f"a subquery can only aggregate the rows of one {unit_noun(rows)}",
-            why="sums over people inside a query could not be protected outside it",
+            why="noise on the answer cannot hide one person in an exact total inside the query",
             fix=f"GROUP BY {columns}" if columns else Declare("unit", "patient_id"),
         )
     facts = scope(rows.relation)

@@ -72,7 +72,7 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
         raise TacitError(
             "not-allowed",
             "protected tables can only be joined on the columns that name the unit",
-            why="a joined row must still belong to one unit, or one person could change rows of many",
+            why="each joined row must belong to one unit; otherwise one person could change the rows of many",
             fix=_on_the_unit(alias, rows),
         )
     taken = {c.lower() for c in ours}

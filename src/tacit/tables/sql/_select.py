@@ -92,7 +92,7 @@ def parse_query(
 def _parsed(text: object, fix: Fix, wrap: str = "{}") -> exp.Expr:
     """Parse one SELECT, or refuse the text."""
     if not isinstance(text, str) or len(text) > _MOST_TEXT or "\x00" in text:
-        raise TacitError("bad-sql", f"SQL is text of at most {_MOST_TEXT:,} characters", fix=fix)
+        raise TacitError("bad-sql", f"SQL must be text of at most {_MOST_TEXT:,} characters", fix=fix)
     try:
         parsed = sqlglot.parse(wrap.format(text), dialect="duckdb")
     except (SqlglotError, RecursionError) as error:
@@ -158,7 +158,7 @@ def _rows_asked(what: str, reach: TablesInReach) -> TacitError:
     return TacitError(
         "not-allowed",
         what,
-        why="rows never leave; only noisy aggregates do",
+        why="Tacit never shows rows, only noisy aggregates",
         fix=Do("ask-a-count", table=sql_name(reach.dataset.main)),
     )
 

@@ -63,7 +63,7 @@ class SelectList:
                     "not-allowed",
                     f"the column {name!r} is neither grouped nor aggregated",
                     why="its values differ within a group",
-                    fix=f"GROUP BY {sql_name(name)}, or an aggregate of it",
+                    fix=f"GROUP BY {sql_name(name)}, or use an aggregate of it",
                 )
 
     def rename(self, key: str, name: str) -> None:

@@ -112,7 +112,7 @@ class RandomizedResponse(Mechanism):
                     "p",
                     f"below 1 and other than 1/{len(labels)}",
                     p,
-                    why="answers that are always true have no privacy, and answers without any truth have no use",
+                    why="answers that are always true are not private, and random answers are useless",
                     fix=Set(p=0.75),
                 )
             spent = _log_up(truth * (len(labels) - 1) / (1 - truth))

@@ -41,7 +41,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnswerTable(Content):
-    """An answer: one line per group, per column a value with ``low`` and ``high``.
+    """An answer: one line for each group, and in each column a value with ``low`` and ``high``.
 
     The interval covers the noise with the stated confidence; it says nothing about what clipping and limits
     dropped. A value that was picked among candidates may have none (``low`` and ``high`` are None), and the
@@ -192,8 +192,8 @@ class AnswerTable(Content):
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the answer as CSV text, and write it to a file if a path is given.
 
-        Numbers have the digits that the noise leaves meaningful (a thousandth of the narrowest interval of
-        their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep them exactly.
+        Numbers show only the digits that are meaningful despite the noise (a thousandth of the narrowest
+        interval of their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep them exactly.
         """
         from tacit.core._digits import meaningful
 

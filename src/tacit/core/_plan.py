@@ -138,15 +138,15 @@ class Plan(Generic[C]):
     ) -> Plan[C]:
         """Make a plan that runs on the device of the person who answers.
 
-        Nobody is trusted and no ledger is charged; the certificate says so. Whoever releases twice gives away
-        the cost twice.
+        That person does not have to trust anybody, and no ledger is charged; the certificate says so. Each
+        further release costs that person the same again.
         """
         member = Member(identity, task, None)
         return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
 
     @classmethod
     def together(cls, plans: Sequence[Plan[C]], *, disjoint: bool) -> Plan[C]:
-        """Make one plan of several datasets' plans: each pays and draws, then noisy integers are added.
+        """Make one plan from plans of several datasets: each pays and adds noise, then noisy integers add up.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Plan(Generic[C]):
     def release(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Release[C]:
         """Charge the ledger, compute, add noise, store, return.
 
-        If anything goes wrong after the charge there is one opaque error and the charge stays. Asking again
+        If anything fails after the charge, there is one opaque error, and the charge stays. Asking again
         for the same plan returns the stored release at no further cost to the dataset.
 
         Parameters

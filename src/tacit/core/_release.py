@@ -30,7 +30,7 @@ class Content(ABC):
     """What a release holds: a table of answers, a series, a surface, a model, a synthetic table.
 
     A subclass names its ``kind`` and can be written as JSON and read back; it may show itself better than the
-    defaults do. Everything that it offers can also be asked of the release.
+    defaults do. The release offers everything that its content offers.
     """
 
     __slots__ = ()
@@ -74,7 +74,7 @@ C = TypeVar("C", bound=Content)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(Generic[C]):
-    """A released content with its certificate; whatever the content offers can be asked of the release.
+    """A released content with its certificate; the release offers everything that its content offers.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _PER = " per "
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Who is protected: everything that one unit owns counts as one.
+    """Who is protected: Tacit protects everything that belongs to one unit together.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Unit:
     Unit('patient_id')
     >>> Unit("patient_id", per="day")     # one patient's one day
     Unit('patient_id', per='day')
-    >>> Unit.row()                        # event level: each row stands for itself
+    >>> Unit.row()                        # single events: each row stands for itself
     Unit.row()
     >>> str(Unit.edge()), Unit.node()     # graphs: one connection, or one person with all of them
     ('edge', Unit.node())
@@ -75,7 +75,7 @@ class Unit:
 
     @classmethod
     def row(cls) -> Unit:
-        """Protect single rows (event level). A person with many rows is protected for each row alone."""
+        """Protect single rows (events). A person with many rows is protected only row by row."""
         return cls("", kind="row")
 
     @classmethod

@@ -44,7 +44,7 @@ class DiscreteGaussian(IntegerNoise):
     size
         1 for a single count at a time; by default any number of counts is allowed.
     adjacency
-        The neighbours that the sensitivity is stated for; the cost carries it.
+        The neighbours that the sensitivity is stated for; the cost records them.
 
     Examples
     --------

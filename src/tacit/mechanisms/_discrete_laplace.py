@@ -37,7 +37,7 @@ class DiscreteLaplace(IntegerNoise):
     sensitivity
         A whole number: the most that one unit can move the counts, in L1.
     adjacency
-        The neighbours that the sensitivity is stated for; the cost carries it.
+        The neighbours that the sensitivity is stated for; the cost records them.
 
     Examples
     --------

@@ -61,7 +61,7 @@ class Gaussian(GridNoise):
         With `grid`: the most numbers that are rounded to it before the noise is added and released together;
         1 for single numbers.
     adjacency
-        The neighbours that the sensitivity is stated for; the cost carries it.
+        The neighbours that the sensitivity is stated for; the cost records them.
 
     Examples
     --------

@@ -77,7 +77,7 @@ class Laplace(GridNoise):
     size
         With `grid`: the most numbers that are rounded to it before the noise is added and released together.
     adjacency
-        The neighbours that the sensitivity is stated for; the cost carries it.
+        The neighbours that the sensitivity is stated for; the cost records them.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class QuantileChoice(IntegerMechanism):
     rows
         The most rows that come or go with one unit, over all groups: under replace those of two units.
     adjacency
-        The neighbours that `rows` is stated for; the cost carries it.
+        The neighbours that `rows` is stated for; the cost records them.
 
     Examples
     --------

@@ -43,9 +43,9 @@ _EXTREME = Fraction(1, 100)
 
 
 def count(column: str | Expr | None = None) -> Aggregate:
-    """Count rows, or the values of a column that are there (neither NULL nor NaN).
+    """Count rows, or the values of a column that are not missing (NULL or NaN).
 
-    One unit changes it by at most the rows it may contribute.
+    One unit changes the count by at most the number of rows that it may contribute.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def count(column: str | Expr | None = None) -> Aggregate:
 def count_units() -> Aggregate:
     """Count the units (patients, people ...) that have at least one row.
 
-    One unit changes it by one per group.
+    One unit changes the count by one in each group.
     """
     return CountUnits()
 
@@ -113,7 +113,7 @@ def quantile(
     bounds: Sequence[Number] | None = None,
     candidates: Iterable[Number] | None = None,
 ) -> Aggregate:
-    """Pick a quantile among public candidates by the exponential mechanism.
+    """Pick a quantile from public candidates with the exponential mechanism.
 
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
     max(q, 1-q).
@@ -124,7 +124,7 @@ def quantile(
 def median(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
 ) -> Aggregate:
-    """Pick the median among public candidates: the quantile of level one half."""
+    """Pick the median from public candidates: the quantile of level one half."""
     return MedianOf(as_node(column), _bounds("median", bounds), _candidates(candidates), (Fraction(1, 2),))
 
 
@@ -145,7 +145,7 @@ def max(
 
 
 def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
-    """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell holds its upper edge too."""
+    """Count rows between public edges: [e0, e1), [e1, e2) ... the last cell includes its upper edge."""
     read = tuple(float(rational("edges", e, zero=True, negative=True)) for e in edges)
     if len(read) < 2 or any(a >= b for a, b in itertools.pairwise(read)) or len(read) > 1001:
         raise bad_parameter("edges", "2 to 1,001 increasing numbers", edges, fix=Set(edges=[0, 10, 20, 30]))
@@ -153,7 +153,7 @@ def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
 
 
 def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Aggregate:
-    """Pick the k most frequent of public candidate values by the exponential mechanism."""
+    """Pick the k most frequent of public candidate values with the exponential mechanism."""
     top = whole("k", k, zero=False)
     values = read_keys("candidates", candidates)
     if top > len(values) or len(values) > 10_000:

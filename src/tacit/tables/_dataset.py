@@ -38,7 +38,7 @@ class TableDataset(Dataset):
     limits
         How much one unit may contribute.
     main
-        The table that questions are asked of where they name none.
+        The table that a question uses if it names none.
     is_one_table
         Whether there is one protected table in which every unit has a row; false for CSV, where unreadable
         lines are skipped.

@@ -82,13 +82,13 @@ def protect(
         Public values by column, for grouping: a list, or the name of a public table (the values of its key)
         or ``"table.column"``, which is read now, since nothing in it is private.
     types
-        ``number``, ``text``, ``boolean`` or ``date`` by column, where the context does not decide.
+        ``number``, ``text``, ``boolean`` or ``date`` by column, where questions do not show the type.
     never_null
         Columns declared to have a value in every row.
     limits
         How much one unit may contribute: ``rows`` (default 10), ``groups``, ``per_group``, ``joined``.
     public
-        Public tables: source and the column that is unique there, by name.
+        Public tables by name: each has a source and a column whose values are unique.
     adjacency
         ``add/remove`` (default) or ``replace`` (the number of units is public).
     ledger

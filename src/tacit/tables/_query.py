@@ -76,7 +76,7 @@ class Rows:
     def where(self, condition: Expr | str) -> Rows:
         """Keep the rows for which a condition is true: an expression, or SQL text.
 
-        Row limits were applied before, to the declared table; groups are limited after.
+        Limits on rows apply before this condition, to the declared table; limits on groups apply after it.
         """
         node = resolve(_condition(condition), scope(self.relation), "boolean")
         return self._over(Where(self.relation, node))
@@ -103,7 +103,7 @@ class Rows:
     def per_unit(self, by: Sequence[str] = (), **measures: Aggregate) -> Rows:
         """Aggregate each unit's own rows first.
 
-        One row per unit (and per value of ``by`` among its rows), owned by it.
+        The result has one row for each unit (and for each value of ``by`` among its rows).
 
         Examples
         --------
@@ -326,10 +326,10 @@ class Query:
         rho
             Instead of epsilon: the total in zCDP (Gaussian noise).
         within, confidence
-            Instead of epsilon: solve for the smallest epsilon with every column within this error at this
-            confidence.
+            Instead of epsilon: find the smallest epsilon at which every column stays within this error, with
+            this confidence.
         size
-            A public guess of the rows per group; used for planning only.
+            A public guess of the number of rows in each group; used for planning only.
         weights
             How much of the budget each aggregate gets, relative to the others.
         """

@@ -43,6 +43,7 @@ __all__ = ["divergence_of_sum", "implied_divergence"]
 
 _ZERO = Fraction(0)
 _LARGEST_GROUP = 16  # a larger one needs orders that are too high to be of use
+_LARGEST_VALUE = 10**4  # beyond it, a sample helps no more
 _LARGEST_SUM = 4096  # terms of a binomial sum that are added up
 
 
@@ -159,7 +160,7 @@ def _sampled_whole(q: Fraction, parts: Parts, order: int) -> Fraction | None:
     logs = [_ZERO, _ZERO]
     for k in range(2, order + 1):
         value = divergence_of_sum(parts, Fraction(k))
-        if value is None:
+        if value is None or value > _LARGEST_VALUE:
             return None
         logs.append((k - 1) * value)
     removed = mixture_log_moment(q, order, logs) / (order - 1)

@@ -6,63 +6,46 @@ queries declared in advance. The proof is `docs/proofs/filters.md`. Rules (sums 
 
 - ``Budget(epsilon)``: every delta is 0 and the sum of epsilon stays within the budget
 - ``Budget(rho)``, ``Budget(rho, delta)``: the sums of rho and delta stay within the budget
-- ``Budget(epsilon, delta)``: the sum of epsilon stays within epsilon and that of delta within delta/2,
-  **or** the sum of rho, converted at the delta that remains of delta/2, stays within epsilon
+- ``Budget(epsilon, delta)``: the sum of delta stays within delta/2, **and** the sum of epsilon stays within
+  epsilon **or** one reading of the sums at a few fixed Renyi orders stays within its cap (`_mixture.py`)
+- ``Budget(epsilon, delta)``, stored as version 1 by an earlier release: the sum of epsilon stays within
+  epsilon and that of delta within delta/2, **or** the sum of rho, converted at the delta that remains of
+  delta/2, stays within epsilon
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from decimal import ROUND_FLOOR, Decimal, localcontext
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.accounting._budget import Budget, Spend
-from tacit.accounting._json import VERSION, Json, read, read_fields, write
-from tacit.accounting._zcdp import largest_pure, rho_cap
-from tacit.accounting.numeric import below, on_grid, room, round_down
+from tacit.accounting._json import (
+    VERSION,
+    WITH_CURVE,
+    Curve,
+    Json,
+    read,
+    read_curve,
+    read_fields,
+    write,
+    write_curve,
+)
+from tacit.accounting._mixture import ANSWERS, mixture
+from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
+from tacit.accounting._zcdp import rho_cap
+from tacit.accounting.numeric import on_grid
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Fix, Say, Set
 
-__all__ = ["Filter", "Remaining"]
+if TYPE_CHECKING:
+    from tacit.accounting._readings import Readings
+
+__all__ = ["Filter"]
 
 _ZERO = Fraction(0)
 _LARGEST = Fraction(2) ** 1023  # larger than any budget
-
-
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """The largest single charge of each kind that still fits: a pure epsilon, a delta, a rho (None: none).
-
-    The text form uses the terms of the budget and rounds down, so that the amount shown still fits.
-
-    Examples
-    --------
-    >>> print(Filter.start(Budget(epsilon=3, delta=1e-6)).after(Spend(epsilon=1)).remaining)
-    epsilon 2 of 3; delta up to 5e-07 of 1e-06
-    >>> print(Filter.start(Budget(rho=0.1)).after(Spend(rho=0.1)).remaining)
-    nothing of rho 0.1
-    """
-
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-    of: Budget | None = field(default=None, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        if self.of is None:
-            known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}
-            return ", ".join(f"{name} {_shown(value)}" for name, value in known.items() if value) or "nothing"
-        name, left, whole = (
-            ("epsilon", self.epsilon, self.of.epsilon)
-            if self.of.rho is None
-            else ("rho", self.rho, self.of.rho)
-        )
-        if not left:  # a delta alone pays for no answer
-            return f"nothing of {name} {_shown(whole or _ZERO)}"
-        text = f"{name} {_shown(left)} of {_shown(whole or _ZERO)}"
-        if not self.of.delta:
-            return text
-        return f"{text}; delta up to {_shown(self.delta)} of {_shown(self.of.delta)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +68,50 @@ class Filter:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
+    curve: Curve = ()
 
     @classmethod
     def start(cls, budget: Budget) -> Filter:
         """Return the filter of an untouched budget."""
         if not isinstance(budget, Budget):
             raise bad_parameter("budget", "a Budget", budget, fix=Code("Filter.start(Budget(epsilon=1))"))
-        return cls(budget, _ZERO, _ZERO, _ZERO)
+        if budget.epsilon is None or not budget.delta:
+            return cls(budget, _ZERO, _ZERO, _ZERO)
+        orders = mixture(budget.epsilon, budget.delta).orders
+        return cls(budget, _ZERO, _ZERO, _ZERO, tuple((order, _ZERO) for order in orders))
+
+    @property
+    def orders(self) -> tuple[Fraction, ...]:
+        """The Renyi orders at which charges add up; none for budgets without delta, in rho or of version 1.
+
+        Examples
+        --------
+        >>> [int(order) for order in Filter.start(Budget(epsilon=3, delta=1e-6)).orders]
+        [6, 8, 10, 39]
+        """
+        return tuple(order for order, _ in self.curve)
+
+    def spend_of(self, cost: Readings) -> Spend:
+        """Return what a cost takes from this filter: its spend, with its curve at the filter's orders.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> training = Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)
+        >>> left = Filter.start(Budget(epsilon=3, delta=1e-6))
+        >>> left.how_many(training) > 1_290
+        True
+        """
+        return cost.spend_at(self.orders)
 
     def admits(self, spend: Spend) -> bool:
         """Return whether the charge fits."""
-        return _holds(self._plus(spend))
+        return self.added(spend).within
 
     def after(self, spend: Spend) -> Filter:
         """Return the filter after the charge, or refuse and name what is left and what would fit."""
-        charged = self._plus(spend)
-        if not _holds(charged):
+        charged = self.added(spend)
+        if not charged.within:
             left = self.remaining
             raise TacitError(
                 "budget-exceeded",
@@ -113,44 +124,34 @@ class Filter:
     @property
     def spent(self) -> Spend:
         """The sums of all charges so far."""
-        return Spend(self.epsilon, min(self.delta, Fraction(1)), self.rho)
+        return Spend(self.epsilon, min(self.delta, Fraction(1)), self.rho, self.curve)
 
     @property
     def remaining(self) -> Remaining:
         """The largest single charge of each kind that still fits, rounded down."""
-        return replace(self._largest(), of=self.budget)
+        return remaining_of(self)
 
-    def _largest(self) -> Remaining:
-        """Return the largest single charge of each kind that still fits, rounded down."""
-        budget = self.budget
-        if budget.rho is not None:
-            left, epsilon = self._of_rho(budget.rho)
-            return Remaining(epsilon, room(budget.delta, self.delta), left or _ZERO)
-        assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
-        plain = _ZERO if self.epsilon is None else room(budget.epsilon, self.epsilon)
-        if budget.delta == 0:
-            return Remaining(plain, _ZERO, None)
-        half = budget.delta / 2 - self.delta
-        rho, epsilon = self._of_rho(rho_cap(budget.epsilon, half)) if half > 0 else (None, _ZERO)
-        open_ = self.epsilon is not None and self.epsilon <= budget.epsilon
-        delta = room(budget.delta / 2, self.delta) if open_ else self._largest_delta(max(_ZERO, half))
-        return Remaining(max(plain, epsilon), delta, rho)
+    def how_many(self, cost: Readings) -> int:
+        """Return how many further charges of this cost, one by one, still fit (at most 2^40).
 
-    def _of_rho(self, cap: Fraction) -> tuple[Fraction | None, Fraction]:
-        """Return the rho (None: none) and the pure epsilon that still fit under a cap on the sum of rho."""
-        if self.rho is None or self.rho > cap:
-            return None, _ZERO
-        return room(cap, self.rho), largest_pure(below(cap) - self.rho)
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> Filter.start(Budget(epsilon=1)).how_many(Cost.pure(0.3))
+        3
+        """
+        return count_of(self, self.spend_of(cost))
 
     def to_json(self) -> Json:
         """Return the filter as JSON data, exact and readable by every later release."""
-        return {
-            "version": VERSION,
+        stored: Json = {
+            "version": WITH_CURVE if self.curve else VERSION,
             "budget": self.budget.to_json(),
             "epsilon": write(self.epsilon),
             "delta": write(self.delta),
             "rho": write(self.rho),
         }
+        return {**stored, "curve": write_curve(self.curve)} if self.curve else stored
 
     @classmethod
     def from_json(cls, data: object) -> Filter:
@@ -162,31 +163,71 @@ class Filter:
         >>> Filter.from_json(f.to_json()) == f
         True
         """
-        stored = read_fields("filter", data, {"budget", "epsilon", "delta", "rho"})
-        sums = {
-            name: None if stored[name] is None else read(name, stored[name]) for name in ("epsilon", "rho")
-        }
-        return cls(
-            Budget.from_json(stored["budget"]), sums["epsilon"], read("delta", stored["delta"]), sums["rho"]
+        fields = {"budget", "epsilon", "delta", "rho"}
+        if isinstance(data, Mapping) and "curve" in data:
+            stored = read_fields("filter", data, {*fields, "curve"}, version=WITH_CURVE)
+        else:
+            stored = read_fields("filter", data, fields)
+        epsilon, rho = (
+            None if stored[name] is None else read(name, stored[name]) for name in ("epsilon", "rho")
         )
+        budget, delta = Budget.from_json(stored["budget"]), read("delta", stored["delta"])
+        if "curve" not in stored:
+            return cls(budget, epsilon, delta, rho)
+        curve, fresh = read_curve(stored["curve"]), cls.start(budget)
+        if [order for order, _ in curve] != [order for order, _ in fresh.curve]:
+            raise bad_parameter(
+                "stored filter",
+                "a filter with the Renyi orders of its budget",
+                [float(order) for order, _ in curve],
+                fix="read the stored value exactly as Tacit wrote it",
+            )
+        sums = tuple((order, total) for (order, _), (_, total) in zip(fresh.curve, curve, strict=True))
+        return cls(budget, epsilon, delta, rho, sums)
 
-    def _plus(self, spend: Spend) -> Filter:
+    def added(self, spend: Spend) -> Filter:
+        """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""
         if not isinstance(spend, Spend):
             raise bad_parameter("spend", "a Spend", spend, fix=Code("filter.admits(cost.spend)"))
-        return replace(
-            self,
-            epsilon=_add(self.epsilon, spend.epsilon),
-            delta=on_grid(self.delta + spend.delta),
-            rho=_add(self.rho, spend.rho),
+        return Filter(
+            self.budget,
+            _add(self.epsilon, spend.epsilon),
+            on_grid(self.delta + spend.delta),
+            _add(self.rho, spend.rho),
+            self._curve_with(spend) if self.curve else (),
         )
 
-    def _largest_delta(self, half: Fraction) -> Fraction:
-        """Return a delta that fits if only the rule for rho is left, by bisection from below."""
-        low, high = _ZERO, half
-        for _ in range(40):
-            middle = round_down((low + high) / 2)
-            low, high = (middle, high) if self.admits(Spend(0, middle, 0)) else (low, middle)
-        return low
+    def _curve_with(self, spend: Spend) -> Curve:
+        """Add the charge at each order of the filter."""
+        if [order for order, _ in spend.curve] != [order for order, _ in self.curve]:
+            return tuple((order, _add(total, spend.divergence(order))) for order, total in self.curve)
+        return tuple(
+            (order, _add(total, spend.divergence(order) if more is None else more))
+            for (order, total), (_, more) in zip(self.curve, spend.curve, strict=True)
+        )
+
+    @property
+    def within(self) -> bool:
+        """Whether the sums stay within the budget; once False it stays False, because sums only grow.
+
+        Examples
+        --------
+        >>> Filter.start(Budget(epsilon=1)).added(Spend(epsilon=2)).within
+        False
+        """
+        budget = self.budget
+        if budget.rho is not None:
+            return self.rho is not None and self.rho <= budget.rho and self.delta <= budget.delta
+        assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
+        if self.delta and self.delta > budget.delta * ANSWERS:
+            return False
+        if self.epsilon is not None and self.epsilon <= budget.epsilon:
+            return True
+        if self.curve:
+            readings = mixture(budget.epsilon, budget.delta).readings
+            return any(reading.admits(self.curve) for reading in readings)
+        left = budget.delta / 2 - self.delta
+        return left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, left)
 
     def _reason(self, spend: Spend, left: Remaining) -> str:
         """Say why a charge is refused; delta has a limit of its own that needs a word."""
@@ -208,6 +249,10 @@ class Filter:
             return Either(Set.at_most(delta=_number(left.delta)), larger)
         if spend.epsilon is not None and left.epsilon is not None:
             return Either(Set.at_most(epsilon=_number(left.epsilon)), larger)
+        if any(
+            value is not None and (not spend.rho or value < order * spend.rho) for order, value in spend.curve
+        ):
+            return Either(Say("take fewer steps or add more noise"), larger)
         if spend.rho is not None and left.rho is not None:
             return Either(Set.at_most(rho=_number(left.rho)), larger)
         wants = "rho" if of.delta or of.rho else "epsilon"
@@ -216,31 +261,13 @@ class Filter:
 
 def _number(value: Fraction) -> int | float:
     """Return six digits of a number, rounded down, as a value to set."""
-    near = float(_shown(value))
+    near = float(rounded_down(value))
     return int(near) if near.is_integer() else near
-
-
-def _shown(value: Fraction) -> str:
-    """Show six digits, rounded down: a request for the amount shown must not fail because of rounding."""
-    with localcontext() as context:
-        context.prec, context.rounding = 6, ROUND_FLOOR
-        return f"{float(Decimal(value.numerator) / Decimal(value.denominator)):g}"
 
 
 def _add(total: Fraction | None, more: Fraction | None) -> Fraction | None:
     """Add exactly while the denominator is short, else round up; None if there is no finite value."""
     if total is None or more is None:
         return None
-    return None if (both := on_grid(total + more)) > _LARGEST else both
-
-
-def _holds(state: Filter) -> bool:
-    """Return whether the sums stay within the budget; once False it stays False, because sums only grow."""
-    budget = state.budget
-    if budget.rho is not None:
-        return state.rho is not None and state.rho <= budget.rho and state.delta <= budget.delta
-    assert budget.epsilon is not None  # noqa: S101 - a budget has one of the two
-    if state.epsilon is not None and state.epsilon <= budget.epsilon and state.delta <= budget.delta / 2:
-        return True
-    left = budget.delta / 2 - state.delta
-    return left > 0 and state.rho is not None and state.rho <= rho_cap(budget.epsilon, left)
+    both = on_grid(total + more)
+    return None if both.numerator.bit_length() > 1023 and both > _LARGEST else both

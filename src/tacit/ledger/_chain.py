@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tacit.accounting import Spend
 
-__all__ = ["START", "Chain", "Head", "canonical", "spend_from_text", "spend_to_text"]
+__all__ = ["START", "Chain", "Head", "blocks_of", "canonical", "spend_from_text", "spend_to_text"]
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -94,6 +94,24 @@ class Chain:
 def canonical(value: object) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, ASCII, no NaN."""
     return _ENCODER.encode(value)
+
+
+def blocks_of(body: str) -> list[str]:
+    """Read the blocks that a charge names from its body, canonical JSON; none stands for all of the data.
+
+    ``blocks`` comes before ``cost``. What people wrote cannot be mistaken for either: inside a JSON string
+    every quote follows a backslash.
+
+    Examples
+    --------
+    >>> blocks_of('{"at":"2026","blocks":["a","b"],"cost":{}}')
+    ['a', 'b']
+    """
+    start = body.find(',"blocks":[', 0, body.find(',"cost":'))
+    if start < 0:
+        return []
+    names = json.JSONDecoder().raw_decode(body, start + 10)[0]
+    return [str(name) for name in names]
 
 
 def spend_to_text(spend: Spend) -> str:

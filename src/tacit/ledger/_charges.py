@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tacit.accounting import Filter
 from tacit.errors import TacitError
 from tacit.fixes import Do
+from tacit.ledger._block_charges import charged_blocks, check_blocks
+from tacit.ledger._block_totals import BlockFull
 from tacit.ledger._chain import Head
 from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Spend
     from tacit.ledger._accounts import Account
+    from tacit.ledger._block_totals import Sums
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
@@ -30,17 +33,21 @@ _CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
     """A budget does not admit a charge. The message is slow to compute: build it after releasing the lock."""
 
-    def __init__(self, level: Account, spend: Spend) -> None:
+    def __init__(self, level: Account, spend: Spend, full: BlockFull | None = None) -> None:
         super().__init__(level.name)
         self.level = level
         self.spend = spend
+        self.where = (
+            f"account {level.name!r}" if full is None else f"account {level.name!r}, block {full.name!r}"
+        )
+        self.filter = level.filter if full is None else full.filter
 
     def refusal(self) -> TacitError:
         """Build the message: what is left, and what would fit."""
         try:
-            self.level.filter.after(self.spend)
+            self.filter.after(self.spend)
         except TacitError as error:
-            what = f"account {self.level.name!r}: {error.what}"
+            what = f"{self.where}: {error.what}"
             return TacitError(error.code, what, why=error.why, fix=error.fix)
         raise AssertionError(self.level.name)  # a filter that refuses and admits the same charge
 
@@ -61,6 +68,7 @@ class ChargeRequest:
     key: str
     dataset: str = ""
     asked: str = ""
+    blocks: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -110,13 +118,15 @@ def charge(
         return same_charge(transaction, known, account, request)
     levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
     _check_limits(transaction, levels, request)
-    after = [_charged(level, request.spend) for level in levels]
+    check_blocks(levels, request.blocks)
+    after = [_charged(transaction, level, request.spend, request.blocks) for level in levels]
     body = {
         "cost": request.cost,
         "purpose": request.purpose,
         "version": request.version or account.version,
         "who": request.who,
         **({"asked": request.asked} if request.asked else {}),
+        **({"blocks": request.blocks} if request.blocks else {}),
     }
     row = transaction.append(
         kind,
@@ -127,8 +137,8 @@ def charge(
         plan=request.plan,
         key=key,
     )
-    for level in after:
-        transaction.change(level)
+    for level, blocks in after:
+        transaction.change(level, blocks)
     return Receipt(
         id=f"{row.seq}-{row.mac.hex()[:16]}",
         account=account.name,
@@ -140,6 +150,7 @@ def charge(
         key=request.key[2:] or None,
         at=transaction.at,
         head=Head(row.seq, row.mac.hex()),
+        blocks=request.blocks,
     )
 
 
@@ -184,7 +195,24 @@ def _check_expiry(transaction: Transaction, name: str, expires: datetime) -> Non
         )
 
 
-def _charged(level: Account, spend: Spend) -> Account:
+def _charged(
+    transaction: Transaction, level: Account, spend: Spend, blocks: tuple[str, ...]
+) -> tuple[Account, dict[str, Sums]]:
+    """Charge one level: the blocks that a charge names, or all of the data; return the blocks' new sums."""
+    if level.totals is None:
+        return _charged_whole(level, spend), {}
+    if not blocks:
+        if not level.filter.admits(spend):
+            raise BudgetExceeded(level, spend)
+        everywhere = replace(level.totals, all=level.totals.all._plus(spend))
+        return level.with_totals(everywhere), {}
+    try:
+        return charged_blocks(transaction, level, spend, blocks)
+    except BlockFull as full:
+        raise BudgetExceeded(level, spend, full) from None
+
+
+def _charged_whole(level: Account, spend: Spend) -> Account:
     """Charge one level; where the filter's message is slow to compute, only ask whether the charge fits."""
     slow = level.budget.epsilon is not None and level.budget.delta > 0
     if slow and not level.filter.admits(spend):
@@ -208,6 +236,7 @@ def same_charge(
         and body.get("purpose") == request.purpose
         and body.get("asked", request.asked) == request.asked  # entries of older versions have none
         and request.version in {None, body.get("version")}
+        and tuple(body.get("blocks", ())) == request.blocks
     )
     if not same:
         raise TacitError(

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from tacit.accounting._display import shown
-from tacit.accounting._json import VERSION, Json, read, read_fields, write
+from tacit.accounting._divergences import pure_divergence
+from tacit.accounting._json import (
+    VERSION,
+    WITH_CURVE,
+    Curve,
+    Json,
+    read,
+    read_curve,
+    read_fields,
+    write,
+    write_curve,
+)
 from tacit.accounting._zcdp import pure_rho
 from tacit.accounting.numeric import on_grid
 from tacit.errors import TacitError, bad_parameter
@@ -91,9 +103,9 @@ class Spend:
     Guarantee
     ---------
     For every pair of neighbours and both directions, the law of the answer is a mixture: with probability
-    ``1 - delta``, a part whose privacy loss stays within epsilon and that is rho-zCDP; with probability
-    delta, anything. It is the *same* part for epsilon and rho, and the filters rely on this
-    (`docs/proofs/filters.md`).
+    ``1 - delta``, a part whose privacy loss stays within epsilon, that is rho-zCDP and whose Renyi
+    divergences stay within the curve; with probability delta, anything. It is the *same* part for epsilon,
+    rho and the curve, and the filters rely on this (`docs/proofs/filters.md`).
 
     Parameters
     ----------
@@ -103,6 +115,9 @@ class Spend:
         In [0, 1].
     rho
         None if no finite rho holds. A finite epsilon always gives a rho of at most epsilon tanh(epsilon/2).
+    curve
+        Pairs of a Renyi order above 1 and the divergence of that order, None if it is not finite. Filters
+        ask for it at their own orders (`Filter.spend_of`). Other orders follow from rho and epsilon.
 
     Numbers whose denominator has at most 1000 bits are kept exactly. Others are rounded up to 30 significant
     digits (no finer than 10^-60).
@@ -116,8 +131,15 @@ class Spend:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
+    curve: Curve
 
-    def __init__(self, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None) -> None:
+    def __init__(
+        self,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        curve: Iterable[tuple[Number, Number | None]] = (),
+    ) -> None:
         exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
         mass = rational("delta", delta, zero=True)
         if mass > 1:
@@ -129,10 +151,33 @@ class Spend:
         object.__setattr__(self, "epsilon", exact)
         object.__setattr__(self, "delta", min(Fraction(1), on_grid(mass)))
         object.__setattr__(self, "rho", known)
+        object.__setattr__(self, "curve", _checked_curve(curve) if curve else ())
+
+    def divergence(self, order: Fraction) -> Fraction | None:
+        """Return an upper value of the Renyi divergence of an order: from the curve, or from rho and epsilon.
+
+        Examples
+        --------
+        >>> Spend(rho=0.1, curve=[(4, 0.25)]).divergence(Fraction(4)), Spend(rho=0.1).divergence(Fraction(4))
+        (Fraction(1, 4), Fraction(2, 5))
+        """
+        for known, value in self.curve:
+            if known == order and value is not None:
+                return value
+        if self.rho is None:
+            return None
+        bound = order * self.rho
+        return bound if self.epsilon is None else min(bound, pure_divergence(self.epsilon, order))
 
     def __repr__(self) -> str:
         implied = self.epsilon is not None and self.rho == pure_rho(self.epsilon)
-        return f"Spend({_fields(self.epsilon, self.delta, None if implied else self.rho)})"
+        text = _fields(self.epsilon, self.delta, None if implied else self.rho)
+        if not self.curve:
+            return f"Spend({text})"
+        points = ", ".join(
+            f"({shown(order)}, {None if value is None else shown(value)})" for order, value in self.curve
+        )
+        return f"Spend({text}{', ' if text else ''}curve=[{points}])"
 
     def __str__(self) -> str:
         given = {
@@ -144,18 +189,29 @@ class Spend:
 
     def to_json(self) -> Json:
         """Return the spend as JSON data, exact and readable by every later release."""
-        return {
-            "version": VERSION,
+        stored: Json = {
+            "version": WITH_CURVE if self.curve else VERSION,
             "epsilon": write(self.epsilon),
             "delta": write(self.delta),
             "rho": write(self.rho),
         }
+        return {**stored, "curve": write_curve(self.curve)} if self.curve else stored
 
     @classmethod
     def from_json(cls, data: object) -> Spend:
-        """Read what `to_json` wrote."""
-        epsilon, delta, rho = _read_three("spend", data)
-        return cls(epsilon, delta, rho=rho)
+        """Read what `to_json` wrote.
+
+        Examples
+        --------
+        >>> spend = Spend(rho=0.1, curve=[(4, 0.25)])
+        >>> Spend.from_json(spend.to_json()) == spend
+        True
+        """
+        if isinstance(data, Mapping) and "curve" in data:
+            stored = read_fields("spend", data, {"epsilon", "delta", "rho", "curve"}, version=WITH_CURVE)
+            three = {name: stored[name] for name in ("epsilon", "delta", "rho")}
+            return cls(*_read_three("spend", {"version": VERSION, **three}), read_curve(stored["curve"]))
+        return cls(*_read_three("spend", data))
 
 
 def read_delta(delta: Number) -> Fraction:
@@ -166,6 +222,22 @@ def read_delta(delta: Number) -> Fraction:
             "delta", "in [0, 1)", delta, why="a delta of 1 guarantees nothing", fix=Set(delta=1e-6)
         )
     return exact
+
+
+def _checked_curve(curve: Iterable[tuple[Number, Number | None]]) -> Curve:
+    """Read orders above 1, ascending, each once; values are exact or rounded up."""
+    points: list[tuple[Fraction, Fraction | None]] = []
+    for point in curve:
+        if len(point) != 2:
+            raise bad_parameter(
+                "curve", "pairs of an order and its divergence", point, fix=Set(curve=[(2, 0.1)])
+            )
+        order = rational("order", point[0])
+        if order <= 1 or (points and order <= points[-1][0]):
+            raise bad_parameter("curve", "orders above 1, ascending", point[0], fix=Set(curve=[(2, 0.1)]))
+        value = None if point[1] is None else on_grid(rational("divergence", point[1], zero=True))
+        points.append((order, value))
+    return tuple(points)
 
 
 def _read_three(kind: str, data: object) -> tuple[Fraction | None, Fraction, Fraction | None]:

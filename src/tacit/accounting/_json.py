@@ -31,12 +31,28 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose
 
-__all__ = ["VERSION", "Json", "decode", "encode", "read", "read_fields", "write"]
+__all__ = [
+    "VERSION",
+    "WITH_CURVE",
+    "Curve",
+    "Json",
+    "decode",
+    "encode",
+    "read",
+    "read_curve",
+    "read_fields",
+    "write",
+    "write_curve",
+]
 
 #: The version of every stored cost, budget, spend and filter. Later releases still read it.
 VERSION = 1
+#: The version of a stored spend or filter that also holds values at Renyi orders.
+WITH_CURVE = 2
 
 Json = dict[str, object]
+#: Values at Renyi orders, orders ascending; None is not finite.
+Curve = tuple[tuple[Fraction, Fraction | None], ...]
 
 _EXACT = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 
@@ -84,15 +100,37 @@ def read(name: str, text: object) -> Fraction:
     return Fraction(text)
 
 
-def read_fields(kind: str, data: object, fields: set[str]) -> Mapping[str, object]:
+def write_curve(curve: Curve) -> list[list[str | None]]:
+    """Write values at Renyi orders, None if not finite.
+
+    Examples
+    --------
+    >>> write_curve(((Fraction(2), Fraction(1, 10)), (Fraction(5, 2), None)))
+    [['2', '1/10'], ['5/2', None]]
+    """
+    return [[str(order), write(value)] for order, value in curve]
+
+
+def read_curve(data: object) -> Curve:
+    """Read what `write_curve` wrote."""
+    points = [_sequence("curve", point) for point in _sequence("curve", data)]
+    if any(len(point) != 2 for point in points):
+        raise bad_parameter("curve", "a list of [order, divergence]", data, fix=_UNCHANGED)
+    return tuple(
+        (read("order", order), None if value is None else read("divergence", value))
+        for order, value in points
+    )
+
+
+def read_fields(kind: str, data: object, fields: set[str], *, version: int = VERSION) -> Mapping[str, object]:
     """Check the version and the field names of a stored value before reading from it."""
     if not isinstance(data, Mapping):
         raise bad_parameter(kind, "a stored JSON object", data, fix=_UNCHANGED)
-    version = data.get("version")
-    if version != VERSION or isinstance(version, bool):
+    stored = data.get("version")
+    if stored != version or isinstance(stored, bool):
         raise TacitError(
             "unknown-version",
-            f"this {kind} was stored as version {version!r}, and this release reads version {VERSION}",
+            f"this {kind} was stored as version {stored!r}, and this release reads version {version}",
             why="guessing the meaning of a stored guarantee would change the guarantee",
             fix="read it with the release of Tacit that wrote it, or with a later one",
         )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.accounting import _worst_case
 from tacit.accounting._budget import Spend, read_delta
 from tacit.accounting._charge import charge
 from tacit.accounting._display import words
-from tacit.accounting._laws import GaussianLoss, GDPLoss
+from tacit.accounting._laws import GaussianLoss, GDPLoss, Parts
 from tacit.accounting._meaning import Meaning
+from tacit.accounting._renyi_curve import divergence_of_sum
 from tacit.accounting.numeric import Bracket, float_down, float_up, on_grid
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
@@ -152,8 +154,18 @@ class Readings(Meaning):
         >>> Cost.laplace(scale=2, sensitivity=1).spend.epsilon
         Fraction(1, 2)
         """
-        whole = charge(self.parts)
-        return Spend(_bounded(whole.epsilon), on_grid(whole.delta), _bounded(whole.rho))
+        return _spend_at(self.parts, ())
+
+    def spend_at(self, orders: tuple[Fraction, ...]) -> Spend:
+        """Return what a ledger charges to a filter with these Renyi orders: `spend` with its curve.
+
+        Examples
+        --------
+        >>> from tacit.accounting import Cost
+        >>> Cost.gaussian(sigma=10, sensitivity=1).spend_at((Fraction(4),)).curve
+        ((Fraction(4, 1), Fraction(1, 50)),)
+        """
+        return _spend_at(self.parts, orders)
 
     def _pure(self, asked: str) -> Fraction:
         whole = charge(self.parts)
@@ -168,6 +180,13 @@ class Readings(Meaning):
                 ),
             )
         return whole.epsilon
+
+
+@lru_cache(maxsize=4096)
+def _spend_at(parts: Parts, orders: tuple[Fraction, ...]) -> Spend:
+    whole = charge(parts)
+    curve = [(order, _bounded(divergence_of_sum(parts, order))) for order in orders]
+    return Spend(_bounded(whole.epsilon), on_grid(whole.delta), _bounded(whole.rho), curve)
 
 
 def _bounded(value: Fraction | None) -> Fraction | None:

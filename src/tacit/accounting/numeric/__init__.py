@@ -18,6 +18,7 @@ from tacit.accounting.numeric._arithmetic import (
 )
 from tacit.accounting.numeric._bounds import delta_bounds, epsilon_bounds, loss_exceeds, renyi_divergence
 from tacit.accounting.numeric._bracket import Bracket
+from tacit.accounting.numeric._whole_orders import mixture_log_moment
 
 __all__ = [
     "Bracket",
@@ -31,6 +32,7 @@ __all__ = [
     "log_down",
     "log_up",
     "loss_exceeds",
+    "mixture_log_moment",
     "on_grid",
     "renyi_divergence",
     "room",

@@ -1,0 +1,60 @@
+"""Renyi divergences in accounting of laws with a closed form: exact upper values, for both directions.
+
+With z = order - 1, the divergence is log E_P[exp(z L)] / z. The pairs here are symmetric, so both directions
+agree. `docs/proofs/costs.md` has the formulae.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
+from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
+
+__all__ = ["discrete_laplace_divergence", "laplace_divergence", "pure_divergence"]
+
+
+@lru_cache(maxsize=4096)
+def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
+    """Return the divergence of randomized response, which dominates every epsilon-DP mechanism.
+
+    Examples
+    --------
+    >>> round(float(pure_divergence(Fraction(1), Fraction(2))), 6)
+    0.735334
+    """
+    if not epsilon:
+        return epsilon
+    far = (1 + exp_up(-(2 * order - 1) * epsilon)) / (1 + exp_down(-epsilon))
+    return _least(epsilon, order, far, pure_rho(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def laplace_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
+    """Return the divergence of one number with Laplace noise."""
+    far = (order + (order - 1) * exp_up(-(2 * order - 1) * epsilon)) / (2 * order - 1)
+    return _least(epsilon, order, far, laplace_rho(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def discrete_laplace_divergence(scale: Fraction, move: Fraction, order: Fraction) -> Fraction:
+    """Return the divergence of one whole number with discrete Laplace noise.
+
+    With r = exp(-1/scale) and s = r^(2 order - 1), the far factor is ``(1 + s^move + (1 - r) (s + s^2 + ... +
+    s^(move-1))) / (1 + r)``.
+    """
+    epsilon = move / scale
+    if move == 1:
+        return pure_divergence(epsilon, order)
+    r, s = exp_down(-1 / scale), exp_up(-(2 * order - 1) / scale)
+    if s >= 1:  # the noise is so wide that 60 digits do not see the difference
+        return round_up(order * discrete_laplace_rho(scale, move))
+    last = -(2 * order - 1) * epsilon
+    far = (1 + exp_up(last) + (1 - r) * (s - exp_down(last)) / (1 - s)) / (1 + r)
+    return _least(epsilon, order, far, discrete_laplace_rho(scale, move))
+
+
+def _least(epsilon: Fraction, order: Fraction, far: Fraction, rho: Fraction) -> Fraction:
+    """Return epsilon + log(far) / (order - 1), or order rho if that is smaller; rounded up."""
+    return round_up(max(Fraction(0), min(epsilon, epsilon + log_up(far) / (order - 1), order * rho)))

@@ -1,0 +1,153 @@
+"""The mixture of Renyi orders in accounting by which a filter reads an (epsilon, delta) budget.
+
+Orders, weights and readings depend on the budget alone, so they are public and fixed when an account is
+opened. Filters stored as version 2 rely on them: they never change. `docs/proofs/filters.md` has the proof.
+Decimal arithmetic rounds in the same way everywhere, so every machine finds the same orders.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from tacit.accounting.numeric import log_down, log_up, round_down
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ANSWERS", "Mixture", "Reading", "mixture"]
+
+#: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
+ANSWERS = Fraction(1, 2)
+
+_NEAR = Context(prec=28)
+#: Orders as multiples of the order that suits zCDP best, and the weights of the mixture.
+_ORDERS = (Decimal("0.68"), Decimal("0.86"), Decimal("1.04"), Decimal(4))
+_STEPS = (Decimal("0.6"), Decimal("0.8"), Decimal("1.04"), Decimal(4))  # of order - 1, if orders are small
+_WEIGHTS = (Fraction(7, 100), Fraction(30, 100), Fraction(59, 100), Fraction(4, 100))
+
+#: An average of the orders' sums: (place of the order, its share); the shares add up to 1.
+Shares: TypeAlias = tuple[tuple[int, Fraction], ...]
+
+
+class Reading(NamedTuple):
+    """The budget holds if this average of the orders' sums is at most the cap."""
+
+    shares: Shares
+    cap: Fraction
+
+    def total(self, sums: Sequence[Fraction | None]) -> Fraction | None:
+        """Return the average; None if a sum is not finite."""
+        total = Fraction(0)
+        for place, share in self.shares:
+            one = sums[place]
+            if one is None:
+                return None
+            total += one if share == 1 else share * one
+        return total
+
+
+class Mixture(NamedTuple):
+    """The orders of a budget, and the readings, each of which is enough."""
+
+    orders: tuple[Fraction, ...]
+    readings: tuple[Reading, ...]
+
+
+@lru_cache(maxsize=1024)
+def mixture(epsilon: Fraction, delta: Fraction) -> Mixture:
+    """Return the mixture for an (epsilon, delta) budget, delta > 0: each order alone, and one average.
+
+    Examples
+    --------
+    >>> [int(order) for order in mixture(Fraction(3), Fraction(1, 10**6)).orders]
+    [6, 8, 10, 37]
+    """
+    tail = delta * (1 - ANSWERS)
+    orders = _orders(_decimal(epsilon), _NEAR.ln(_decimal(tail)))
+    averages: list[Shares] = [
+        ((place, Fraction(1)),) for place in (2, 3, 1, 0)
+    ]  # the quickest and likeliest first
+    averages.append(_gaussian_shares(orders, _decimal(epsilon), _NEAR.ln(_decimal(tail))))
+    found = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
+    return Mixture(orders, tuple(reading for reading in found if reading.cap > 0))
+
+
+def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail: Fraction) -> Reading:
+    """Return the reading of an average, its cap rounded down (`docs/proofs/filters.md`, the lemma).
+
+    With t = 1 / (1 + sum of c/(a-1)) and t_a = t c/(a-1) for the shares c, the cap is
+    ``epsilon - (sum of t_a log(t_a / (tail w_a)) + t log t) / t``.
+    """
+    rest = 1 / sum((share / (orders[place] - 1) for place, share in shares), Fraction(1))
+    price = -log_down(1 / rest)
+    for place, share in shares:
+        part = share / (orders[place] - 1)
+        price += part * log_up(rest * part / (tail * _WEIGHTS[place]))
+    cap = epsilon - price
+    return Reading(shares, round_down(cap) if cap > 0 else Fraction(0))
+
+
+def _orders(epsilon: Decimal, log_tail: Decimal) -> tuple[Fraction, ...]:
+    """Return the orders: whole numbers if they differ, because sampled laws are exact there."""
+    best = 1 + _best_step(epsilon, log_tail)
+    whole = [Fraction(round(_NEAR.multiply(multiple, best))) for multiple in _ORDERS]
+    if whole[0] >= 2 and all(low < high for low, high in pairwise(whole)):
+        return tuple(whole)
+    steps = [_NEAR.multiply(multiple, best - 1) for multiple in _STEPS]
+    return tuple(1 + Fraction(Context(prec=3).plus(step)) for step in steps)
+
+
+def _best_step(epsilon: Decimal, log_tail: Decimal) -> Decimal:
+    """Return about the a - 1 that lets the largest rho pass, by climbing in ever smaller steps."""
+
+    def allows(z: Decimal) -> Decimal:
+        a = _NEAR.add(z, Decimal(1))
+        logs = _NEAR.divide(_NEAR.add(log_tail, _NEAR.ln(a)), z)
+        return _NEAR.divide(_NEAR.add(_NEAR.add(epsilon, _NEAR.ln(_NEAR.divide(a, z))), logs), a)
+
+    z, factor = _NEAR.divide(-log_tail, epsilon), Decimal(4)
+    at = allows(z)
+    while factor > Decimal("1.0001"):
+        for move in (factor, _NEAR.divide(Decimal(1), factor)):
+            while (there := allows(_NEAR.multiply(z, move))) > at:
+                z, at = _NEAR.multiply(z, move), there
+        factor = _NEAR.sqrt(factor)
+    return z
+
+
+def _gaussian_shares(orders: Sequence[Fraction], epsilon: Decimal, log_tail: Decimal) -> Shares:
+    """Return the shares that let about the most zCDP pass: for sums in proportion to the orders.
+
+    At the boundary, the terms ``t_a = tail w_a exp((a-1) (epsilon + x - a rho))`` and ``exp(-x)`` add up to 1
+    where their sum is smallest in x. Newton's method finds rho and x; the shares are ``t_a (a - 1)``. Any
+    shares are valid, so no error bound is needed.
+    """
+    with localcontext(_NEAR):
+        steps = [_decimal(order - 1) for order in orders]
+        logs = [log_tail + _decimal(weight).ln() for weight in _WEIGHTS]
+        z = steps[2]  # start from this order alone
+        x = ((z + 1) / z).ln()
+        rho = (epsilon + x + (logs[2] + (z + 1).ln()) / z) / (z + 1)
+        parts = [Decimal(0)] * len(steps)
+        for _ in range(8):
+            reach = epsilon + x
+            terms = [(log + z * (reach - (z + 1) * rho)).exp() for log, z in zip(logs, steps, strict=True)]
+            parts = [z * term for z, term in zip(steps, terms, strict=True)]
+            first = sum((z * part for z, part in zip(steps, parts, strict=True)), Decimal(0))
+            second = sum((z * (z + 1) * part for z, part in zip(steps, parts, strict=True)), Decimal(0))
+            back = (-x).exp()
+            more = (sum(terms) + back).ln() / sum(
+                (1 + z) * part for z, part in zip(steps, parts, strict=True)
+            )
+            rho += more
+            x = max(Decimal(0), x - (sum(parts) - back - second * more) / (first + back))
+        whole = [round(1000 * part / sum(parts)) for part in parts]
+    return tuple((place, Fraction(one, sum(whole))) for place, one in enumerate(whole) if one)
+
+
+def _decimal(x: Fraction) -> Decimal:
+    return _NEAR.divide(Decimal(x.numerator), Decimal(x.denominator))

@@ -1,0 +1,158 @@
+"""The Renyi curve of a sum of laws in accounting: exact upper values at any orders, for both directions.
+
+The values hold for the same decomposition as epsilon, delta and rho of the charge (`_charge.py`): for the
+part that remains when the charge's delta is split off. `docs/proofs/filters.md` proves each rule.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from tacit.accounting._charge import charge
+from tacit.accounting._divergences import discrete_laplace_divergence, laplace_divergence, pure_divergence
+from tacit.accounting._laws import (
+    ApproximateLoss,
+    BoundedRangeLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    GDPLoss,
+    LaplaceLoss,
+    LossLaw,
+    ParallelLoss,
+    Parts,
+    PureLoss,
+    RandomizedResponseLoss,
+    RenyiLoss,
+    SampledLoss,
+    ZCDPLoss,
+)
+from tacit.accounting.numeric import exp_up, log_up, mixture_log_moment, round_up
+
+__all__ = ["divergence_of_sum", "implied_divergence"]
+
+_ZERO = Fraction(0)
+_LARGEST_SUM = 4096  # terms of a binomial sum that are added up
+
+
+def implied_divergence(epsilon: Fraction | None, rho: Fraction | None, order: Fraction) -> Fraction | None:
+    """Return what a finite epsilon or rho says about a Renyi divergence; None: nothing."""
+    known = [] if rho is None else [order * rho]
+    known += [] if epsilon is None else [pure_divergence(epsilon, order)]
+    return min(known, default=None)
+
+
+def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
+    """Return an upper value of the Renyi divergence of a sum; None if it is not finite."""
+    values = [(_divergence(law, order), times) for law, times in parts]
+    if any(value is None for value, _ in values):
+        return None
+    return sum((times * value for value, times in values if value is not None), _ZERO)
+
+
+@lru_cache(maxsize=16384)
+def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
+    """Return the smaller of the law's own value and what its epsilon and rho imply."""
+    whole = charge(((law, 1),))
+    known = [implied_divergence(whole.epsilon, whole.rho, order), _own(law, order)]
+    return min((value for value in known if value is not None), default=None)
+
+
+def _own(law: LossLaw, order: Fraction) -> Fraction | None:
+    match law:
+        case GaussianLoss(sigma, s) | DiscreteGaussianLoss(sigma, s):
+            return order * (s / sigma) ** 2 / 2
+        case GDPLoss(mu):
+            return order * mu**2 / 2
+        case ZCDPLoss(rho):
+            return order * rho
+        case RenyiLoss(curve):
+            return _on_chords(((Fraction(1), _ZERO), *curve), order)
+        case LaplaceLoss(scale, s):
+            return laplace_divergence(s / scale, order)
+        case DiscreteLaplaceLoss(scale, s):
+            return discrete_laplace_divergence(scale, s, order)
+        case PureLoss(epsilon) | RandomizedResponseLoss(epsilon) | ApproximateLoss(epsilon, _):
+            return pure_divergence(epsilon, order)
+        case BoundedRangeLoss(epsilon):
+            return order * epsilon**2 / 8
+        case SampledLoss(q, parts):
+            return _sampled(q, parts, order)
+        case ParallelLoss(branches):
+            values = [divergence_of_sum(branch, order) for branch in branches]
+            finite = [value for value in values if value is not None]
+            return max(finite) if len(finite) == len(values) else None
+        case _:
+            return None
+
+
+def _on_chords(curve: tuple[tuple[Fraction, Fraction], ...], order: Fraction) -> Fraction | None:
+    """Return the value between known orders: (order - 1) D is convex, so its chords lie above it."""
+    for (low, less), (high, more) in pairwise(curve):
+        if low <= order <= high:
+            share = (order - low) / (high - low)
+            return ((1 - share) * (low - 1) * less + share * (high - 1) * more) / (order - 1)
+    return None
+
+
+# -- samples
+
+
+def _sampled(q: Fraction, parts: Parts, order: Fraction) -> Fraction | None:
+    """Return the value of a Poisson sample, from whole orders; None if the sum would be too long."""
+    if q == 1:
+        return divergence_of_sum(parts, order)
+    low = order.numerator // order.denominator
+    less = _ZERO if low == 1 else _sampled_whole(q, parts, low)
+    more = less if order == low else _sampled_whole(q, parts, low + 1)
+    if less is None or more is None:
+        return None
+    value = _on_chords(((Fraction(low), less), (Fraction(low + 1), more)), order)
+    return None if value is None else round_up(value)
+
+
+@lru_cache(maxsize=4096)
+def _sampled_whole(q: Fraction, parts: Parts, order: int) -> Fraction | None:
+    """Return the larger of both directions at a whole order.
+
+    Removed unit: the binomial sum. Added unit: for symmetric pairs no more than that. For others
+    ``(1 + x)^(1-a) <= 1 - (a-1) x + a (a-1)/2 x^2 / (1-q)^(a+1)`` for x = q (P/Q - 1) >= -q, whose mean under
+    Q is 0 and whose square has the mean q^2 (exp(D_2) - 1).
+    """
+    if order > _LARGEST_SUM:
+        return None
+    logs = [_ZERO, _ZERO]
+    for k in range(2, order + 1):
+        value = divergence_of_sum(parts, Fraction(k))
+        if value is None:
+            return None
+        logs.append((k - 1) * value)
+    removed = mixture_log_moment(q, order, logs) / (order - 1)
+    if _is_symmetric(parts):
+        return removed
+    try:
+        excess = order * (order - 1) * q**2 * (exp_up(logs[2]) - 1) / 2
+        added = log_up(1 + excess * exp_up((order + 1) * log_up(1 / (1 - q)))) / (order - 1)
+    except OverflowError:
+        added = logs[order] / (order - 1)
+    return max(removed, min(added, logs[order] / (order - 1)))
+
+
+def _is_symmetric(parts: Parts) -> bool:
+    """Return whether the values come from one pair whose two laws can be exchanged by a reflection."""
+    return all(
+        isinstance(
+            law,
+            GaussianLoss
+            | DiscreteGaussianLoss
+            | GDPLoss
+            | LaplaceLoss
+            | DiscreteLaplaceLoss
+            | PureLoss
+            | RandomizedResponseLoss
+            | ApproximateLoss,
+        )
+        for law, _ in parts
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tacit.accounting import Budget, Filter
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
-from tacit.ledger._accounts import Account
+from tacit.ledger._accounts import Account, empty_filter
 from tacit.ledger._block_charges import check_partition
 from tacit.ledger._chain import canonical
 from tacit.ledger._likeness import appearance
@@ -76,6 +76,7 @@ def open_account(
         return _reopen(transaction, found, wanted)
     _check_appearance(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
+    facts |= {"filter": 2} if wanted.filter.orders else {}  # schema 1 had no orders
     row = transaction.append("open", transaction.tip.seq + 1, facts)
     account = replace(
         wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
@@ -172,7 +173,7 @@ def refresh_account(transaction: Transaction, name: str, *, statement: str, who:
     """Start an account's total again from zero, on record."""
     account = transaction.account(name)
     row = transaction.append("refresh", account.id, {"statement": statement, "who": who})
-    fresh = account.with_filter(Filter.start(account.budget), since=row.seq)
+    fresh = account.with_filter(empty_filter(account.filter), since=row.seq)
     transaction.change(fresh)
     return fresh
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Budget, Filter
-from tacit.ledger._block_totals import BlockTotals
+from tacit.ledger._block_totals import BlockTotals, with_sums
 from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import canonical
 from tacit.ledger._rows import AccountRow
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tacit.ledger._chain import Chain
     from tacit.ledger._rows import BlockRow, Tip
 
-__all__ = ["Account", "sealed_account", "sealed_block"]
+__all__ = ["Account", "empty_filter", "opening_filter", "sealed_account", "sealed_block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,8 @@ class Account:
     def with_budget(self, budget: Budget) -> Account:
         """Return the account with another budget and the same sums."""
         if self.totals is None:
-            return replace(self, filter=replace(self.filter, budget=budget))
-        return self.with_totals(replace(self.totals, all=replace(self.totals.all, budget=budget)))
+            return replace(self, filter=self.filter.grown(budget))
+        return self.with_totals(replace(self.totals, all=self.totals.all.grown(budget)))
 
     def with_totals(self, totals: BlockTotals) -> Account:
         """Return an account with blocks after a charge."""
@@ -175,6 +176,20 @@ class Account:
             declared=declared,
         )
         return account if account.blocks is None else account.with_filter(filter_)
+
+
+def empty_filter(filter_: Filter) -> Filter:
+    """Return a filter with the same budget and the same rule from which nothing was spent."""
+    return with_sums(filter_, (Fraction(0),) * (3 + len(filter_.orders)))
+
+
+def opening_filter(facts: dict[str, object]) -> Filter:
+    """Return the filter that an account was opened with, from the entry that opened it.
+
+    Accounts that were opened by schema 1 have no Renyi orders, and keep the rule of that time.
+    """
+    filter_ = Filter.start(Budget.from_json(facts["budget"]))
+    return filter_ if facts.get("filter") == 2 else replace(filter_, curve=())
 
 
 def sealed_account(chain: Chain, last: Tip, row: AccountRow) -> AccountRow:

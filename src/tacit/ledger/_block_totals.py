@@ -26,6 +26,7 @@ __all__ = [
     "fullest_of",
     "sums_from_text",
     "sums_to_text",
+    "with_sums",
 ]
 
 #: The sums of one block, or the largest sums of several, coordinate by coordinate.
@@ -97,7 +98,7 @@ class BlockTotals:
         which = 0 if budget.epsilon is not None and not budget.delta else 2  # epsilon or rho
         sums = [(row.block, sums_from_text(row.state)) for row in rows if row.seq > self.since]
         sums.sort(key=lambda one: ((value := one[1][which]) is not None, -(value or 0), one[0]))
-        return {name: _with_sums(self.all, own).spent for name, own in sums}
+        return {name: with_sums(self.all, own).spent for name, own in sums}
 
     def to_json(self) -> dict[str, object]:
         """Return the totals as JSON values."""
@@ -127,7 +128,7 @@ def charge_blocks(
         beside = totals.beside(own)
         if not beside.admits(spend):
             raise BlockFull(name, beside)
-        charged[name] = _sums(_added(_with_sums(totals.all, own), spend))
+        charged[name] = _sums(with_sums(totals.all, own).added(spend))
         totals = totals.risen(own, charged[name])
     return totals, charged
 
@@ -169,7 +170,7 @@ def _without(ranked: tuple[Fraction | None, ...], value: Fraction | None) -> tup
 
 def _plus(filter_: Filter, ranks: Iterable[Sums]) -> Filter:
     columns = zip(_sums(filter_), *ranks, strict=True)
-    return _with_sums(filter_, tuple(None if None in column else sum(column) for column in columns))  # type: ignore[arg-type]
+    return with_sums(filter_, tuple(None if None in column else sum(column) for column in columns))  # type: ignore[arg-type]
 
 
 def _zeros(filter_: Filter) -> Sums:
@@ -177,14 +178,12 @@ def _zeros(filter_: Filter) -> Sums:
 
 
 def _sums(filter_: Filter) -> Sums:
-    return (filter_.epsilon, filter_.delta, filter_.rho)
+    return (filter_.epsilon, filter_.delta, filter_.rho, *(total for _, total in filter_.curve))
 
 
-def _with_sums(filter_: Filter, sums: Sums) -> Filter:
-    epsilon, delta, rho = sums
+def with_sums(filter_: Filter, sums: Sums) -> Filter:
+    """Return a filter of the same budget and orders with other sums."""
+    epsilon, delta, rho, *rest = sums
     assert delta is not None  # noqa: S101 - a delta is a probability
-    return replace(filter_, epsilon=epsilon, delta=delta, rho=rho)
-
-
-def _added(filter_: Filter, spend: Spend) -> Filter:
-    return filter_._plus(spend)  # noqa: SLF001
+    curve = tuple(zip(filter_.orders, rest, strict=True))
+    return replace(filter_, epsilon=epsilon, delta=delta, rho=rho, curve=curve)

@@ -115,12 +115,33 @@ def blocks_of(body: str) -> list[str]:
 
 
 def spend_to_text(spend: Spend) -> str:
-    """Write a spend as ``epsilon;delta;rho`` in exact fractions, ``-`` where there is no finite value."""
-    parts = (spend.epsilon, spend.delta, spend.rho)
-    return ";".join("-" if part is None else str(part) for part in parts)
+    """Write a spend as ``epsilon;delta;rho`` in exact fractions, ``-`` where there is no finite value.
+
+    With a curve, a fourth part follows: ``order:divergence,order:divergence``.
+
+    Examples
+    --------
+    >>> spend_to_text(Spend(rho=Fraction(1, 10), curve=[(2, Fraction(1, 8)), (3, None)]))
+    '-;0;1/10;2:1/8,3:-'
+    """
+    parts = [_part(part) for part in (spend.epsilon, spend.delta, spend.rho)]
+    if spend.curve:
+        parts.append(",".join(f"{order}:{_part(value)}" for order, value in spend.curve))
+    return ";".join(parts)
+
+
+def _part(value: Fraction | None) -> str:
+    return "-" if value is None else str(value)
 
 
 def spend_from_text(text: str) -> Spend:
     """Read what `spend_to_text` wrote."""
-    epsilon, delta, rho = (None if part == "-" else Fraction(part) for part in text.split(";"))
-    return Spend(epsilon, Fraction(0) if delta is None else delta, rho)
+    parts = text.split(";")
+    epsilon, delta, rho = map(_read_part, parts[:3])
+    points = [point.split(":") for part in parts[3:] for point in part.split(",")]
+    curve = [(Fraction(order), _read_part(value)) for order, value in points]
+    return Spend(epsilon, Fraction(0) if delta is None else delta, rho, curve)
+
+
+def _read_part(text: str) -> Fraction | None:
+    return None if text == "-" else Fraction(text)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Filter
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger._block_charges import charged_blocks, check_blocks
 from tacit.ledger._block_totals import BlockFull
-from tacit.ledger._chain import Head
+from tacit.ledger._chain import Head, spend_to_text
+from tacit.ledger._curves import at_orders, fits_limit, orders_of
 from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
 
@@ -119,7 +119,8 @@ def charge(
     levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
     _check_limits(transaction, levels, request)
     check_blocks(levels, request.blocks)
-    after = [_charged(transaction, level, request.spend, request.blocks) for level in levels]
+    spend, text = _priced(request, levels)
+    after = [_charged(transaction, level, spend, request.blocks) for level in levels]
     body = {
         "cost": request.cost,
         "purpose": request.purpose,
@@ -133,7 +134,7 @@ def charge(
         account.id,
         body,
         levels=",".join(str(level.id) for level in levels),
-        spend=request.spend_text,
+        spend=text,
         plan=request.plan,
         key=key,
     )
@@ -143,7 +144,7 @@ def charge(
         id=f"{row.seq}-{row.mac.hex()[:16]}",
         account=account.name,
         charged=tuple(level.name for level in levels),
-        spend=request.spend,
+        spend=spend,
         plan=request.plan or None,
         who=request.who,
         purpose=request.purpose,
@@ -152,6 +153,15 @@ def charge(
         head=Head(row.seq, row.mac.hex()),
         blocks=request.blocks,
     )
+
+
+def _priced(request: ChargeRequest, levels: list[Account]) -> tuple[Spend, str]:
+    """Return what the charge takes at the orders of all its levels, and the log's text of it."""
+    orders = orders_of(level.filter for level in levels)
+    if tuple(order for order, _ in request.spend.curve) == orders:
+        return request.spend, request.spend_text
+    spend = at_orders(request.spend, request.cost, orders)
+    return spend, spend_to_text(spend)
 
 
 def _check_limits(transaction: Transaction, levels: list[Account], request: ChargeRequest) -> None:
@@ -166,7 +176,7 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
             )
         if level.expires is not None:
             _check_expiry(transaction, level.name, level.expires)
-        if level.per_charge is not None and not Filter.start(level.per_charge).admits(request.spend):
+        if level.per_charge is not None and not fits_limit(level.per_charge, request.spend, request.cost):
             raise TacitError(
                 "charge-too-large",
                 f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
@@ -204,7 +214,7 @@ def _charged(
     if not blocks:
         if not level.filter.admits(spend):
             raise BudgetExceeded(level, spend)
-        everywhere = replace(level.totals, all=level.totals.all._plus(spend))
+        everywhere = replace(level.totals, all=level.totals.all.added(spend))
         return level.with_totals(everywhere), {}
     try:
         return charged_blocks(transaction, level, spend, blocks)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tacit.ledger import _refusals
 from tacit.ledger._chain import blocks_of, spend_from_text
+from tacit.ledger._curves import at_orders
 
 if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
@@ -80,12 +81,18 @@ def payments(
 
 
 def covers(payment: EntryRow, drawn: EntryRow) -> bool:
-    """Whether a recorded charge is nowhere less than that of a draw, and concerns all of its blocks."""
+    """Whether a recorded charge is nowhere less than that of a draw, and concerns all of its blocks.
+
+    Renyi orders are compared where the payment has them; the draw may need `CurveNeeded` there.
+    """
     blocks, needed = set(blocks_of(payment.body)), blocks_of(drawn.body)
     if blocks and not (needed and blocks.issuperset(needed)):
         return False
     if payment.spend == drawn.spend:
         return True
-    paid, price = spend_from_text(payment.spend), spend_from_text(drawn.spend)  # None: not finite
-    pairs = ((paid.epsilon, price.epsilon), (paid.delta, price.delta), (paid.rho, price.rho))
-    return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)
+    paid, price = spend_from_text(payment.spend), spend_from_text(drawn.spend)
+    if paid.curve:
+        price = at_orders(price, json.loads(drawn.body)["cost"], tuple(order for order, _ in paid.curve))
+    pairs = [(paid.epsilon, price.epsilon), (paid.delta, price.delta), (paid.rho, price.rho)]
+    pairs += [(mine, price.divergence(order)) for order, mine in paid.curve]
+    return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)  # None: not finite

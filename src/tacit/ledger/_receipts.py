@@ -155,12 +155,18 @@ class Entry:
                 "epsilon": None if spend.epsilon is None else str(spend.epsilon),
                 "delta": str(spend.delta),
                 "rho": None if spend.rho is None else str(spend.rho),
+                **_curve_to_json(spend),
             },
             "plan": self.plan,
             "key": self.key,
             **self.body,
             "hash": self.hash,
         }
+
+
+def _curve_to_json(spend: Spend) -> dict[str, object]:
+    points = [[str(order), None if value is None else str(value)] for order, value in spend.curve]
+    return {"curve": points} if points else {}
 
 
 def entry_of(row: EntryRow, names: dict[int, str]) -> Entry:

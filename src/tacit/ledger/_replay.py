@@ -6,13 +6,15 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
-from tacit.ledger._accounts import Account
-from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of
+from tacit.ledger._accounts import Account, empty_filter, opening_filter
+from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of, with_sums
 from tacit.ledger._chain import blocks_of, spend_from_text
+from tacit.ledger._curves import CurveNeeded, fits_limit
 from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
@@ -23,38 +25,38 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "view"})
-_NOTHING = Spend(0, 0, 0)
 
 
 @dataclass(slots=True)
 class _SpendSum:
     """A sum of spends, kept per denominator: a million charges cost a million additions of integers."""
 
-    parts: tuple[dict[int, int], dict[int, int], dict[int, int]] = field(
-        default_factory=lambda: (defaultdict(int), defaultdict(int), defaultdict(int))
-    )
+    orders: tuple[Fraction, ...]
+    parts: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     infinite: set[int] = field(default_factory=set)
 
     def add(self, spend: str, times: int) -> None:
-        for which, text in enumerate(spend.split(";")):
-            if text == "-":
+        for which, value in enumerate(_coordinates(spend, self.orders)):
+            if value is None:
                 self.infinite.add(which)
             else:
-                above, _, below = text.partition("/")
-                self.parts[which][int(below or 1)] += int(above) * times
+                self.parts[which][value.denominator] += value.numerator * times
 
     def sums(self) -> Sums:
-        """Return the sums, coordinate by coordinate."""
+        """Return the sums: epsilon, delta, rho and one for each order."""
         return tuple(
-            None if which in self.infinite else sum((Fraction(n, d) for d, n in part.items()), Fraction(0))
-            for which, part in enumerate(self.parts)
+            None
+            if which in self.infinite
+            else sum((Fraction(n, d) for d, n in self.parts[which].items()), Fraction(0))
+            for which in range(3 + len(self.orders))
         )
 
-    def fill(self, filter_: Filter) -> Filter:
-        """Return a filter of the same budget that holds exactly these sums."""
-        epsilon, delta, rho = self.sums()
-        assert delta is not None  # noqa: S101 - a delta is a probability
-        return replace(filter_, epsilon=epsilon, delta=delta, rho=rho)
+
+@lru_cache(maxsize=4096)
+def _coordinates(text: str, orders: tuple[Fraction, ...]) -> Sums:
+    """Read a recorded spend at the orders of one account."""
+    spend = spend_from_text(text)
+    return (spend.epsilon, spend.delta, spend.rho, *(spend.divergence(order) for order in orders))
 
 
 @dataclass(slots=True)
@@ -62,10 +64,13 @@ class ReplayedAccount:
     """An account as the log alone describes it."""
 
     account: Account
-    total: _SpendSum = field(default_factory=_SpendSum)
     exceeded: bool = False
     blocks: dict[str, Sums] = field(default_factory=dict)
-    block_totals: dict[str, _SpendSum] = field(default_factory=lambda: defaultdict(_SpendSum))
+    total: _SpendSum = field(init=False)
+    block_totals: dict[str, _SpendSum] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.total = _SpendSum(self.account.filter.orders)
 
     def add(self, spend: str, blocks: str, times: int) -> None:
         """Add some equal charges, to the blocks that they name or to the whole."""
@@ -73,11 +78,12 @@ class ReplayedAccount:
             self.total.add(spend, times)
             return
         for name in json.loads(blocks):
-            self.block_totals[name].add(spend, times)
+            of = self.block_totals.setdefault(name, _SpendSum(self.account.filter.orders))
+            of.add(spend, times)
 
     def start_again(self, seq: int) -> None:
         """Forget what was spent, as the curator stated in an entry."""
-        self.total = _SpendSum()
+        self.total = _SpendSum(self.account.filter.orders)
         self.block_totals.clear()
         if self.account.totals is not None:
             self.account = replace(self.account, totals=replace(self.account.totals, since=seq))
@@ -86,16 +92,16 @@ class ReplayedAccount:
         """Work out the filter, and check that nothing exceeds the budget."""
         totals = self.account.totals
         if totals is None:
-            filled = self.total.fill(self.account.filter)
+            filled = with_sums(self.account.filter, self.total.sums())
             self.account = replace(self.account, filter=filled)
-            self.exceeded |= not filled.admits(_NOTHING)
+            self.exceeded |= not filled.within
             return
         self.blocks = {name: total.sums() for name, total in self.block_totals.items()}
-        everywhere = self.total.fill(totals.all)
+        everywhere = with_sums(totals.all, self.total.sums())
         totals = replace(totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals))
         self.account = self.account.with_totals(totals)
         filters = map(totals.beside, self.blocks.values()) if self.blocks else [everywhere]
-        self.exceeded |= not all(each.admits(_NOTHING) for each in filters)
+        self.exceeded |= not all(each.within for each in filters)
 
 
 class Replay:
@@ -139,8 +145,7 @@ class Replay:
             self.released[body["receipt"]] = (row.seq, body["sha256"], row.plan, body["version"], root)
         elif row.kind == "open":
             self._latest[str(row.seq), ""] = row
-            filter_ = Filter.start(Budget.from_json(body["budget"]))
-            account = Account.from_facts(row.seq, body["name"], body, filter_)
+            account = Account.from_facts(row.seq, body["name"], body, opening_filter(body))
             self.accounts[row.seq] = ReplayedAccount(account)
         elif row.kind in {"grow", "refresh", "version"}:
             self._decide(row, body)
@@ -204,16 +209,24 @@ class Replay:
     def _check_cost(self, row: EntryRow) -> None:
         """Check that the recorded spend covers the cost, and that no single charge was too large."""
         spend = spend_from_text(row.spend)
-        stated = Cost.from_json(json.loads(row.body)["cost"]).spend
-        parts = zip(
-            (spend.epsilon, spend.delta, spend.rho), (stated.epsilon, stated.delta, stated.rho), strict=True
-        )
-        if any(kept is not None and (cost is None or kept < cost) for kept, cost in parts):
+        cost = Cost.from_json(json.loads(row.body)["cost"])
+        stated = cost.spend_at(tuple(order for order, _ in spend.curve))
+        parts = [(spend.epsilon, stated.epsilon), (spend.delta, stated.delta), (spend.rho, stated.rho)]
+        parts += [(kept, stated.divergence(order)) for order, kept in spend.curve]
+        if any(kept is not None and (price is None or kept < price) for kept, price in parts):
             self.problems.append(f"entry {row.seq} records less than its cost")
         for id_ in row.levels.split(","):
             limit = self.accounts[int(id_)].account.per_charge
-            if limit is not None and not Filter.start(limit).admits(stated):
+            if limit is not None and not _within_limit(limit, cost):
                 self.problems.append(f"entry {row.seq} is larger than a single charge may be")
+
+
+def _within_limit(limit: Budget, cost: Cost) -> bool:
+    while True:
+        try:
+            return fits_limit(limit, cost.spend, cost)
+        except CurveNeeded as needed:
+            needed.compute()
 
 
 def cost_text(body: str) -> str:
@@ -239,14 +252,13 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
         elif row.kind == "open" and row.seq in accounts:
             opened.add(row.seq)
             account = accounts[row.seq].account
-            filter_ = Filter.start(Budget.from_json(json.loads(row.body)["budget"]))
-            accounts[row.seq].account = account.with_filter(filter_)
+            accounts[row.seq].account = account.with_filter(opening_filter(json.loads(row.body)))
         elif row.kind == "grow" and row.account in accounts:
             budget = Budget.from_json(json.loads(row.body)["budget"])
             accounts[row.account].account = accounts[row.account].account.with_budget(budget)
         elif row.kind == "refresh" and row.account in accounts:
             account = accounts[row.account].account
-            accounts[row.account].account = account.with_filter(Filter.start(account.budget), since=row.seq)
+            accounts[row.account].account = account.with_filter(empty_filter(account.filter), since=row.seq)
             accounts[row.account].blocks = {}
 
 
@@ -263,6 +275,6 @@ def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:
             replayed.account = account.with_totals(totals)
         else:
             account.filter.after(spend)
-            replayed.account = account.with_totals(replace(totals, all=totals.all._plus(spend)))
+            replayed.account = account.with_totals(replace(totals, all=totals.all.added(spend)))
     except (TacitError, BlockFull):
         replayed.exceeded = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from tacit.accounting._laws import (
@@ -97,7 +98,13 @@ def read(name: str, text: object) -> Fraction:
             why="stored values are exact",
             fix=_UNCHANGED,
         )
-    return Fraction(text)
+    return _parsed(text)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Fraction:
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator), int(denominator or 1))
 
 
 def write_curve(curve: Curve) -> list[list[str | None]]:

@@ -18,6 +18,8 @@ from tacit.accounting.numeric import log_down, log_up, round_down
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tacit.accounting._json import Curve
+
 __all__ = ["ANSWERS", "Mixture", "Reading", "mixture"]
 
 #: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
@@ -39,15 +41,22 @@ class Reading(NamedTuple):
     shares: Shares
     cap: Fraction
 
-    def total(self, sums: Sequence[Fraction | None]) -> Fraction | None:
-        """Return the average; None if a sum is not finite."""
+    def total(self, sums: Curve) -> Fraction | None:
+        """Return the average of the sums, one for each order; None if it is not finite."""
         total = Fraction(0)
         for place, share in self.shares:
-            one = sums[place]
+            one = sums[place][1]
             if one is None:
                 return None
-            total += one if share == 1 else share * one
+            if share == 1:
+                return one
+            total += share * one
         return total
+
+    def admits(self, sums: Curve) -> bool:
+        """Return whether the average is at most the cap."""
+        total = self.total(sums)
+        return total is not None and total <= self.cap
 
 
 class Mixture(NamedTuple):

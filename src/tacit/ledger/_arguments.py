@@ -186,4 +186,5 @@ def read_charge(
         dataset="" if dataset is None else read_account_name(dataset),
         asked=read_text("asked", asked),
         blocks=read_block_names(blocks) if blocks != () else (),
+        law=cost,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
@@ -19,7 +20,7 @@ from tacit.ledger._refusals import budget_in_words
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tacit.accounting import Spend
+    from tacit.accounting import Cost, Spend
     from tacit.ledger._accounts import Account
     from tacit.ledger._block_totals import Sums
     from tacit.ledger._rows import EntryRow
@@ -69,6 +70,7 @@ class ChargeRequest:
     dataset: str = ""
     asked: str = ""
     blocks: tuple[str, ...] = ()
+    law: Cost | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -160,8 +162,13 @@ def _priced(request: ChargeRequest, levels: list[Account]) -> tuple[Spend, str]:
     orders = orders_of(level.filter for level in levels)
     if tuple(order for order, _ in request.spend.curve) == orders:
         return request.spend, request.spend_text
-    spend = at_orders(request.spend, request.cost, orders)
-    return spend, spend_to_text(spend)
+    spend = at_orders(request.spend, request.law or request.cost, orders)
+    return spend, _text(spend)
+
+
+@lru_cache(maxsize=4096)
+def _text(spend: Spend) -> str:
+    return spend_to_text(spend)
 
 
 def _check_limits(transaction: Transaction, levels: list[Account], request: ChargeRequest) -> None:
@@ -176,7 +183,9 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
             )
         if level.expires is not None:
             _check_expiry(transaction, level.name, level.expires)
-        if level.per_charge is not None and not fits_limit(level.per_charge, request.spend, request.cost):
+        if level.per_charge is not None and not fits_limit(
+            level.per_charge, request.spend, request.law or request.cost
+        ):
             raise TacitError(
                 "charge-too-large",
                 f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",

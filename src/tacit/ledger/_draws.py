@@ -76,6 +76,7 @@ def _authorise_stored(
         price = replace(
             request,
             cost=json.loads(drawn.body)["cost"],
+            law=None,
             spend=spend_from_text(drawn.spend),
             spend_text=drawn.spend,
             blocks=tuple(blocks_of(drawn.body)),

@@ -18,6 +18,7 @@ from tacit.ledger._arguments import read_account_name, read_name
 from tacit.ledger._block_totals import sums_from_text
 from tacit.ledger._blocks import read_block
 from tacit.ledger._chain import START, Head
+from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._payments import CommittedEntries, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
@@ -201,6 +202,16 @@ class LedgerQueries:
         >>> ledger.paid_release("ana", "p1").payload
         b'about 40'
         """
+        while True:
+            try:
+                return self._paid_release(account, plan, version)
+            except CurveNeeded as needed:
+                curve = needed
+            curve.compute()
+
+    def _paid_release(
+        self, account: str | Account, plan: str, version: int | None = None
+    ) -> StoredRelease | None:
         declared = account.version if version is None and isinstance(account, Account) else version
         with self._reading() as reader:
             asked = Account.from_row(self._account_row(reader, account))

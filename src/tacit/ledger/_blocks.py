@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Set
 
-__all__ = ["MOST_BLOCKS", "Blocks", "read_block", "read_block_names"]
+__all__ = ["Blocks", "read_block", "read_block_names"]
 
-#: How many blocks one charge may name; a charge that concerns more than that concerns all of the data.
-MOST_BLOCKS = 1_000
 _MOST_PER_UNIT = 100
 
 
@@ -45,6 +44,7 @@ class Blocks:
 
     by: str
     per_unit: int = 1
+    most: ClassVar[int] = 1_000  # names in one charge; whoever needs more charges all of the data
 
     def __post_init__(self) -> None:
         given: object = self.by
@@ -93,10 +93,10 @@ def read_block_names(given: object) -> tuple[str, ...]:
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise bad_parameter("blocks", "a list of names", given, fix=fix)
     names = tuple(sorted({read_block(name) for name in given}))
-    if len(names) > MOST_BLOCKS:
+    if len(names) > Blocks.most:
         raise bad_parameter(
             "blocks",
-            f"at most {MOST_BLOCKS:,} names",
+            f"at most {Blocks.most:,} names",
             len(names),
             fix="name none: the charge then concerns all of the data",
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Unit
     from tacit.explain import explain
-    from tacit.ledger import Ledger
+    from tacit.ledger import Blocks, Ledger
     from tacit.tables import (
         col,
         consortium,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Blocks",
     "Budget",
     "Cost",
     "Ledger",
@@ -69,6 +70,7 @@ __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
 _LAZY = {
+    "Blocks": "tacit.ledger",
     "Budget": "tacit.accounting",
     "Cost": "tacit.accounting",
     "Ledger": "tacit.ledger",

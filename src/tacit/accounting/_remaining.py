@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting._budget import Budget, Spend
-from tacit.accounting._mixture import ANSWERS, Reading, mixture
+from tacit.accounting._mixture import ANSWERS, Reading
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.numeric import below, room, round_down, round_up
 
@@ -138,11 +138,9 @@ def _by_orders(state: Filter, plain: Fraction) -> Remaining:
 
 def _slack(state: Filter) -> list[tuple[Reading, Fraction]]:
     """Return the readings that hold, and what is left of the cap of each."""
-    assert state.budget.epsilon is not None  # noqa: S101 - only such budgets have orders
     if state.delta > state.budget.delta * ANSWERS:
         return []
-    readings = mixture(state.budget.epsilon, state.budget.delta).readings
-    totals = ((reading, reading.total(state.curve)) for reading in readings)
+    totals = ((reading, reading.total(state.curve)) for reading in state.readings)
     return [
         (reading, reading.cap - total)
         for reading, total in totals

@@ -45,7 +45,8 @@ class Certificate:
         ``question`` (digest), ``mechanisms``, ``cost``, ``filter``, ``plan`` (hash of dataset, question and
         mechanisms), ``software``, ``ledger`` (entry number and
         hash; null where a release was local and nobody was charged). A release of several datasets has the
-        certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``.
+        certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``. ``blocks``
+        are the blocks of the data that were charged, where it was not all of it.
     """
 
     fields: Mapping[str, JSON]
@@ -54,7 +55,7 @@ class Certificate:
         needed = _TOGETHER if "members" in self.fields else _FIELDS
         members = self.fields.get("members", [])
         listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
-        known = set(self.fields) == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
+        known = set(self.fields) - {"blocks"} == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
         early = self.fields.get("schema") == _FIRST_SCHEMA and set(self.fields) >= _FIELDS - _ADDED
         if not listed or not (known or early):
             raise TacitError(
@@ -183,6 +184,8 @@ class Certificate:
             found.append(f"entry {number} paid for another plan")
         if entry.body.get("cost") != self.fields["cost"]:
             found.append(f"entry {number} paid another cost")
+        if list(entry.blocks) != self._blocks():
+            found.append(f"entry {number} paid for other blocks of the data")
         if not self._adds_up():
             found.append("the costs of the mechanisms do not add up to the cost")
         if self.fields["schema"] == _FIRST_SCHEMA:
@@ -192,6 +195,13 @@ class Certificate:
         elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
             found.append("the dataset, the question or a mechanism does not match the plan")
         return found + self._about_the_dataset(entry, ledger)
+
+    def _blocks(self) -> object:
+        """Return the blocks that were charged; a dataset that is one block cannot claim others."""
+        dataset = self.fields["dataset"]
+        declared = dataset.get("block") if isinstance(dataset, Mapping) else None
+        stated = self.fields.get("blocks", [])
+        return stated if declared is None or stated == [declared] else None
 
     def _adds_up(self) -> bool:
         from tacit.accounting import Cost
@@ -245,6 +255,7 @@ def _fields(
         "plan": member.hash,
         "software": _software(),
         "ledger": paid,
+        **({"blocks": list(member.blocks)} if member.blocks and paid is not None else {}),
     }
 
 

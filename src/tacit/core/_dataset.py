@@ -59,7 +59,9 @@ class Dataset:
 
     @property
     def remaining(self) -> Any:
-        """What is left of the budget."""
+        """What is left of the budget; of a dataset that is one block, what is left for this block."""
+        if self.identity.block:
+            return self._ledger.remaining(self.identity.account, block=self.identity.block)
         return self._ledger.remaining(self.identity.account)
 
     def __repr__(self) -> str:
@@ -122,8 +124,11 @@ def _unreadable() -> TacitError:
     )
 
 
-def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
-    """Open the account that pays for a dataset, or find it with the same declared facts."""
+def open_account(identity: Identity, budget: Budget, ledger: Charger, blocks: object = None) -> None:
+    """Open the account that pays for a dataset, or find it with the same declared facts.
+
+    ``blocks`` is the public partition of the data whose blocks are charged apart, or None.
+    """
     if not isinstance(budget, Budget):
         raise bad_parameter(
             "budget",
@@ -138,4 +143,5 @@ def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
         budget=budget,
         adjacency=identity.adjacency,
         version=identity.version,
+        **({} if blocks is None else {"blocks": blocks}),
     )

@@ -273,6 +273,7 @@ class Plan(Generic[C]):
             purpose=purpose,
             asked=self.asked,
             dataset=member.identity.account,
+            **({"blocks": member.blocks} if member.blocks else {}),
         )
         return json.loads(drawn.payload)["noisy"], Certificate.of_draw(member, promised, drawn.receipt)
 

@@ -46,6 +46,14 @@ class Member:
         return tuple({**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True))
 
     @cached_property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks of the data that the answer depends on; none stands for all of it.
+
+        A task may name them (``blocks``), where its question reads no other rows.
+        """
+        return (self.identity.block,) if self.identity.block else tuple(getattr(self.task, "blocks", ()))
+
+    @cached_property
     def hash(self) -> str:
         """Equal for equal questions of the same declared data with the same noise."""
         return plan_hash(self.identity.document(), self.question, self.laws)

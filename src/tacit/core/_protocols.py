@@ -69,15 +69,15 @@ class Charger(Protocol):
 
     def create_account(
         self, name: str, *, budget: Budget, unit: str | None = None, adjacency: str | None = None,
-        version: int = 1,
+        version: int = 1, blocks: Any = None,
     ) -> Any:  # fmt: skip
         """Open the dataset's account, or find it with the same declared facts."""
 
     def account(self, name: str) -> Any:
         """Return an account with its ``budget``."""
 
-    def remaining(self, account: str) -> Any:
-        """Return what is left of an account's budget."""
+    def remaining(self, account: str, *, block: str | None = None) -> Any:
+        """Return what is left of an account's budget, or of one of its blocks."""
 
     def draw(
         self,
@@ -90,10 +90,12 @@ class Charger(Protocol):
         purpose: str = "",
         asked: str = "",
         dataset: str | None = None,
+        blocks: Sequence[str] = (),
     ) -> Any:
         """Return the release: ``payload`` and ``receipt``.
 
-        Refuses an account that is neither the dataset's nor below it.
+        Refuses an account that is neither the dataset's nor below it. ``blocks`` are the blocks of the data
+        that the answer depends on; none stands for all of it.
         """
 
 

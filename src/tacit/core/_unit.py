@@ -130,12 +130,16 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a budget is bound to: declared facts only, nothing that depends on the data."""
+    """What a budget is bound to: declared facts only, nothing that depends on the data.
+
+    ``block`` names the block that all of the data belongs to, where its curator declares one.
+    """
 
     name: str
     version: int
     unit: Unit
     adjacency: Adjacency
+    block: str = ""
 
     @property
     def account(self) -> str:
@@ -149,6 +153,7 @@ class Identity:
             "version": self.version,
             "unit": str(self.unit),
             "adjacency": self.adjacency,
+            **({"block": self.block} if self.block else {}),
         }
 
 

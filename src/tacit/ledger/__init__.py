@@ -7,9 +7,20 @@ transaction, and is never taken back. `docs/explanation/ledger.md` says what is 
 from __future__ import annotations
 
 from tacit.ledger._accounts import Account
+from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import Head
 from tacit.ledger._ledger import Ledger, open_ledger
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease
 from tacit.ledger._verification import Verification
 
-__all__ = ["Account", "Entry", "Head", "Ledger", "Receipt", "StoredRelease", "Verification", "open_ledger"]
+__all__ = [
+    "Account",
+    "Blocks",
+    "Entry",
+    "Head",
+    "Ledger",
+    "Receipt",
+    "StoredRelease",
+    "Verification",
+    "open_ledger",
+]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tacit.accounting import Budget, Filter
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do, Either, Say, Set
-from tacit.ledger._accounts import Account
+from tacit.ledger._accounts import Account, empty_filter
+from tacit.ledger._block_charges import check_partition
 from tacit.ledger._chain import canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._refusals import budget_in_words
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tacit.fixes import Fix
+    from tacit.ledger._blocks import Blocks
     from tacit.ledger._transaction import Transaction
 
 __all__ = ["grow_budget", "open_account", "record_unsealing", "refresh_account"]
@@ -34,6 +36,7 @@ def open_account(
     labels: dict[str, str],
     per_charge: Budget | None,
     expires: datetime | None,
+    blocks: Blocks | None = None,
 ) -> Account:
     """Open an account, or return the one of that name if every declared fact agrees with it."""
     above = None if parent is None else transaction.account(parent)
@@ -51,6 +54,7 @@ def open_account(
             )
     if unit is None:
         raise bad_parameter("unit", "given for an account without a parent", None, fix=Set(unit="patient_id"))
+    check_partition(name, blocks, adjacency or "add/remove", above)
     wanted = Account(
         id=0,
         name=name,
@@ -63,12 +67,16 @@ def open_account(
         labels=labels,
         per_charge=per_charge,
         expires=expires,
+        blocks=blocks,
     )
+    if blocks is not None:
+        wanted = wanted.with_filter(wanted.filter)
     found = transaction.find_account(name)
     if found is not None:
         return _reopen(transaction, found, wanted)
     _check_appearance(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
+    facts |= {"filter": 2} if wanted.filter.orders else {}  # schema 1 had no orders
     row = transaction.append("open", transaction.tip.seq + 1, facts)
     account = replace(
         wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
@@ -96,7 +104,7 @@ def _check_appearance(transaction: Transaction, name: str) -> None:
 
 
 def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Account:
-    for fact in ("unit", "adjacency", "budget", "parent", "per_charge", "expires"):
+    for fact in ("unit", "adjacency", "budget", "parent", "per_charge", "expires", "blocks"):
         if getattr(found, fact) != getattr(wanted, fact):
             raise _account_differs(found, wanted, fact)
     if wanted.version > found.version:
@@ -113,7 +121,8 @@ def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
     fix: Fix = Either(Set(**{fact: old}), Say("another name"))
     if fact == "budget" and _grows(found.budget, wanted.budget):
         fix = Do("grow-budget", account=found.name, old=old, new=new)
-    label = {"per_charge": "largest single charge", "expires": "expiry"}.get(fact, fact)
+    words = {"per_charge": "largest single charge", "expires": "expiry", "blocks": "partition into blocks"}
+    label = words.get(fact, fact)
     return TacitError(
         "account-differs",
         f"the {label} of account {found.name!r} is {_in_words(old)}, not {_in_words(new)}",
@@ -154,7 +163,7 @@ def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statemen
             why="a budget only grows; what was promised about the past stays true",
             fix="open another account for a smaller budget",
         )
-    larger = replace(account, filter=replace(account.filter, budget=budget))
+    larger = account.with_budget(budget)
     transaction.append("grow", account.id, {"budget": budget.to_json(), "statement": statement, "who": who})
     transaction.change(larger)
     return larger
@@ -163,8 +172,8 @@ def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statemen
 def refresh_account(transaction: Transaction, name: str, *, statement: str, who: str) -> Account:
     """Start an account's total again from zero, on record."""
     account = transaction.account(name)
-    transaction.append("refresh", account.id, {"statement": statement, "who": who})
-    fresh = replace(account, filter=Filter.start(account.budget))
+    row = transaction.append("refresh", account.id, {"statement": statement, "who": who})
+    fresh = account.with_filter(empty_filter(account.filter), since=row.seq)
     transaction.change(fresh)
     return fresh
 

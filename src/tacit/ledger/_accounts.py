@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Budget, Filter
+from tacit.ledger._block_totals import BlockTotals, with_sums
+from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import canonical
 from tacit.ledger._rows import AccountRow
 
 if TYPE_CHECKING:
     from tacit.accounting import Spend
     from tacit.ledger._chain import Chain
-    from tacit.ledger._rows import Tip
+    from tacit.ledger._rows import BlockRow, Tip
 
-__all__ = ["Account", "sealed_account"]
+__all__ = ["Account", "empty_filter", "opening_filter", "sealed_account", "sealed_block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Account:
     version
         Declared version of the data. Each version has its own stored releases; a new one resets no budget.
     filter
-        The budget and what was spent of it.
+        The budget and what was spent of it; in an account with blocks, what any one unit may have paid at
+        most.
     path
         Numbers of this account and of the accounts above it, up to the dataset's.
     parent
@@ -48,6 +52,10 @@ class Account:
         The largest single charge, or None.
     expires
         The moment after which nothing can be charged, or None.
+    blocks
+        The public partition of the data whose blocks are charged apart, or None.
+    totals
+        What an account with blocks has spent.
     declared
         The stored form of these facts, kept so that it is computed once.
 
@@ -72,6 +80,8 @@ class Account:
     labels: dict[str, str] = field(default_factory=dict, hash=False)
     per_charge: Budget | None = None
     expires: datetime | None = None
+    blocks: Blocks | None = None
+    totals: BlockTotals | None = field(default=None, repr=False)
     declared: str = field(default="", compare=False, repr=False)
 
     @property
@@ -105,24 +115,40 @@ class Account:
             "per_charge": None if self.per_charge is None else self.per_charge.to_json(),
             "unit": self.unit,
             "version": self.version,
+            **({} if self.blocks is None else {"blocks": self.blocks.to_json()}),
         }
+
+    def with_filter(self, filter_: Filter, since: int = 0) -> Account:
+        """Return the account with a new filter; one with blocks starts again from it, at entry ``since``."""
+        if self.blocks is None:
+            return replace(self, filter=filter_)
+        return self.with_totals(BlockTotals.start(filter_, self.blocks.per_unit, since))
+
+    def with_budget(self, budget: Budget) -> Account:
+        """Return the account with another budget and the same sums."""
+        if self.totals is None:
+            return replace(self, filter=self.filter.grown(budget))
+        return self.with_totals(replace(self.totals, all=self.totals.all.grown(budget)))
+
+    def with_totals(self, totals: BlockTotals) -> Account:
+        """Return an account with blocks after a charge."""
+        return replace(self, totals=totals, filter=totals.whole())
 
     def to_row(self, chain: Chain, last: Tip) -> AccountRow:
         """Return the stored form, sealed with the entry that changed the account last."""
         parent = self.path[1] if len(self.path) > 1 else 0
         facts = self.declared or canonical(self.facts())
-        return sealed_account(
-            chain,
-            last,
-            AccountRow(self.id, self.name, parent, facts, canonical(self.filter.to_json()), 0, ""),
-        )
+        state = canonical((self.totals or self.filter).to_json())
+        return sealed_account(chain, last, AccountRow(self.id, self.name, parent, facts, state, 0, ""))
 
     @classmethod
     def from_row(cls, row: AccountRow) -> Account:
         """Read the stored form."""
-        return cls.from_facts(
-            row.id, row.name, json.loads(row.facts), Filter.from_json(json.loads(row.state))
-        )
+        facts, state = json.loads(row.facts), json.loads(row.state)
+        if facts.get("blocks") is None:
+            return cls.from_facts(row.id, row.name, facts, Filter.from_json(state))
+        totals = BlockTotals.from_json(state, Blocks.from_json(facts["blocks"]).per_unit)
+        return cls.from_facts(row.id, row.name, facts, totals.all).with_totals(totals)
 
     @classmethod
     def from_facts(
@@ -134,7 +160,7 @@ class Account:
         limit, expires = facts["per_charge"], facts["expires"]
         labels = facts["labels"]
         assert isinstance(labels, dict)  # noqa: S101
-        return cls(
+        account = cls(
             id=id_,
             name=name,
             unit=str(facts["unit"]),
@@ -146,11 +172,32 @@ class Account:
             labels=labels,
             per_charge=None if limit is None else Budget.from_json(limit),
             expires=None if expires is None else datetime.fromisoformat(str(expires)),
+            blocks=None if facts.get("blocks") is None else Blocks.from_json(facts["blocks"]),
             declared=declared,
         )
+        return account if account.blocks is None else account.with_filter(filter_)
+
+
+def empty_filter(filter_: Filter) -> Filter:
+    """Return a filter with the same budget and the same rule from which nothing was spent."""
+    return with_sums(filter_, (Fraction(0),) * (3 + len(filter_.orders)))
+
+
+def opening_filter(facts: dict[str, object]) -> Filter:
+    """Return the filter that an account was opened with, from the entry that opened it.
+
+    Accounts that were opened by schema 1 have no Renyi orders, and keep the rule of that time.
+    """
+    filter_ = Filter.start(Budget.from_json(facts["budget"]))
+    return filter_ if facts.get("filter") == 2 else replace(filter_, curve=())
 
 
 def sealed_account(chain: Chain, last: Tip, row: AccountRow) -> AccountRow:
     """Return an account's row with its seal, bound to the entry that changed the account last."""
     kind, *facts = ("account", *row[:5], last.seq)
     return row._replace(seq=last.seq, seal=chain.seal(last.mac, kind, *facts))
+
+
+def sealed_block(chain: Chain, last: Tip, row: BlockRow) -> BlockRow:
+    """Return a block's row with its seal, bound to the entry that charged the block last."""
+    return row._replace(seq=last.seq, seal=chain.seal(last.mac, "block", *row[:3], last.seq))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
@@ -12,12 +12,14 @@ from tacit.accounting import Budget, Cost, Spend
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 from tacit.ledger._accounts import Account
+from tacit.ledger._blocks import Blocks, read_block_names
 from tacit.ledger._chain import canonical, spend_to_text
 from tacit.ledger._charges import ChargeRequest
 from tacit.ledger._receipts import Receipt
 
 __all__ = [
     "read_account_name",
+    "read_blocks",
     "read_budget",
     "read_charge",
     "read_expiry",
@@ -92,6 +94,13 @@ def read_budget(parameter: str, budget: object) -> Budget:
     return budget
 
 
+def read_blocks(blocks: object) -> Blocks | None:
+    """Read a partition into blocks, or None."""
+    if blocks is not None and not isinstance(blocks, Blocks):
+        raise bad_parameter("blocks", "a Blocks", blocks, fix=Code('blocks=tc.Blocks("day")'))
+    return blocks
+
+
 def read_receipt(receipt: object) -> Receipt:
     """Read a receipt."""
     if not isinstance(receipt, Receipt):
@@ -157,6 +166,7 @@ def read_charge(
     key: str | None,
     dataset: str | Account | None = None,
     asked: str = "",
+    blocks: Sequence[str] = (),
 ) -> ChargeRequest:
     """Read a charge; the cost must be a `Cost`, not a subclass or something that looks like one."""
     if type(cost) is not Cost:
@@ -175,4 +185,6 @@ def read_charge(
         key="" if key is None else "k:" + read_name("key", key),
         dataset="" if dataset is None else read_account_name(dataset),
         asked=read_text("asked", asked),
+        blocks=read_block_names(blocks) if blocks != () else (),
+        law=cost,
     )

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tacit.accounting import Spend
 
-__all__ = ["START", "Chain", "Head", "canonical", "spend_from_text", "spend_to_text"]
+__all__ = ["START", "Chain", "Head", "blocks_of", "canonical", "spend_from_text", "spend_to_text"]
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -96,13 +96,52 @@ def canonical(value: object) -> str:
     return _ENCODER.encode(value)
 
 
+def blocks_of(body: str) -> list[str]:
+    """Read the blocks that a charge names from its body, canonical JSON; none stands for all of the data.
+
+    ``blocks`` comes before ``cost``. What people wrote cannot be mistaken for either: inside a JSON string
+    every quote follows a backslash.
+
+    Examples
+    --------
+    >>> blocks_of('{"at":"2026","blocks":["a","b"],"cost":{}}')
+    ['a', 'b']
+    """
+    start = body.find(',"blocks":[', 0, body.find(',"cost":'))
+    if start < 0:
+        return []
+    names = json.JSONDecoder().raw_decode(body, start + 10)[0]
+    return [str(name) for name in names]
+
+
 def spend_to_text(spend: Spend) -> str:
-    """Write a spend as ``epsilon;delta;rho`` in exact fractions, ``-`` where there is no finite value."""
-    parts = (spend.epsilon, spend.delta, spend.rho)
-    return ";".join("-" if part is None else str(part) for part in parts)
+    """Write a spend as ``epsilon;delta;rho`` in exact fractions, ``-`` where there is no finite value.
+
+    With a curve, a fourth part follows: ``order:divergence,order:divergence``.
+
+    Examples
+    --------
+    >>> spend_to_text(Spend(rho=Fraction(1, 10), curve=[(2, Fraction(1, 8)), (3, None)]))
+    '-;0;1/10;2:1/8,3:-'
+    """
+    parts = [_part(part) for part in (spend.epsilon, spend.delta, spend.rho)]
+    if spend.curve:
+        parts.append(",".join(f"{order}:{_part(value)}" for order, value in spend.curve))
+    return ";".join(parts)
+
+
+def _part(value: Fraction | None) -> str:
+    return "-" if value is None else str(value)
 
 
 def spend_from_text(text: str) -> Spend:
     """Read what `spend_to_text` wrote."""
-    epsilon, delta, rho = (None if part == "-" else Fraction(part) for part in text.split(";"))
-    return Spend(epsilon, Fraction(0) if delta is None else delta, rho)
+    parts = text.split(";")
+    epsilon, delta, rho = map(_read_part, parts[:3])
+    points = [point.split(":") for part in parts[3:] for point in part.split(",")]
+    curve = [(Fraction(order), _read_part(value)) for order, value in points]
+    return Spend(epsilon, Fraction(0) if delta is None else delta, rho, curve)
+
+
+def _read_part(text: str) -> Fraction | None:
+    return None if text == "-" else Fraction(text)

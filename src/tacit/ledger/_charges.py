@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Filter
 from tacit.errors import TacitError
 from tacit.fixes import Do
-from tacit.ledger._chain import Head
+from tacit.ledger._block_charges import charged_blocks, check_blocks
+from tacit.ledger._block_totals import BlockFull
+from tacit.ledger._chain import Head, spend_to_text
+from tacit.ledger._curves import at_orders, fits_limit, orders_of
 from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tacit.accounting import Spend
+    from tacit.accounting import Cost, Spend
     from tacit.ledger._accounts import Account
+    from tacit.ledger._block_totals import Sums
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
@@ -30,17 +34,21 @@ _CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
 class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
     """A budget does not admit a charge. The message is slow to compute: build it after releasing the lock."""
 
-    def __init__(self, level: Account, spend: Spend) -> None:
+    def __init__(self, level: Account, spend: Spend, full: BlockFull | None = None) -> None:
         super().__init__(level.name)
         self.level = level
         self.spend = spend
+        self.where = (
+            f"account {level.name!r}" if full is None else f"account {level.name!r}, block {full.name!r}"
+        )
+        self.filter = level.filter if full is None else full.filter
 
     def refusal(self) -> TacitError:
         """Build the message: what is left, and what would fit."""
         try:
-            self.level.filter.after(self.spend)
+            self.filter.after(self.spend)
         except TacitError as error:
-            what = f"account {self.level.name!r}: {error.what}"
+            what = f"{self.where}: {error.what}"
             return TacitError(error.code, what, why=error.why, fix=error.fix)
         raise AssertionError(self.level.name)  # a filter that refuses and admits the same charge
 
@@ -61,6 +69,8 @@ class ChargeRequest:
     key: str
     dataset: str = ""
     asked: str = ""
+    blocks: tuple[str, ...] = ()
+    law: Cost | None = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -110,37 +120,55 @@ def charge(
         return same_charge(transaction, known, account, request)
     levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
     _check_limits(transaction, levels, request)
-    after = [_charged(level, request.spend) for level in levels]
+    check_blocks(levels, request.blocks)
+    spend, text = _priced(request, levels)
+    after = [_charged(transaction, level, spend, request.blocks) for level in levels]
     body = {
         "cost": request.cost,
         "purpose": request.purpose,
         "version": request.version or account.version,
         "who": request.who,
         **({"asked": request.asked} if request.asked else {}),
+        **({"blocks": request.blocks} if request.blocks else {}),
     }
     row = transaction.append(
         kind,
         account.id,
         body,
         levels=",".join(str(level.id) for level in levels),
-        spend=request.spend_text,
+        spend=text,
         plan=request.plan,
         key=key,
     )
-    for level in after:
-        transaction.change(level)
+    for level, blocks in after:
+        transaction.change(level, blocks)
     return Receipt(
         id=f"{row.seq}-{row.mac.hex()[:16]}",
         account=account.name,
         charged=tuple(level.name for level in levels),
-        spend=request.spend,
+        spend=spend,
         plan=request.plan or None,
         who=request.who,
         purpose=request.purpose,
         key=request.key[2:] or None,
         at=transaction.at,
         head=Head(row.seq, row.mac.hex()),
+        blocks=request.blocks,
     )
+
+
+def _priced(request: ChargeRequest, levels: list[Account]) -> tuple[Spend, str]:
+    """Return what the charge takes at the orders of all its levels, and the log's text of it."""
+    orders = orders_of(level.filter for level in levels)
+    if tuple(order for order, _ in request.spend.curve) == orders:
+        return request.spend, request.spend_text
+    spend = at_orders(request.spend, request.law or request.cost, orders)
+    return spend, _text(spend)
+
+
+@lru_cache(maxsize=4096)
+def _text(spend: Spend) -> str:
+    return spend_to_text(spend)
 
 
 def _check_limits(transaction: Transaction, levels: list[Account], request: ChargeRequest) -> None:
@@ -155,7 +183,9 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
             )
         if level.expires is not None:
             _check_expiry(transaction, level.name, level.expires)
-        if level.per_charge is not None and not Filter.start(level.per_charge).admits(request.spend):
+        if level.per_charge is not None and not fits_limit(
+            level.per_charge, request.spend, request.law or request.cost
+        ):
             raise TacitError(
                 "charge-too-large",
                 f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
@@ -184,7 +214,24 @@ def _check_expiry(transaction: Transaction, name: str, expires: datetime) -> Non
         )
 
 
-def _charged(level: Account, spend: Spend) -> Account:
+def _charged(
+    transaction: Transaction, level: Account, spend: Spend, blocks: tuple[str, ...]
+) -> tuple[Account, dict[str, Sums]]:
+    """Charge one level: the blocks that a charge names, or all of the data; return the blocks' new sums."""
+    if level.totals is None:
+        return _charged_whole(level, spend), {}
+    if not blocks:
+        if not level.filter.admits(spend):
+            raise BudgetExceeded(level, spend)
+        everywhere = replace(level.totals, all=level.totals.all.added(spend))
+        return level.with_totals(everywhere), {}
+    try:
+        return charged_blocks(transaction, level, spend, blocks)
+    except BlockFull as full:
+        raise BudgetExceeded(level, spend, full) from None
+
+
+def _charged_whole(level: Account, spend: Spend) -> Account:
     """Charge one level; where the filter's message is slow to compute, only ask whether the charge fits."""
     slow = level.budget.epsilon is not None and level.budget.delta > 0
     if slow and not level.filter.admits(spend):
@@ -208,6 +255,7 @@ def same_charge(
         and body.get("purpose") == request.purpose
         and body.get("asked", request.asked) == request.asked  # entries of older versions have none
         and request.version in {None, body.get("version")}
+        and tuple(body.get("blocks", ())) == request.blocks
     )
     if not same:
         raise TacitError(

@@ -10,6 +10,7 @@ from tacit.exact import count
 from tacit.ledger import _account_operations, _refusals
 from tacit.ledger._arguments import (
     read_account_name,
+    read_blocks,
     read_budget,
     read_expiry,
     read_labels,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Budget
     from tacit.ledger._accounts import Account
+    from tacit.ledger._blocks import Blocks
     from tacit.ledger._verification import Verification
 
 __all__ = ["LedgerCuration"]
@@ -44,6 +46,7 @@ class LedgerCuration(LedgerQueries):
         version: int = 1,
         per_charge: Budget | None = None,
         expires: date | datetime | None = None,
+        blocks: Blocks | None = None,
     ) -> Account:
         """Open an account, or return the one of that name if every declared fact agrees with it.
 
@@ -72,6 +75,9 @@ class LedgerCuration(LedgerQueries):
         expires
             The last day (in UTC) on which charges are accepted, or the moment (with its time zone) after
             which they are not.
+        blocks
+            A public partition of the data (days, hospitals), whose blocks are charged apart; for the
+            adjacency add/remove only. An account below may have the same partition, or none.
 
         Examples
         --------
@@ -92,6 +98,7 @@ class LedgerCuration(LedgerQueries):
             labels=read_labels(labels),
             per_charge=None if per_charge is None else read_budget("per_charge", per_charge),
             expires=read_expiry("expires", expires),
+            blocks=read_blocks(blocks),
         )
         return self._writer.run(operation)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.ledger._chain import spend_from_text
+from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
 from tacit.ledger._payments import claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
@@ -76,8 +76,10 @@ def _authorise_stored(
         price = replace(
             request,
             cost=json.loads(drawn.body)["cost"],
+            law=None,
             spend=spend_from_text(drawn.spend),
             spend_text=drawn.spend,
+            blocks=tuple(blocks_of(drawn.body)),
             key=request.key if known is None else "",  # the key names the earlier charge
         )
         receipt = charge(transaction, price, kind="view", only=unpaid)
@@ -90,8 +92,10 @@ def _authorise_stored(
 
 
 def _as_charged(request: ChargeRequest, known: EntryRow) -> ChargeRequest:
-    """Return the request with the cost of its earlier view, which the caller does not choose."""
-    return replace(request, cost=json.loads(known.body)["cost"]) if known.kind == "view" else request
+    """Return the request with cost and blocks of its earlier view, which the caller does not choose."""
+    if known.kind != "view":
+        return request
+    return replace(request, cost=json.loads(known.body)["cost"], blocks=tuple(blocks_of(known.body)))
 
 
 def claim(transaction: Transaction, receipt: Head) -> None:
@@ -145,7 +149,7 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
                 why="one receipt pays for one release",
                 fix="charge again",
             )
-        if held.receipt != receipt and not covers(row.spend, stored_draw(transaction, held).spend):
+        if held.receipt != receipt and not covers(row, stored_draw(transaction, held)):
             raise TacitError(
                 "spent",
                 f"a release of this plan is stored, and receipt {receipt} paid less than it costs",

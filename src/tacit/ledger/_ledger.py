@@ -16,7 +16,7 @@ from tacit.ledger._open import Location, open_location, open_memory
 from tacit.ledger._receipts import Receipt, StoredRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tacit.accounting import Cost
     from tacit.ledger._accounts import Account
@@ -121,6 +121,7 @@ class Ledger(LedgerCuration):
         purpose: str = "",
         asked: str = "",
         key: str | None = None,
+        blocks: Sequence[str] = (),
     ) -> Receipt:
         """Charge a cost to an account and every account above it, durably, all or none.
 
@@ -141,6 +142,9 @@ class Ledger(LedgerCuration):
             For the record; ``asked`` is the question in words, which must be public.
         key
             Idempotency key: makes a retry safe.
+        blocks
+            The blocks of the data that the answer depends on, where the account is divided into blocks; none
+            stands for all of the data. An account above that is not divided is charged for all of its data.
 
         Examples
         --------
@@ -151,7 +155,9 @@ class Ledger(LedgerCuration):
         >>> ledger.charge("visits", tc.Cost.pure(0.5), key="report-2026-01") == first
         True
         """
-        request = read_charge(account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked)
+        request = read_charge(
+            account, cost, plan=plan, who=who, purpose=purpose, key=key, asked=asked, blocks=blocks
+        )
         return self._writer.run(partial(_charges.charge, request=request), request.keys)
 
     def draw(
@@ -166,6 +172,7 @@ class Ledger(LedgerCuration):
         asked: str = "",
         key: str | None = None,
         dataset: str | Account | None = None,
+        blocks: Sequence[str] = (),
     ) -> StoredRelease:
         """Charge, compute, store, return: the only way to a release.
 
@@ -175,7 +182,8 @@ class Ledger(LedgerCuration):
         not paid yet. It then costs what it cost when it was drawn, whatever ``cost`` says. If anything fails
         after the charge, one opaque error is raised (``release-failed``) and the charge stays. If ``dataset``
         is given, an account that is neither that one nor below it is refused, because its charge would not
-        reach the dataset's budget. ``asked`` is the question in words, for the record.
+        reach the dataset's budget. ``asked`` is the question in words, for the record. ``blocks`` are the
+        blocks that the answer depends on; none stands for all of the data.
 
         Examples
         --------
@@ -196,6 +204,7 @@ class Ledger(LedgerCuration):
             key=key,
             dataset=dataset,
             asked=asked,
+            blocks=blocks,
         )
         with self._writer.hold((self.account(request.account).root, request.plan)):
             decision = self._writer.run(partial(_draws.authorise, request=request), request.keys)

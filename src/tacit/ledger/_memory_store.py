@@ -211,6 +211,12 @@ class MemoryStore:
         """Return the blocks of an account's partition that were charged."""
         return iter([self._blocks[key] for key in sorted(self._blocks) if key[0] == account])
 
+    def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
+        """Return the bodies of some entries that charged an account and contain a text."""
+        wanted = str(account)
+        rows = self._entries[after:last]
+        return (row.body for row in rows if wanted in row.levels.split(",") and text in row.body)
+
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
         return self._runs.get(receipt)

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Protocol
 
 from tacit.ledger import _refusals
-from tacit.ledger._chain import spend_from_text
+from tacit.ledger._chain import blocks_of, spend_from_text
+from tacit.ledger._curves import at_orders
 
 if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
@@ -71,7 +72,7 @@ def payments(
     for row in rows:
         if row.kind not in _PAYMENTS or json.loads(row.body)["version"] != release.version:
             continue
-        if not covers(row.spend, drawn.spend):
+        if not covers(row, drawn):
             continue
         if row.kind == "charge" and row.seq != claimed and source.claim_of(row.seq) is None:
             continue
@@ -79,10 +80,19 @@ def payments(
     return drawn, paid
 
 
-def covers(spent: str, drawn: str) -> bool:
-    """Whether a recorded spend is nowhere less than that of a draw."""
-    if spent == drawn:
+def covers(payment: EntryRow, drawn: EntryRow) -> bool:
+    """Whether a recorded charge is nowhere less than that of a draw, and concerns all of its blocks.
+
+    Renyi orders are compared where the payment has them; the draw may need `CurveNeeded` there.
+    """
+    blocks, needed = set(blocks_of(payment.body)), blocks_of(drawn.body)
+    if blocks and not (needed and blocks.issuperset(needed)):
+        return False
+    if payment.spend == drawn.spend:
         return True
-    paid, price = spend_from_text(spent), spend_from_text(drawn)  # None stands for a value that is not finite
-    pairs = ((paid.epsilon, price.epsilon), (paid.delta, price.delta), (paid.rho, price.rho))
-    return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)
+    paid, price = spend_from_text(payment.spend), spend_from_text(drawn.spend)
+    if paid.curve:
+        price = at_orders(price, json.loads(drawn.body)["cost"], tuple(order for order, _ in paid.curve))
+    pairs = [(paid.epsilon, price.epsilon), (paid.delta, price.delta), (paid.rho, price.rho)]
+    pairs += [(mine, price.divergence(order)) for order, mine in paid.curve]
+    return all(mine is None or (its is not None and mine >= its) for mine, its in pairs)  # None: not finite

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 from tacit.exact import count
+from tacit.fixes import Code
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_account_name, read_name
+from tacit.ledger._block_totals import sums_from_text
+from tacit.ledger._blocks import read_block
 from tacit.ledger._chain import START, Head
+from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._payments import CommittedEntries, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tacit.accounting import Remaining
+    from tacit.accounting import Remaining, Spend
     from tacit.ledger._open import Location
     from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
@@ -98,8 +102,11 @@ class LedgerQueries:
             rows = reader.accounts()
         return [Account.from_row(row) for row in rows]
 
-    def remaining(self, account: str | Account) -> Remaining:
+    def remaining(self, account: str | Account, *, block: str | None = None) -> Remaining:
         """Return what is left in an account, in constant time, however long its history is.
+
+        In an account with blocks this is what is left for a question about all of the data; with ``block``,
+        for a question about that block alone.
 
         Examples
         --------
@@ -110,7 +117,41 @@ class LedgerQueries:
         >>> ledger.remaining("visits").epsilon
         Fraction(3, 4)
         """
-        return self.account(account).filter.remaining
+        if block is None:
+            return self.account(account).filter.remaining
+        with self._reading() as reader:
+            asked = Account.from_row(self._account_row(reader, account))
+            row = reader.block(asked.id, read_block(block))
+        if asked.totals is None:
+            raise bad_parameter(
+                "block",
+                f"omitted: account {asked.name!r} has no blocks",
+                block,
+                fix=Code(f"ledger.remaining({asked.name!r})"),
+            )
+        charged = row is not None and row.seq > asked.totals.since
+        own = sums_from_text(row.state) if row is not None and charged else asked.totals.empty
+        return asked.totals.beside(own).remaining
+
+    def blocks(self, account: str | Account) -> dict[str, Spend]:
+        """Return what was charged to each block of an account by itself, the fullest blocks first.
+
+        What concerns all of the data is not included; blocks that were never charged are not listed.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger, days = tc.Ledger.memory(), tc.Blocks("day")
+        >>> _ = ledger.create_account("visits", unit="row", budget=tc.Budget(epsilon=1), blocks=days)
+        >>> _ = ledger.charge("visits", tc.Cost.pure(0.25), blocks=["monday"])
+        >>> _ = ledger.charge("visits", tc.Cost.pure(0.5), blocks=["tuesday"])
+        >>> [(day, str(spend)) for day, spend in ledger.blocks("visits").items()]
+        [('tuesday', 'epsilon 0.5'), ('monday', 'epsilon 0.25')]
+        """
+        with self._reading() as reader:
+            asked = Account.from_row(self._account_row(reader, account))
+            rows = list(reader.blocks(asked.id))
+        return {} if asked.totals is None else asked.totals.listed(rows)
 
     def stored_release(
         self, account: str | Account, plan: str, *, version: int | None = None
@@ -161,6 +202,16 @@ class LedgerQueries:
         >>> ledger.paid_release("ana", "p1").payload
         b'about 40'
         """
+        while True:
+            try:
+                return self._paid_release(account, plan, version)
+            except CurveNeeded as needed:
+                curve = needed
+            curve.compute()
+
+    def _paid_release(
+        self, account: str | Account, plan: str, version: int | None = None
+    ) -> StoredRelease | None:
         declared = account.version if version is None and isinstance(account, Account) else version
         with self._reading() as reader:
             asked = Account.from_row(self._account_row(reader, account))

@@ -36,6 +36,8 @@ class Receipt:
         As recorded; ``at`` is the time of the entry in UTC.
     head
         Number and hash of the entry. Kept outside the store, it is a witness for `Ledger.verify`.
+    blocks
+        The blocks that the charge concerns; none stands for all of the data.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Receipt:
     key: str | None
     at: str
     head: Head
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,12 @@ class Entry:
         return str(self.body.get("asked", ""))
 
     @property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks that a charge concerns; none stands for all of the data."""
+        named = self.body.get("blocks", ()) if self.spend is not None else ()
+        return tuple(map(str, named)) if isinstance(named, list) else ()
+
+    @property
     def cost(self) -> Cost | None:
         """The recorded cost, or None if nothing was charged."""
         return Cost.from_json(self.body["cost"]) if "cost" in self.body else None
@@ -146,12 +155,18 @@ class Entry:
                 "epsilon": None if spend.epsilon is None else str(spend.epsilon),
                 "delta": str(spend.delta),
                 "rho": None if spend.rho is None else str(spend.rho),
+                **_curve_to_json(spend),
             },
             "plan": self.plan,
             "key": self.key,
             **self.body,
             "hash": self.hash,
         }
+
+
+def _curve_to_json(spend: Spend) -> dict[str, object]:
+    points = [[str(order), None if value is None else str(value)] for order, value in spend.curve]
+    return {"curve": points} if points else {}
 
 
 def entry_of(row: EntryRow, names: dict[int, str]) -> Entry:
@@ -185,6 +200,7 @@ def receipt_of(row: EntryRow, names: dict[int, str]) -> Receipt:
         key=entry.key,
         at=entry.at,
         head=Head(row.seq, row.mac.hex()),
+        blocks=entry.blocks,
     )
 
 

@@ -6,50 +6,57 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
-from tacit.ledger._accounts import Account
-from tacit.ledger._chain import spend_from_text
+from tacit.ledger._accounts import Account, empty_filter, opening_filter
+from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of, with_sums
+from tacit.ledger._chain import blocks_of, spend_from_text
+from tacit.ledger._curves import CurveNeeded, fits_limit
 from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
+    from tacit.ledger._block_totals import Sums
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._store import StoreReader
 
 __all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "view"})
-_NOTHING = Spend(0, 0, 0)
 
 
 @dataclass(slots=True)
 class _SpendSum:
     """A sum of spends, kept per denominator: a million charges cost a million additions of integers."""
 
-    parts: tuple[dict[int, int], dict[int, int], dict[int, int]] = field(
-        default_factory=lambda: (defaultdict(int), defaultdict(int), defaultdict(int))
-    )
+    orders: tuple[Fraction, ...]
+    parts: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     infinite: set[int] = field(default_factory=set)
 
     def add(self, spend: str, times: int) -> None:
-        for which, text in enumerate(spend.split(";")):
-            if text == "-":
+        for which, value in enumerate(_coordinates(spend, self.orders)):
+            if value is None:
                 self.infinite.add(which)
             else:
-                above, _, below = text.partition("/")
-                self.parts[which][int(below or 1)] += int(above) * times
+                self.parts[which][value.denominator] += value.numerator * times
 
-    def fill(self, filter_: Filter) -> Filter:
-        """Return a filter of the same budget that holds exactly these sums."""
-        epsilon, delta, rho = (sum((Fraction(n, d) for d, n in p.items()), Fraction(0)) for p in self.parts)
-        return replace(
-            filter_,
-            epsilon=None if 0 in self.infinite else epsilon,
-            delta=delta,
-            rho=None if 2 in self.infinite else rho,
+    def sums(self) -> Sums:
+        """Return the sums: epsilon, delta, rho and one for each order."""
+        return tuple(
+            None
+            if which in self.infinite
+            else sum((Fraction(n, d) for d, n in self.parts[which].items()), Fraction(0))
+            for which in range(3 + len(self.orders))
         )
+
+
+@lru_cache(maxsize=4096)
+def _coordinates(text: str, orders: tuple[Fraction, ...]) -> Sums:
+    """Read a recorded spend at the orders of one account."""
+    spend = spend_from_text(text)
+    return (spend.epsilon, spend.delta, spend.rho, *(spend.divergence(order) for order in orders))
 
 
 @dataclass(slots=True)
@@ -57,8 +64,44 @@ class ReplayedAccount:
     """An account as the log alone describes it."""
 
     account: Account
-    total: _SpendSum = field(default_factory=_SpendSum)
     exceeded: bool = False
+    blocks: dict[str, Sums] = field(default_factory=dict)
+    total: _SpendSum = field(init=False)
+    block_totals: dict[str, _SpendSum] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.total = _SpendSum(self.account.filter.orders)
+
+    def add(self, spend: str, blocks: str, times: int) -> None:
+        """Add some equal charges, to the blocks that they name or to the whole."""
+        if not blocks or self.account.blocks is None:
+            self.total.add(spend, times)
+            return
+        for name in json.loads(blocks):
+            of = self.block_totals.setdefault(name, _SpendSum(self.account.filter.orders))
+            of.add(spend, times)
+
+    def start_again(self, seq: int) -> None:
+        """Forget what was spent, as the curator stated in an entry."""
+        self.total = _SpendSum(self.account.filter.orders)
+        self.block_totals.clear()
+        if self.account.totals is not None:
+            self.account = replace(self.account, totals=replace(self.account.totals, since=seq))
+
+    def add_up(self) -> None:
+        """Work out the filter, and check that nothing exceeds the budget."""
+        totals = self.account.totals
+        if totals is None:
+            filled = with_sums(self.account.filter, self.total.sums())
+            self.account = replace(self.account, filter=filled)
+            self.exceeded |= not filled.within
+            return
+        self.blocks = {name: total.sums() for name, total in self.block_totals.items()}
+        everywhere = with_sums(totals.all, self.total.sums())
+        totals = replace(totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals))
+        self.account = self.account.with_totals(totals)
+        filters = map(totals.beside, self.blocks.values()) if self.blocks else [everywhere]
+        self.exceeded |= not all(each.within for each in filters)
 
 
 class Replay:
@@ -72,17 +115,21 @@ class Replay:
         self.accounts: dict[int, ReplayedAccount] = {}
         self.released: dict[int, tuple[int, str, str, int, int]] = {}
         self.problems: list[str] = []
-        self._counts: dict[tuple[str, str], int] = defaultdict(int)
+        self._counts: dict[tuple[str, str, str], int] = defaultdict(int)
         self._shapes: set[tuple[str, int, str]] = set()
         self._costs: set[tuple[str, str, str]] = set()
-        self._latest: dict[str, EntryRow] = {}  # the last entry that changed some levels, or an account
+        # the last entry that changed some levels, or an account, and the blocks that it named
+        self._latest: dict[tuple[str, str], EntryRow] = {}
         self._changes: dict[int, Tip] = {}
+        self._block_changes: dict[tuple[int, str], Tip] = {}
 
     def take(self, row: EntryRow) -> None:
         """Take the next entry."""
         if row.kind in _CHARGES:
-            self._latest[row.levels] = row
-            self._counts[row.levels, row.spend] += 1
+            named = blocks_of(row.body)
+            blocks = json.dumps(named) if named else ""
+            self._latest[row.levels, blocks] = row
+            self._counts[row.levels, row.spend, blocks] += 1
             shape = (row.kind, row.account, row.levels)
             if shape not in self._shapes:
                 self._check_shape(row)
@@ -97,25 +144,24 @@ class Replay:
             root = self.accounts[row.account].account.root
             self.released[body["receipt"]] = (row.seq, body["sha256"], row.plan, body["version"], root)
         elif row.kind == "open":
-            self._latest[str(row.seq)] = row
-            filter_ = Filter.start(Budget.from_json(body["budget"]))
-            account = Account.from_facts(row.seq, body["name"], body, filter_)
+            self._latest[str(row.seq), ""] = row
+            account = Account.from_facts(row.seq, body["name"], body, opening_filter(body))
             self.accounts[row.seq] = ReplayedAccount(account)
         elif row.kind in {"grow", "refresh", "version"}:
             self._decide(row, body)
 
     def _decide(self, row: EntryRow, body: dict[str, object]) -> None:
         """Apply a decision of the curator."""
-        self._latest[str(row.account)] = row
+        self._latest[str(row.account), ""] = row
         self._add_up()
         replayed = self.accounts[row.account]
-        self._check_cap(replayed)
+        replayed.add_up()
         account = replayed.account
         if row.kind == "grow":
             budget = Budget.from_json(body["budget"])
-            replayed.account = replace(account, filter=replace(account.filter, budget=budget))
+            replayed.account = account.with_budget(budget)
         elif row.kind == "refresh":
-            replayed.total = _SpendSum()
+            replayed.start_again(row.seq)
         else:
             replayed.account = replace(account, version=int(str(body["version"])), declared="")
 
@@ -123,26 +169,34 @@ class Replay:
         """Add up what is left and check every cap, after the last entry."""
         self._add_up()
         for replayed in self.accounts.values():
-            self._check_cap(replayed)
+            replayed.add_up()
 
     def last_change(self, account: int) -> Tip:
         """Return number and hash of the last entry that changed an account."""
-        if not self._changes:
-            for levels, row in self._latest.items():
-                for id_ in map(int, levels.split(",")):
-                    self._changes[id_] = max(self._changes.get(id_, Tip(0, b"")), Tip(row.seq, row.mac))
+        self._work_out_changes()
         return self._changes[account]
 
-    def _add_up(self) -> None:
-        for (levels, spend), times in self._counts.items():
-            for id_ in levels.split(","):
-                self.accounts[int(id_)].total.add(spend, times)
-        self._counts.clear()
+    def last_block_change(self, account: int, name: str) -> Tip:
+        """Return number and hash of the last entry that charged a block of an account."""
+        self._work_out_changes()
+        return self._block_changes.get((account, name), Tip(0, b""))
 
-    def _check_cap(self, replayed: ReplayedAccount) -> None:
-        filled = replayed.total.fill(replayed.account.filter)
-        replayed.account = replace(replayed.account, filter=filled)
-        replayed.exceeded |= not filled.admits(_NOTHING)
+    def _work_out_changes(self) -> None:
+        if self._changes:
+            return
+        for (levels, blocks), row in self._latest.items():
+            names = json.loads(blocks) if blocks else ()
+            for id_ in map(int, levels.split(",")):
+                tip, nothing = Tip(row.seq, row.mac), Tip(0, b"")
+                self._changes[id_] = max(self._changes.get(id_, nothing), tip)
+                for key in ((id_, name) for name in names):
+                    self._block_changes[key] = max(self._block_changes.get(key, nothing), tip)
+
+    def _add_up(self) -> None:
+        for (levels, spend, blocks), times in self._counts.items():
+            for id_ in levels.split(","):
+                self.accounts[int(id_)].add(spend, blocks, times)
+        self._counts.clear()
 
     def _check_shape(self, row: EntryRow) -> None:
         """Check that a charge is paid on every level, and a view on some levels below the dataset."""
@@ -155,16 +209,24 @@ class Replay:
     def _check_cost(self, row: EntryRow) -> None:
         """Check that the recorded spend covers the cost, and that no single charge was too large."""
         spend = spend_from_text(row.spend)
-        stated = Cost.from_json(json.loads(row.body)["cost"]).spend
-        parts = zip(
-            (spend.epsilon, spend.delta, spend.rho), (stated.epsilon, stated.delta, stated.rho), strict=True
-        )
-        if any(kept is not None and (cost is None or kept < cost) for kept, cost in parts):
+        cost = Cost.from_json(json.loads(row.body)["cost"])
+        stated = cost.spend_at(tuple(order for order, _ in spend.curve))
+        parts = [(spend.epsilon, stated.epsilon), (spend.delta, stated.delta), (spend.rho, stated.rho)]
+        parts += [(kept, stated.divergence(order)) for order, kept in spend.curve]
+        if any(kept is not None and (price is None or kept < price) for kept, price in parts):
             self.problems.append(f"entry {row.seq} records less than its cost")
         for id_ in row.levels.split(","):
             limit = self.accounts[int(id_)].account.per_charge
-            if limit is not None and not Filter.start(limit).admits(stated):
+            if limit is not None and not _within_limit(limit, cost):
                 self.problems.append(f"entry {row.seq} is larger than a single charge may be")
+
+
+def _within_limit(limit: Budget, cost: Cost) -> bool:
+    while True:
+        try:
+            return fits_limit(limit, cost.spend, cost)
+        except CurveNeeded as needed:
+            needed.compute()
 
 
 def cost_text(body: str) -> str:
@@ -179,22 +241,40 @@ def cost_text(body: str) -> str:
 
 def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -> None:
     """Add up charges one after another, as the filter did: it rounds up where denominators grow too long."""
-    filters: dict[int, Filter] = {}
+    opened: set[int] = set()
     for replayed in accounts.values():
         replayed.exceeded = False
+        replayed.blocks = {}
     for row in reader.entries():
         if row.kind in _CHARGES:
-            for id_ in filters.keys() & {int(level) for level in row.levels.split(",")}:
-                try:
-                    filters[id_] = filters[id_].after(spend_from_text(row.spend))
-                except TacitError:
-                    accounts[id_].exceeded = True
+            for id_ in opened & {int(level) for level in row.levels.split(",")}:
+                _charge_again(accounts[id_], row)
         elif row.kind == "open" and row.seq in accounts:
-            filters[row.seq] = Filter.start(Budget.from_json(json.loads(row.body)["budget"]))
+            opened.add(row.seq)
+            account = accounts[row.seq].account
+            accounts[row.seq].account = account.with_filter(opening_filter(json.loads(row.body)))
         elif row.kind == "grow" and row.account in accounts:
             budget = Budget.from_json(json.loads(row.body)["budget"])
-            filters[row.account] = replace(filters[row.account], budget=budget)
+            accounts[row.account].account = accounts[row.account].account.with_budget(budget)
         elif row.kind == "refresh" and row.account in accounts:
-            filters[row.account] = Filter.start(filters[row.account].budget)
-    for id_, filter_ in filters.items():
-        accounts[id_].account = replace(accounts[id_].account, filter=filter_)
+            account = accounts[row.account].account
+            accounts[row.account].account = account.with_filter(empty_filter(account.filter), since=row.seq)
+            accounts[row.account].blocks = {}
+
+
+def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:
+    account, spend, named = replayed.account, spend_from_text(row.spend), blocks_of(row.body)
+    totals = account.totals
+    try:
+        if totals is None:
+            replayed.account = replace(account, filter=account.filter.after(spend))
+        elif named:
+            own = {name: replayed.blocks.get(name, totals.empty) for name in named}
+            totals, charged = charge_blocks(totals, own, spend)
+            replayed.blocks |= charged
+            replayed.account = account.with_totals(totals)
+        else:
+            account.filter.after(spend)
+            replayed.account = account.with_totals(replace(totals, all=totals.all.added(spend)))
+    except (TacitError, BlockFull):
+        replayed.exceeded = True

@@ -110,6 +110,17 @@ class SqlReader:
     def _blocks(self, rest: str, *values: object) -> Iterator[BlockRow]:
         return (BlockRow(*row) for row in self._query(f"{_BLOCK} {rest}", values))  # type: ignore[arg-type]
 
+    def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
+        """Return the bodies of some entries that charged an account and contain a text."""
+        sql = (
+            "SELECT body FROM ledger_entries WHERE seq > ? AND seq <= ? AND ',' || levels || ',' LIKE ? "
+            "AND body LIKE ? ESCAPE '!'"
+        )
+        for special in "!%_":
+            text = text.replace(special, "!" + special)
+        rows = self._query(sql, (after, last, f"%,{account},%", f"%{text}%"))
+        return (str(body) for (body,) in rows)
+
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
         rows = self._query("SELECT receipt, secret FROM ledger_runs WHERE receipt = ?", (receipt,))

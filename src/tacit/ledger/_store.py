@@ -83,6 +83,12 @@ class StoreReader(Protocol):
     def blocks(self, account: int) -> Iterator[BlockRow]:
         """Return the blocks of an account's partition that were charged."""
 
+    def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
+        """Return the bodies of entries after one number, up to another, that charged an account.
+
+        Only those that contain the text.
+        """
+
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
 

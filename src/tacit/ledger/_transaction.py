@@ -8,13 +8,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tacit.ledger import _refusals
-from tacit.ledger._accounts import Account, sealed_account
-from tacit.ledger._chain import START, canonical
+from tacit.ledger._accounts import Account, sealed_account, sealed_block
+from tacit.ledger._block_totals import sums_from_text, sums_to_text
+from tacit.ledger._chain import START, blocks_of, canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._payments import claim_key
-from tacit.ledger._rows import EntryRow, ReleaseRow, StoreChanges, Tip
+from tacit.ledger._rows import BlockRow, EntryRow, ReleaseRow, StoreChanges, Tip
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.ledger._block_totals import Sums
     from tacit.ledger._chain import Chain
     from tacit.ledger._rows import AccountRow
     from tacit.ledger._store import StoreReader, TransactionStart
@@ -33,6 +37,7 @@ class AccountCache:
     latest: str = ""
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
+    blocks: dict[tuple[int, str], Sums] = field(default_factory=dict)
     appearances: dict[str, str] = field(default_factory=dict)
     compared: int = 0  # number of the last account whose appearance is known
 
@@ -40,6 +45,7 @@ class AccountCache:
         """Drop the accounts; they are read again when they are needed. Names never change, so they stay."""
         self.accounts.clear()
         self.names.clear()
+        self.blocks.clear()
 
     def keep(self, account: Account) -> Account:
         """Keep an account."""
@@ -66,6 +72,7 @@ class Transaction:
         self.entries: list[EntryRow] = []
         self.changed: dict[int, Account] = {}
         self._changed_at: dict[int, Tip] = {}
+        self._blocks: dict[tuple[int, str], tuple[Sums, Tip]] = {}
         self.releases: list[ReleaseRow] = []
         self.now = datetime.now(UTC)
         self.at = self.now.isoformat(timespec="milliseconds")
@@ -150,6 +157,36 @@ class Transaction:
             )
         return Account.from_row(row)
 
+    def block(self, account: Account, name: str) -> Sums:
+        """Return the sums of a block of an account."""
+        key = (account.id, name)
+        if key in self._blocks:
+            return self._blocks[key][0]
+        if key not in self._cache.blocks:
+            self._cache.blocks[key] = self._checked_block(account, name, self._reader.block(*key))
+        return self._cache.blocks[key]
+
+    def _checked_block(self, account: Account, name: str, row: BlockRow | None) -> Sums:
+        """Read a block, but only if its seal is right and no later entry has charged it."""
+        assert account.totals is not None  # noqa: S101 - the caller has checked
+        sums, after = account.totals.empty, max(account.id, account.totals.since)
+        if row is not None:
+            last = self._reader.entry(row.seq)
+            if last is None or sealed_block(self._chain, Tip(row.seq, last.mac), row) != row:
+                raise _refusals.tampered(
+                    f"the stored sums of block {name!r} of account {account.name!r} were not written by the "
+                    "ledger"
+                )
+            if row.seq > after:
+                sums, after = sums_from_text(row.state), row.seq
+        bodies = self._reader.bodies_with(account.id, canonical(name), after, self._start)
+        if any(name in blocks_of(body) for body in bodies):
+            raise _refusals.tampered(
+                f"the stored sums of block {name!r} of account {account.name!r} are older than the block's "
+                "last charge"
+            )
+        return sums
+
     def names(self, row: EntryRow) -> dict[int, str]:
         """Return the names of the accounts in an entry."""
         ids = {row.account, *(int(id_) for id_ in row.levels.split(",") if id_)}
@@ -218,17 +255,30 @@ class Transaction:
             self._known[key] = row
         return row
 
-    def change(self, account: Account) -> None:
-        """Write an account's new state with this transaction; the entry for it is already appended."""
+    def change(self, account: Account, blocks: Mapping[str, Sums] | None = None) -> None:
+        """Write an account's new state, and the new sums of blocks; the entry for it is already appended."""
+        if account.totals is not None and account.totals.since == self.tip.seq:  # started again just now
+            self._forget_blocks(account.id)
         self.changed[account.id] = account
         self._changed_at[account.id] = self.tip
+        for name, sums in (blocks or {}).items():
+            self._blocks[account.id, name] = (sums, self.tip)
+
+    def _forget_blocks(self, account: int) -> None:
+        for known in (self._blocks, self._cache.blocks):
+            for key in [key for key in known if key[0] == account]:
+                del known[key]  # type: ignore[attr-defined]
 
     def changes(self) -> StoreChanges:
         """Return what this transaction writes."""
         accounts = [
             account.to_row(self._chain, self._changed_at[id_]) for id_, account in self.changed.items()
         ]
-        return StoreChanges(self.entries, accounts, self.releases)
+        blocks = [
+            sealed_block(self._chain, tip, BlockRow(*key, sums_to_text(sums), 0, ""))
+            for key, (sums, tip) in self._blocks.items()
+        ]
+        return StoreChanges(self.entries, accounts, self.releases, blocks)
 
     def committed(self) -> None:
         """Keep in the cache what is now durable."""
@@ -236,6 +286,7 @@ class Transaction:
         self._cache.latest = max(self.at, self._cache.latest)
         for account in self.changed.values():
             self._cache.keep(account)
+        self._cache.blocks |= {key: sums for key, (sums, _) in self._blocks.items()}
 
 
 def latest_time(body: str) -> str:

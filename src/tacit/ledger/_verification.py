@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account, sealed_account
+from tacit.ledger._block_verification import block_problems, same_blocks
 from tacit.ledger._chain import START, Head
 from tacit.ledger._replay import Replay, replay_in_order
 from tacit.progress import progress
@@ -165,7 +166,10 @@ def _compare_accounts(reader: StoreReader, replay: Replay, chain: Chain | None) 
     doubtful = {
         id_
         for id_, replayed in replay.accounts.items()
-        if replayed.exceeded or id_ not in stored or stored[id_].filter != replayed.account.filter
+        if replayed.exceeded
+        or id_ not in stored
+        or stored[id_].filter != replayed.account.filter
+        or (replayed.account.blocks is not None and not same_blocks(reader, replayed))
     }
     if doubtful:
         replay_in_order(reader, {id_: replay.accounts[id_] for id_ in doubtful})
@@ -181,6 +185,8 @@ def _compare_accounts(reader: StoreReader, replay: Replay, chain: Chain | None) 
             )
         elif found != replayed.account:
             problems.append(f"account {name!r} is stored with other facts than in the log")
+        if replayed.account.blocks is not None:
+            problems += block_problems(reader, replay, replayed, chain)
     problems += [f"account {account.name!r} is not in the log" for account in stored.values()]
     return problems
 

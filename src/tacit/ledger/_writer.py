@@ -13,6 +13,7 @@ from tacit.fixes import Do
 from tacit.ledger import _refusals
 from tacit.ledger._chain import Head
 from tacit.ledger._charges import BudgetExceeded
+from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._group_commit import GroupCommit
 from tacit.ledger._named_locks import NamedLocks
 from tacit.ledger._transaction import AccountCache, Transaction, latest_time
@@ -82,10 +83,15 @@ class Writer:
         self.ensure_open()
         if self.refusal is not None:
             raise self.refusal
-        try:
-            return cast("T", self._group_commit.submit(_Request(operation, keys)))
-        except BudgetExceeded as exceeded:
-            refused = exceeded
+        while True:
+            try:
+                return cast("T", self._group_commit.submit(_Request(operation, keys)))
+            except BudgetExceeded as exceeded:
+                refused = exceeded
+                break
+            except CurveNeeded as needed:
+                curve = needed
+            curve.compute()  # the store is not locked now
         raise refused.refusal()
 
     def hold(self, name: object) -> AbstractContextManager[None]:
@@ -188,5 +194,5 @@ def _run_job(job: Job[_Request], transaction: Transaction) -> None:
         if broken or len(transaction.entries) != before:  # the store failed, or a change came before a check
             raise
         job.error = error
-    except BudgetExceeded as exceeded:
-        job.error = exceeded
+    except (BudgetExceeded, CurveNeeded) as signal:
+        job.error = signal

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from tacit.core import Unit
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._contribution import Contribution
+    from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = ["facts_of", "left_out"]
+__all__ = ["facts_of", "facts_of_blocks", "left_out"]
 
 
 def left_out(question: TableQuestion, paid: tuple[PaidStep, ...], unit: Unit) -> tuple[str, ...]:
@@ -64,6 +65,21 @@ def facts_of(
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
         facts.append((named, _share(one, who)))
     return tuple(facts)
+
+
+def facts_of_blocks(dataset: TableDataset, blocks: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Say which blocks of the data the plan is charged to, where the dataset has blocks."""
+    if dataset.identity.block:
+        return (("charged to", f"block {dataset.identity.block} alone"),)
+    if dataset.block_column is None:
+        return ()
+    by = dataset.block_column.name
+    if not blocks:
+        return (("charged to", f"all of the data, because the question is not limited to values of {by}"),)
+    few = (
+        ", ".join(blocks) if len(blocks) <= 5 else f"{len(blocks):,} values, from {blocks[0]} to {blocks[-1]}"
+    )
+    return (("charged to", f"{by} {few} alone"),)
 
 
 def _limits(who: Contribution, owner: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._goals import Goal
     from tacit.tables._keys import KeysGiven
+    from tacit.tables._partition import BlockColumn
     from tacit.tables._postprocessing import PostProcessing
     from tacit.tables._python_expressions import Expr
 
@@ -42,6 +43,8 @@ class TableDataset(Dataset):
     is_one_table
         Whether there is one protected table in which every unit has a row; false for CSV, where unreadable
         lines are skipped.
+    block_column
+        The column that divides the rows into blocks that are charged apart, or None.
     """
 
     tables: Mapping[str, Table]
@@ -49,6 +52,7 @@ class TableDataset(Dataset):
     main: str
     is_one_table: bool
     _engine: Engine
+    block_column: BlockColumn | None = None
 
     def __repr__(self) -> str:
         tables = ", ".join(sorted(self.tables))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tacit.core import AnswerTable, Forecast, Plan
 from tacit.errors import TacitError
 from tacit.tables._algebra import document
-from tacit.tables._captions import facts_of, left_out
+from tacit.tables._captions import facts_of, facts_of_blocks, left_out
 from tacit.tables._emit import statements
 from tacit.tables._pricing import Pricing, asks_of, noises_of
 from tacit.tables._task import TableTask
@@ -81,13 +81,14 @@ def _plan(
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in pricing.steps)))
     dropped = left_out(question, paid, unit)
-    task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)
+    blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
+    task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped, blocks)
     return Plan.of(
         dataset,
         task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=[_forecast(column, noises[column.step], level, pricing.size) for column in columns],
-        facts=facts_of(question, pricing.who, paid, columns, unit),
+        facts=(*facts_of(question, pricing.who, paid, columns, unit), *facts_of_blocks(dataset, blocks)),
         confidence=float(level),
         asked=in_words(question),
         request=lambda: {

@@ -28,13 +28,15 @@ from tacit.tables._emit import grid_columns
 from tacit.tables._expressions import Column
 from tacit.tables._keys import public_column
 from tacit.tables._kinds import Scope, choose_name, resolve
+from tacit.tables._partition import read_block_of_dataset, read_partition
 
 if TYPE_CHECKING:
     import os
+    from datetime import date
 
     from tacit.accounting import Adjacency, Budget
     from tacit.exact import Number
-    from tacit.ledger import Ledger
+    from tacit.ledger import Blocks, Ledger
 
 __all__ = ["protect"]
 
@@ -54,6 +56,8 @@ def protect(
     public: Mapping[str, tuple[object, str]] | None = None,
     adjacency: Adjacency = "add/remove",
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    blocks: Blocks | None = None,
+    block: str | int | date | None = None,
 ) -> TableDataset:
     """Declare who is protected and what is public; the data is not read.
 
@@ -93,6 +97,14 @@ def protect(
         ``add/remove`` (default) or ``replace`` (the number of units is public).
     ledger
         A `Ledger`, or where to open one; None keeps it in memory, for notebooks.
+    blocks
+        A public partition of the data whose blocks are charged apart, for the adjacency add/remove. Without
+        ``block``, by a column of the tables: the unit is a single row, or the column is part of the unit.
+        A question whose WHERE names values of that column, or that groups by it with public keys, concerns
+        these blocks; any other question concerns all of the data.
+    block
+        The block that all of this data belongs to: several datasets with the same name, one for each block,
+        share one account. You promise that a unit is in at most ``blocks.per_unit`` of them.
 
     Examples
     --------
@@ -113,6 +125,7 @@ def protect(
     identity = read_identity(
         name="data" if name is None else name, version=version, unit=unit, adjacency=adjacency
     )
+    identity = replace(identity, block=read_block_of_dataset(blocks, block))
     whom = _of_tables(identity.unit)
     sources, shared = _sources(source, public, identity.name)
     declared = _Declared(bounds or {}, keys or {}, types or {}, never_null)
@@ -121,10 +134,11 @@ def protect(
     tables = {n: _table(n, engine, facts, None, whom) for n in sources}
     tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
     limited = Limits.read(limits)
+    column = read_partition(blocks, identity.block, whom, tables)
     books = open_ledger(ledger)
-    open_account(identity, budget, books)
+    open_account(identity, budget, books, blocks)
     one = len(sources) == 1 and "csv" not in kinds
-    return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine)
+    return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine, column)
 
 
 def _of_tables(unit: Unit) -> Unit:

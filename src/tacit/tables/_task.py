@@ -49,6 +49,8 @@ class TableTask:
         Where the data is.
     left_out
         Which rows are not counted and which groups are not shown, in words.
+    blocks
+        The blocks of the data that the question reads; none stands for all of it.
     """
 
     asked: TableQuestion
@@ -58,6 +60,7 @@ class TableTask:
     columns: tuple[ReleasedColumn, ...]
     engine: Engine
     left_out: tuple[str, ...]
+    blocks: tuple[str, ...] = ()
 
     @property
     def question(self) -> JSON:

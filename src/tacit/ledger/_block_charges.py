@@ -1,0 +1,63 @@
+"""The ledger's charges to blocks: which accounts may have blocks, and which levels a charge reaches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.fixes import Either, Say, Set
+from tacit.ledger._block_totals import charge_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.accounting import Spend
+    from tacit.ledger._accounts import Account
+    from tacit.ledger._block_totals import Sums
+    from tacit.ledger._blocks import Blocks
+    from tacit.ledger._transaction import Transaction
+
+__all__ = ["charged_blocks", "check_blocks", "check_partition"]
+
+
+def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Account | None) -> None:
+    """Refuse a partition for the adjacency replace, and one that differs from that of the account above."""
+    if blocks is None:
+        return
+    if adjacency != "add/remove":
+        raise TacitError(
+            "not-allowed",
+            f"account {name!r} cannot have blocks with the adjacency {adjacency}",
+            why="a unit that is replaced leaves one block and another one enters a different block, so two "
+            "blocks change where each was charged for one",
+            fix=Either(Set(adjacency="add/remove"), Set(blocks=None)),
+        )
+    if above is not None and above.blocks is not None and above.blocks != blocks:
+        raise TacitError(
+            "account-differs",
+            f"account {name!r} would be divided {blocks}, but {above.name!r} above it is divided "
+            f"{above.blocks}",
+            why="a charge names its blocks once, for every account that it reaches",
+            fix=Either(Set(blocks=above.blocks), Set(blocks=None)),
+        )
+
+
+def check_blocks(levels: Sequence[Account], blocks: tuple[str, ...]) -> None:
+    """Refuse a charge that names blocks if no account that pays is divided into blocks."""
+    if blocks and all(level.blocks is None for level in levels):
+        raise TacitError(
+            "bad-parameter",
+            f"account {levels[0].name!r} has no blocks, and the charge names block {blocks[0]!r}",
+            why="blocks are declared when an account is opened",
+            fix=Either(Set(blocks=()), Say("open the account with blocks")),
+        )
+
+
+def charged_blocks(
+    transaction: Transaction, level: Account, spend: Spend, names: tuple[str, ...]
+) -> tuple[Account, dict[str, Sums]]:
+    """Charge some blocks of one account; return it with the new sums of the blocks."""
+    assert level.totals is not None  # noqa: S101 - the caller has checked
+    own = {name: transaction.block(level, name) for name in names}
+    totals, charged = charge_blocks(level.totals, own, spend)
+    return level.with_totals(totals), charged

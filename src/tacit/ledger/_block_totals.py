@@ -1,0 +1,189 @@
+"""The totals of an account with blocks: what concerns all of the data, and the largest sums of blocks.
+
+A total is a list of sums: epsilon, delta, rho and one for each Renyi order; None stands for a sum that is not
+finite. The rule and its proof are in `docs/proofs/filters.md`, "Blocks".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from tacit.accounting import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tacit.accounting import Spend
+    from tacit.ledger._rows import BlockRow
+
+__all__ = [
+    "BlockFull",
+    "BlockTotals",
+    "Sums",
+    "charge_blocks",
+    "fullest_of",
+    "sums_from_text",
+    "sums_to_text",
+    "with_sums",
+]
+
+#: The sums of one block, or the largest sums of several, coordinate by coordinate.
+Sums: TypeAlias = tuple[Fraction | None, ...]
+
+
+class BlockFull(Exception):  # noqa: N818 - becomes a refusal
+    """A block has no room for a charge; ``filter`` holds all that a unit in it may have paid already."""
+
+    def __init__(self, name: str, filter_: Filter) -> None:
+        super().__init__(name)
+        self.name = name
+        self.filter = filter_
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTotals:
+    """What an account with blocks has spent, in constant space however many blocks there are.
+
+    Parameters
+    ----------
+    all
+        The budget, and the sums of the charges that concern all of the data.
+    fullest
+        As many ranks as a unit can have blocks. In each coordinate by itself, the first rank holds the
+        largest sum of a block, the second rank the second largest, and so on; 0 where there are fewer blocks.
+    since
+        Number of the entry that started the totals again from zero, or 0. Blocks that were last charged
+        before it are empty.
+    """
+
+    all: Filter
+    fullest: tuple[Sums, ...]
+    since: int = 0
+
+    @classmethod
+    def start(cls, filter_: Filter, per_unit: int, since: int = 0) -> BlockTotals:
+        """Return the totals of an untouched account."""
+        return cls(filter_, (_zeros(filter_),) * per_unit, since)
+
+    @property
+    def empty(self) -> Sums:
+        """The sums of a block that was not charged."""
+        return _zeros(self.all)
+
+    def whole(self) -> Filter:
+        """Return the filter that a charge of all the data must pass: what any unit may have paid at most."""
+        return _plus(self.all, self.fullest)
+
+    def beside(self, own: Sums) -> Filter:
+        """Return the filter of a block with these sums: all that a unit in it may have paid at most.
+
+        The unit is in this block and in as many others as it can be: in each coordinate, the fullest ones.
+        """
+        others = [_without(column, value) for column, value in zip(_turned(self.fullest), own, strict=True)]
+        return _plus(self.all, [own, *_turned(others)])
+
+    def risen(self, before: Sums, after: Sums) -> BlockTotals:
+        """Return the totals after the sums of one block have grown."""
+        columns = [
+            _ranked((*_without(column, old), new))
+            for column, old, new in zip(_turned(self.fullest), before, after, strict=True)
+        ]
+        return replace(self, fullest=_turned(columns))
+
+    def listed(self, rows: Iterable[BlockRow]) -> dict[str, Spend]:
+        """Return what was charged to each block by itself, the fullest first."""
+        budget = self.all.budget
+        which = 0 if budget.epsilon is not None and not budget.delta else 2  # epsilon or rho
+        sums = [(row.block, sums_from_text(row.state)) for row in rows if row.seq > self.since]
+        sums.sort(key=lambda one: ((value := one[1][which]) is not None, -(value or 0), one[0]))
+        return {name: with_sums(self.all, own).spent for name, own in sums}
+
+    def to_json(self) -> dict[str, object]:
+        """Return the totals as JSON values."""
+        used = [sums_to_text(rank) for rank in self.fullest if any(value != 0 for value in rank)]
+        return {"all": self.all.to_json(), "fullest": used, "since": self.since}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object], per_unit: int) -> BlockTotals:
+        """Read what `to_json` wrote."""
+        start = cls.start(Filter.from_json(data["all"]), per_unit, int(str(data["since"])))
+        stored = data["fullest"]
+        assert isinstance(stored, list)  # noqa: S101 - written by `to_json`
+        used = tuple(sums_from_text(text) for text in stored)
+        return replace(start, fullest=(*used, *start.fullest[len(used) :]))
+
+
+def charge_blocks(
+    totals: BlockTotals, blocks: Mapping[str, Sums], spend: Spend
+) -> tuple[BlockTotals, dict[str, Sums]]:
+    """Charge some blocks, given their sums, or refuse with `BlockFull`; return the totals and the new sums.
+
+    Each block is checked with those before it already charged: so every choice of blocks that a unit can be
+    in is checked when the last of its charged blocks is.
+    """
+    charged: dict[str, Sums] = {}
+    for name, own in blocks.items():
+        beside = totals.beside(own)
+        if not beside.admits(spend):
+            raise BlockFull(name, beside)
+        charged[name] = _sums(with_sums(totals.all, own).added(spend))
+        totals = totals.risen(own, charged[name])
+    return totals, charged
+
+
+def fullest_of(blocks: Iterable[Sums], start: BlockTotals) -> tuple[Sums, ...]:
+    """Work out the largest sums of blocks from all of them: for the check of the stored ones."""
+    rows = list(blocks)
+    if not rows:
+        return start.fullest
+    ranks = len(start.fullest)
+    return _turned([_ranked((*column, *(Fraction(0),) * ranks))[:ranks] for column in _turned(rows)])
+
+
+def sums_to_text(sums: Sums) -> str:
+    """Write sums as exact fractions, ``-`` where one is not finite."""
+    return ";".join("-" if value is None else str(value) for value in sums)
+
+
+def sums_from_text(text: str) -> Sums:
+    """Read what `sums_to_text` wrote."""
+    return tuple(None if part == "-" else Fraction(part) for part in text.split(";"))
+
+
+def _turned(rows: Sequence[Sums]) -> tuple[Sums, ...]:
+    """Turn ranks into coordinates, or coordinates into ranks."""
+    return tuple(zip(*rows, strict=True))
+
+
+def _ranked(values: Iterable[Fraction | None]) -> tuple[Fraction | None, ...]:
+    """Sort from the largest; None is larger than every number."""
+    return tuple(sorted(values, key=lambda value: (value is None, value or 0), reverse=True))
+
+
+def _without(ranked: tuple[Fraction | None, ...], value: Fraction | None) -> tuple[Fraction | None, ...]:
+    """Return the largest of the others: without this value where it is among them, else without the last."""
+    at = ranked.index(value) if value in ranked else len(ranked) - 1
+    return ranked[:at] + ranked[at + 1 :]
+
+
+def _plus(filter_: Filter, ranks: Iterable[Sums]) -> Filter:
+    columns = zip(_sums(filter_), *ranks, strict=True)
+    return with_sums(filter_, tuple(None if None in column else sum(column) for column in columns))  # type: ignore[arg-type]
+
+
+def _zeros(filter_: Filter) -> Sums:
+    return (Fraction(0),) * len(_sums(filter_))
+
+
+def _sums(filter_: Filter) -> Sums:
+    return (filter_.epsilon, filter_.delta, filter_.rho, *(total for _, total in filter_.curve))
+
+
+def with_sums(filter_: Filter, sums: Sums) -> Filter:
+    """Return a filter of the same budget and orders with other sums."""
+    epsilon, delta, rho, *rest = sums
+    assert delta is not None  # noqa: S101 - a delta is a probability
+    curve = tuple(zip(filter_.orders, rest, strict=True))
+    return replace(filter_, epsilon=epsilon, delta=delta, rho=rho, curve=curve)

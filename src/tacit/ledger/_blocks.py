@@ -1,0 +1,103 @@
+"""The ledger's blocks: a public partition of the data, parts of which are charged apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tacit.errors import bad_parameter
+from tacit.exact import count
+from tacit.fixes import Code, Set
+
+__all__ = ["Blocks", "read_block", "read_block_names"]
+
+_MOST_PER_UNIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A public partition of the data (days, months, cohorts, hospitals), parts of which are charged apart.
+
+    Guarantee: if every unit is in at most ``per_unit`` blocks, then what is released about any one unit stays
+    within the budget. A charge that names its blocks takes nothing from the others. The proof is in
+    ``docs/proofs/filters.md``; it needs the adjacency add/remove.
+
+    Parameters
+    ----------
+    by
+        What the data is divided by: a word, or the name of a column.
+    per_unit
+        How many blocks one unit can be in. Whoever declares it promises it. Where the table shows it (the
+        unit is a row, or the block is part of the unit), `tacit.protect` checks it.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> ledger = tc.Ledger.memory()
+    >>> days = tc.Blocks("day")
+    >>> _ = ledger.create_account("visits", unit="row", budget=tc.Budget(epsilon=1), blocks=days)
+    >>> for day in ("2026-01-01", "2026-01-02", "2026-01-03"):
+    ...     _ = ledger.charge("visits", tc.Cost.pure(0.8), blocks=(day,))
+    >>> ledger.account("visits").spent.epsilon
+    Fraction(4, 5)
+    """
+
+    by: str
+    per_unit: int = 1
+    most: ClassVar[int] = 1_000  # names in one charge; whoever needs more charges all of the data
+
+    def __post_init__(self) -> None:
+        given: object = self.by
+        if not isinstance(given, str) or not 1 <= len(given) <= 200 or not given.isprintable():
+            raise bad_parameter(
+                "by", "a word, or the name of a column, of at most 200 characters", self.by, fix=Set(by="day")
+            )
+        most = count("per_unit", self.per_unit, zero=False)
+        if most > _MOST_PER_UNIT:
+            raise bad_parameter(
+                "per_unit",
+                f"at most {_MOST_PER_UNIT}",
+                self.per_unit,
+                why="a unit that is in so many blocks is hardly protected better than by one total",
+                fix=Set(per_unit=10),
+            )
+        object.__setattr__(self, "per_unit", most)
+
+    def __str__(self) -> str:
+        at_most = "one block" if self.per_unit == 1 else f"at most {self.per_unit} blocks"
+        return f"by {self.by}, each unit in {at_most}"
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return the partition as JSON."""
+        return {"by": self.by, "per_unit": self.per_unit}
+
+    @classmethod
+    def from_json(cls, data: object) -> Blocks:
+        """Read what `to_json` wrote."""
+        assert isinstance(data, dict)  # noqa: S101 - written by `to_json`
+        return cls(str(data["by"]), int(data["per_unit"]))
+
+
+def read_block(name: object) -> str:
+    """Read the name of one block: 1 to 200 printable characters, exactly as given."""
+    if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
+        raise bad_parameter(
+            "block", "text of 1 to 200 printable characters", name, fix=Set(block="2026-01-03")
+        )
+    return name
+
+
+def read_block_names(given: object) -> tuple[str, ...]:
+    """Read the blocks that a charge concerns, in order and each once; none stands for all of the data."""
+    fix = Code('blocks=("2026-01-03",)')
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise bad_parameter("blocks", "a list of names", given, fix=fix)
+    names = tuple(sorted({read_block(name) for name in given}))
+    if len(names) > Blocks.most:
+        raise bad_parameter(
+            "blocks",
+            f"at most {Blocks.most:,} names",
+            len(names),
+            fix="name none: the charge then concerns all of the data",
+        )
+    return names

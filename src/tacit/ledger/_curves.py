@@ -1,0 +1,79 @@
+"""The ledger's spends at Renyi orders: computed once, and never while the store is locked.
+
+A filter of an (epsilon, delta) budget adds up what a cost takes at a few Renyi orders of its own. The first
+computation of such a curve can be slow. So a transaction only looks it up. Where it is not known yet, the
+transaction signals `CurveNeeded`; the caller computes it outside and asks again.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tacit.accounting import Cost, Filter, Spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tacit.accounting import Budget
+
+__all__ = ["CurveNeeded", "at_orders", "fits_limit", "orders_of"]
+
+_KNOWN: dict[tuple[Cost, tuple[Fraction, ...]], Spend] = {}
+_MOST = 4096
+
+
+class CurveNeeded(Exception):  # noqa: N818 - a signal between a transaction and its caller
+    """A transaction needs what a cost takes at some orders; compute it without the lock, then ask again."""
+
+    def __init__(self, cost: Cost, orders: tuple[Fraction, ...]) -> None:
+        super().__init__()
+        self.cost = cost
+        self.orders = orders
+
+    def compute(self) -> None:
+        """Compute the spend and keep it."""
+        spend = self.cost.spend_at(self.orders)
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        _KNOWN[self.cost, self.orders] = spend
+
+
+def orders_of(filters: Iterable[Filter]) -> tuple[Fraction, ...]:
+    """Return the orders of some filters together, ascending."""
+    return tuple(sorted({order for filter_ in filters for order in filter_.orders}))
+
+
+def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend:
+    """Return what a recorded or a new charge takes at some orders, or signal that it must be computed.
+
+    ``spend`` is what was recorded, ``cost`` the cost in its stored form. What is missing in the recorded
+    curve is computed from the cost; nothing becomes less than what was recorded.
+    """
+    curve = dict(spend.curve)
+    if all(order in curve for order in orders):
+        return Spend(spend.epsilon, spend.delta, spend.rho, [(order, curve[order]) for order in orders])
+    law = cost if isinstance(cost, Cost) else Cost.from_json(cost)
+    found = _KNOWN.get((law, orders))
+    if found is None:
+        raise CurveNeeded(law, orders)
+    if (found.epsilon, found.delta, found.rho) == (spend.epsilon, spend.delta, spend.rho):
+        return found
+    return Spend(
+        _larger(found.epsilon, spend.epsilon),
+        max(found.delta, spend.delta),
+        _larger(found.rho, spend.rho),
+        [(order, _larger(value, curve.get(order, Fraction(0)))) for order, value in found.curve],
+    )
+
+
+def fits_limit(limit: Budget, spend: Spend, cost: object) -> bool:
+    """Whether a charge is within the largest single charge: by its epsilon and rho, or by its curve."""
+    start = Filter.start(limit)
+    if Filter(limit, start.epsilon, start.delta, start.rho).admits(spend):
+        return True
+    return bool(start.orders) and start.admits(at_orders(spend, cost, start.orders))
+
+
+def _larger(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    return None if one is None or other is None else max(one, other)

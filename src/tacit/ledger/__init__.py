@@ -9,7 +9,11 @@ from __future__ import annotations
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import Head
 from tacit.ledger._ledger import Ledger, open_ledger
+from tacit.ledger._ledger_run import Instalment, LedgerRun
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease
 from tacit.ledger._verification import Verification
 
-__all__ = ["Account", "Entry", "Head", "Ledger", "Receipt", "StoredRelease", "Verification", "open_ledger"]
+__all__ = [
+    "Account", "Entry", "Head", "Instalment", "Ledger", "LedgerRun", "Receipt", "StoredRelease",
+    "Verification", "open_ledger",
+]  # fmt: skip

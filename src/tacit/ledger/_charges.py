@@ -61,6 +61,8 @@ class ChargeRequest:
     key: str
     dataset: str = ""
     asked: str = ""
+    parts: int = 0  # the instalments of a run
+    run: int = 0  # the run that a view pays for
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -117,6 +119,8 @@ def charge(
         "version": request.version or account.version,
         "who": request.who,
         **({"asked": request.asked} if request.asked else {}),
+        **({"parts": request.parts} if request.parts else {}),
+        **({"run": request.run} if request.run else {}),
     }
     row = transaction.append(
         kind,
@@ -207,6 +211,7 @@ def same_charge(
         and body.get("who") == request.who
         and body.get("purpose") == request.purpose
         and body.get("asked", request.asked) == request.asked  # entries of older versions have none
+        and body.get("parts", 0) == request.parts
         and request.version in {None, body.get("version")}
     )
     if not same:

@@ -65,6 +65,7 @@ CODES: Final[dict[str, str]] = {
     "not-allowed": "a construct of SQL is not on the list of allowed ones",
     "bad-certificate": "a file is not a certificate that this version reads",
     "bad-release": "a file is not a release that this version reads",
+    "release-or-run": "a run was asked for as one release, or a plan of one release as a run",
     "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
 }
 

@@ -56,5 +56,6 @@ ADVICE: Final[dict[str, str]] = {
     "not-allowed": "write SELECT group, aggregates FROM table WHERE ... GROUP BY group",
     "bad-certificate": 'give the file that tacit query "..." --certificate FILE.json wrote',
     "bad-release": "give a file that release.save wrote, unchanged",
+    "release-or-run": "draw the instalments of a run from Python",
     "plan-differs": "plan the question again",
 }

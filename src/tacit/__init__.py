@@ -13,7 +13,7 @@ from tacit.errors import TacitError
 if TYPE_CHECKING:
     from tacit import accounting, audit, ledger, mechanisms, noise
     from tacit.accounting import Budget, Cost
-    from tacit.core import Certificate, Dataset, Limits, Plan, Release, Unit
+    from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
     from tacit.ledger import Blocks, Ledger
     from tacit.tables import (
@@ -53,7 +53,7 @@ __all__ = [
     "mechanisms",
     "noise",
 ]
-__all__ += ["Certificate", "Limits", "Plan", "Release", "Unit"]
+__all__ += ["Certificate", "Limits", "Plan", "Release", "Run", "Unit"]
 __all__ += ["Dataset", "col", "consortium", "protect", "when"]
 __all__ += [
     "count",
@@ -81,7 +81,7 @@ _LAZY = {
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
 }
-_LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Unit"), "tacit.core")
+_LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),

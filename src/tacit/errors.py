@@ -32,6 +32,10 @@ CODES: Final[dict[str, str]] = {
     "key-reused": "the key of an earlier charge was used for a different charge",
     "spent": "the receipt was already used, but no release is stored for it",
     "release-failed": "the release failed after its charge; the charge stays",
+    "run-finished": "every instalment of the run was drawn",
+    "instalment-lost": "an instalment was started and never stored; it is never drawn again",
+    "instalment-not-drawn": "an instalment was not drawn yet",
+    "artifact-lost": "a long release is missing or damaged outside the ledger; it is never drawn again",
     "ledger-closed": "the ledger was closed",
     "ledger-sealed": "the ledger sealed itself after a failed write and refuses every change",
     "ledger-locked": "another process holds the ledger's lock",
@@ -61,6 +65,7 @@ CODES: Final[dict[str, str]] = {
     "not-allowed": "the SQL contains something that is not on the list of allowed constructs",
     "bad-certificate": "a file is not a certificate that this version can read",
     "bad-release": "a file is not a release that this version can read",
+    "release-or-run": "a run was asked for as one release, or a plan of one release as a run",
     "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
 }
 

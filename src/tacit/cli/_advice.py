@@ -25,6 +25,10 @@ ADVICE: Final[dict[str, str]] = {
     "key-reused": "ask again",
     "spent": "ask again with another --epsilon; the earlier charge stays",
     "release-failed": "ask the curator to check the source and the log",
+    "run-finished": "plan another run; it is charged again",
+    "instalment-lost": "draw the next instalment",
+    "instalment-not-drawn": "draw the instalment first",
+    "artifact-lost": "restore the artifact from a backup of the ledger, then run tacit budget verify",
     "ledger-closed": "run the command again",
     "ledger-sealed": 'check the disk, then run tacit budget unseal --statement "disk checked" --who NAME',
     "ledger-locked": "run the command again when the other command has ended",
@@ -52,5 +56,6 @@ ADVICE: Final[dict[str, str]] = {
     "not-allowed": "write SELECT group, aggregates FROM table WHERE ... GROUP BY group",
     "bad-certificate": 'give the file that tacit query "..." --certificate FILE.json wrote',
     "bad-release": "give a file that release.save wrote, unchanged",
+    "release-or-run": "draw the instalments of a run from Python",
     "plan-differs": "plan the question again",
 }

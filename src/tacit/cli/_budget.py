@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ __all__ = ["AccountOption", "LedgerArgument", "bar", "budget", "print_json", "sh
 #: The kinds of entries of the log, in words.
 _KINDS = {
     "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
-    "release": "answer stored", "view": "answer seen", "grow": "budget raised",
+    "release": "answer stored", "run": "run paid", "view": "answer seen", "grow": "budget raised",
     "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
 }  # fmt: skip
 #: Entries that only follow from an earlier one: --json and export show them.
@@ -106,6 +107,9 @@ def history(
     if as_json:
         print_json([entry.to_json() for entry in entries[-limit:]])
         return
+    stored = Counter(
+        entry.body["receipt"] for entry in entries if entry.kind == "release" and "part" in entry.body
+    )
     entries = [entry for entry in entries if entry.kind not in _SILENT][-limit:]
     table = Table(box=None, header_style="dim", pad_edge=False)
     texts = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
@@ -118,7 +122,7 @@ def history(
     for entry, one in zip(entries, texts, strict=True):
         cells = (
             entry.at[:19].replace("T", " "),
-            _KINDS.get(entry.kind, entry.kind) + (f": {printable(entry.asked)}" if entry.asked else ""),
+            _what(entry, stored[entry.seq] if account in {None, entry.account} else None),
             entry.account or "",
             _cost(entry),
         )
@@ -207,6 +211,17 @@ def bar(share: float, width: int) -> Text:
 
 def _who(entry: Entry) -> str:
     return entry.who or ("unknown" if entry.asked else "")
+
+
+def _what(entry: Entry, stored: int | None) -> str:
+    """Say what an entry is about; of a run, how many instalments it has and how many are stored if known."""
+    asked = f": {printable(entry.asked)}" if entry.asked else ""
+    parts = entry.body.get("parts")
+    if not isinstance(parts, int):
+        return _KINDS.get(entry.kind, entry.kind) + asked
+    kind = "run seen" if entry.kind == "view" else _KINDS[entry.kind]
+    done = f", {stored:,} stored" if entry.kind == "run" and stored is not None else ""
+    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'}{done})"
 
 
 def _cost(entry: Entry) -> str:

@@ -7,8 +7,19 @@ from tacit.core._dataset import Dataset, open_account
 from tacit.core._extras import needs
 from tacit.core._facts import KINDS, Fact, Kind, Limits, Table, is_writable, read_bounds, read_keys, read_kind
 from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan
-from tacit.core._protocols import JSON, Charger, Engine, Exact, Measurement, Noisy, Task
+from tacit.core._protocols import (
+    JSON,
+    Charger,
+    Engine,
+    Exact,
+    Measurement,
+    Noisy,
+    RememberingMeasurement,
+    RunTask,
+    Task,
+)
 from tacit.core._release import Content, Release
+from tacit.core._run import Run
 from tacit.core._unit import Identity, Unit, read_identity
 
 __all__ = [
@@ -32,6 +43,9 @@ __all__ = [
     "Noisy",
     "Plan",
     "Release",
+    "RememberingMeasurement",
+    "Run",
+    "RunTask",
     "Table",
     "Task",
     "Unit",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tacit.core._plan_run import plan_hash, together_hash
+from tacit.core._run_stages import cost_of_laws
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
@@ -74,6 +75,20 @@ class Certificate:
             "hash": digest.hex() if isinstance(digest, bytes) else digest,
         }
         return cls(_fields(member, promised, receipt.charged and list(receipt.charged), paid))
+
+    @classmethod
+    def of_instalment(
+        cls, member: Member, promised: Mapping[str, str], drawn: Any, instalments: int
+    ) -> Certificate:
+        """Write the certificate of one instalment: the whole run's cost, its entry, and the instalment's."""
+        paid = cls.of_draw(member, promised, drawn.receipt).fields
+        entry = {
+            **cast("Any", paid["ledger"]),
+            "instalment": drawn.number,
+            "instalments": instalments,
+            "stored": {"entry": drawn.head.count, "hash": drawn.head.hash},
+        }
+        return cls({**paid, "ledger": entry})
 
     @classmethod
     def of_local(cls, member: Member, promised: Mapping[str, str]) -> Certificate:
@@ -174,7 +189,7 @@ class Certificate:
     def _own_problems(self, ledger: Any) -> list[str]:
         written = self.fields["ledger"]
         number = written.get("entry") if isinstance(written, Mapping) else None
-        entry = ledger.entry(number) if isinstance(number, int) else None
+        entry = _entry(ledger, number)
         if entry is None or not isinstance(written, Mapping):
             return ["the ledger has no such entry"]
         found = []
@@ -194,7 +209,25 @@ class Certificate:
             )
         elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
             found.append("the dataset, the question or a mechanism does not match the plan")
-        return found + self._about_the_dataset(entry, ledger)
+        return found + self._about_the_instalment(entry, ledger) + self._about_the_dataset(entry, ledger)
+
+    def _about_the_instalment(self, entry: Any, ledger: Any) -> list[str]:
+        """Compare which instalment this is, of how many, with the run's entry and the instalment's own."""
+        written = cast("Mapping[str, Any]", self.fields["ledger"])
+        number, parts, stored = (written.get(name) for name in ("instalment", "instalments", "stored"))
+        if (entry.body.get("parts"), number, parts, stored) == (None, None, None, None):
+            return []
+        found = [] if entry.body.get("parts") == parts else ["the run has another number of instalments"]
+        at, digest = (stored.get("entry"), stored.get("hash")) if isinstance(stored, Mapping) else (0, "")
+        kept = _entry(ledger, at)
+        run = entry.body.get("run", entry.seq)
+        if (
+            kept is None
+            or (kept.kind, kept.hash) != ("release", digest)
+            or (kept.body.get("receipt"), kept.body.get("part")) != (run, number)
+        ):
+            found.append(f"the ledger has not stored this as instalment {number} of the run")
+        return found
 
     def _blocks(self) -> object:
         """Return the blocks that were charged; a dataset that is one block cannot claim others."""
@@ -204,11 +237,9 @@ class Certificate:
         return stated if declared is None or stated == [declared] else None
 
     def _adds_up(self) -> bool:
-        from tacit.accounting import Cost
-
         try:
-            each = [Cost.from_json(m["cost"]) for m in cast("Any", self.fields["mechanisms"])]
-            return bool(each) and reduce(add, each).to_json() == self.fields["cost"]
+            laws = cast("Any", self.fields["mechanisms"])
+            return bool(laws) and cost_of_laws(laws).to_json() == self.fields["cost"]
         except (TacitError, KeyError, TypeError, ValueError):
             return False
 
@@ -239,6 +270,11 @@ class Certificate:
             for name, value in known.items()
             if stated.get(name) != value
         ]
+
+
+def _entry(ledger: Any, number: object) -> Any:
+    """Find an entry by the number that a certificate names, whatever is written there."""
+    return ledger.entry(number) if type(number) is int and number > 0 else None
 
 
 def _fields(

@@ -131,6 +131,7 @@ def _lines(plan: Plan[Any]) -> list[tuple[str, str]]:
     return [
         *plan.facts,
         *([("local", where)] if plan.is_local else []),
+        *([("run", f"{plan.instalments:,} instalments, charged once")] if plan.instalments else []),
         ("meaning", _meaning(plan)),
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]

@@ -10,17 +10,19 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate
-from tacit.core._plan_run import Member, add_up, run, together_hash
+from tacit.core._plan_run import Member, add_up, together_hash
+from tacit.core._plan_run import run as run_once
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Set
+from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tacit.accounting import Cost
     from tacit.core._dataset import Dataset
-    from tacit.core._protocols import JSON, Task
+    from tacit.core._protocols import JSON, RunTask, Task
+    from tacit.core._run import Run
     from tacit.core._unit import Identity, Unit
 
 __all__ = ["PLAN_SCHEMA", "Forecast", "Plan"]
@@ -93,7 +95,7 @@ class Plan(Generic[C]):
     def of(
         cls,
         dataset: Dataset,
-        task: Task,
+        task: Task | RunTask,
         *,
         promised: Mapping[str, Fraction],
         forecast: Sequence[Forecast] = (),
@@ -110,7 +112,7 @@ class Plan(Generic[C]):
         dataset
             The dataset, whose account pays.
         task
-            Question, mechanisms, exact integers and how to read the noisy ones.
+            Question, mechanisms, exact integers and how to read the noisy ones; or those of a run.
         promised, forecast, facts, confidence, asked
             See the class.
         request
@@ -156,6 +158,8 @@ class Plan(Generic[C]):
             Whether no unit is in two members: the cost is then that of the largest member, else the sum.
         """
         members = tuple(member for plan in plans for member in plan._members)  # noqa: SLF001
+        if any(member.stages for member in members):
+            raise _wrong_shape("a run belongs to one dataset, and several plans were joined", "release")
         if not all(getattr(m, "additive", False) for member in members for m in member.task.mechanisms):
             raise TacitError(
                 "not-allowed",
@@ -190,6 +194,12 @@ class Plan(Generic[C]):
         return self._members[0].ledger is None
 
     @property
+    def instalments(self) -> int | None:
+        """How many instalments a run has; None for a plan with one draw."""
+        stages = self._members[0].stages
+        return stages[-1].last if stages else None
+
+    @property
     def cost(self) -> Cost:
         """What one unit pays at most: of disjoint members the largest cost, else the sum."""
         from tacit.accounting import Cost
@@ -205,7 +215,8 @@ class Plan(Generic[C]):
     @property
     def question(self) -> JSON:
         """What is asked, as a document of public facts."""
-        return self._members[0].task.question
+        asked: JSON = self._members[0].task.question
+        return asked
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -251,6 +262,8 @@ class Plan(Generic[C]):
         """
         if account is not None and len(self._members) > 1:
             raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
+        if self.instalments is not None:
+            raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
         drawn = [self._draw(member, who, purpose, account) for member in self._members]
         certificate = Certificate.of(
             [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,
@@ -258,17 +271,44 @@ class Plan(Generic[C]):
         )  # fmt: skip
         return self._read([noisy for noisy, _ in drawn], certificate)
 
+    def run(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Run[C]:
+        """Charge the whole run once, or go on with the run of this plan where it stood.
+
+        `Run.next` then draws one instalment after another. Each account below the dataset's pays once.
+
+        Parameters
+        ----------
+        who, purpose, account
+            As in `release`.
+        """
+        from tacit.core._run import Run
+
+        [member, *_] = self._members
+        if self.instalments is None or member.ledger is None:
+            raise _wrong_shape("the plan is one draw and has no instalments", "release")
+        held = member.ledger.run(
+            account or member.identity.account,
+            member.cost,
+            plan=member.hash,
+            instalments=self.instalments,
+            who=who,
+            purpose=purpose,
+            asked=self.asked,
+            dataset=member.identity.account,
+        )
+        return Run(self, held)
+
     def _draw(
         self, member: Member, who: str, purpose: str, account: str | None
     ) -> tuple[list[Any], Certificate]:
         promised = {name: str(value) for name, value in self.promised.items()}
         if member.ledger is None:
-            return json.loads(run(member.task))["noisy"], Certificate.of_local(member, promised)
+            return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member, promised)
         drawn = member.ledger.draw(
             account or member.identity.account,
             member.cost,
             plan=member.hash,
-            compute=lambda _: run(member.task),
+            compute=lambda _: run_once(member.task),
             who=who,
             purpose=purpose,
             asked=self.asked,
@@ -279,10 +319,15 @@ class Plan(Generic[C]):
 
     def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
         noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)
+        content = cast("C", self._members[0].task.read(noisy, self._level()))
+        return self._presented(Release(content, certificate))
+
+    def _level(self) -> Fraction:
+        """Return the confidence as a short fraction."""
         short = Fraction(self.confidence).limit_denominator(10**9)
-        level = short if 0 < short < 1 else Fraction(self.confidence)
-        content = cast("C", self._members[0].task.read(noisy, level))
-        release: Release[C] = Release(content, certificate)
+        return short if 0 < short < 1 else Fraction(self.confidence)
+
+    def _presented(self, release: Release[C]) -> Release[C]:
         return release if self._present is None else self._present(release)
 
     def __repr__(self) -> str:
@@ -294,3 +339,12 @@ class Plan(Generic[C]):
         from tacit.core._display import plan_html
 
         return plan_html(self)
+
+
+def _wrong_shape(what: str, call: str) -> TacitError:
+    return TacitError(
+        "release-or-run",
+        what,
+        why="a plan is either drawn at once or in instalments",
+        fix=Code(f"plan.{call}()"),
+    )

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+from tacit.core._run_stages import composition_of, run_cost, run_laws, stages_of
+
 if TYPE_CHECKING:
     from tacit.accounting import Cost
-    from tacit.core._protocols import JSON, Charger, Noisy, Task
+    from tacit.core._protocols import JSON, Charger, Exact, Measurement, Noisy, Task
+    from tacit.core._run_stages import Stage
     from tacit.core._unit import Identity
 
-__all__ = ["Member", "add_up", "plain", "plan_hash", "run", "together_hash"]
+__all__ = ["Member", "add_up", "measure", "plain", "plan_hash", "run", "together_hash"]
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,21 @@ class Member:
     """
 
     identity: Identity
-    task: Task
+    task: Any  # a `Task` or a `RunTask`
     ledger: Charger | None
 
     @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The instalments of a run, by their mechanisms; of a plan with one draw, none."""
+        return stages_of(self.task) if hasattr(self.task, "instalments") else ()
+
+    @cached_property
     def cost(self) -> Cost:
-        """The cost of all mechanisms together, for one unit of this dataset."""
-        return reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
+        """The cost of all mechanisms together, for one unit of this dataset; of a run, that of all of it."""
+        if self.stages:
+            return run_cost([(stage.count, stage.cost) for stage in self.stages], composition_of(self.task))
+        total: Cost = reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
+        return total
 
     @cached_property
     def laws(self) -> tuple[Mapping[str, JSON], ...]:
@@ -41,6 +52,8 @@ class Member:
 
         A task may label each with what its integers are (``labels``).
         """
+        if self.stages:
+            return run_laws(self.stages, composition_of(self.task))
         mechanisms = self.task.mechanisms
         labels: Sequence[Mapping[str, JSON]] = getattr(self.task, "labels", ({},) * len(mechanisms))
         return tuple({**label, **one.to_json()} for label, one in zip(labels, mechanisms, strict=True))
@@ -84,16 +97,25 @@ def run(task: Task) -> bytes:
     Each mechanism gets exactly one answer of the task. A task that yields too few or too many is wrong, and
     nothing of it is released.
     """
-    mechanisms, steps = task.mechanisms, task.integers()
+    noisy, _ = measure(task.mechanisms, task.integers(), lambda _, mechanism, exact: mechanism.release(exact))
+    return json.dumps({"noisy": noisy}).encode()
+
+
+def measure(
+    mechanisms: Sequence[Measurement],
+    steps: Generator[Exact, Noisy, Any],
+    release: Callable[[int, Measurement, Exact], Noisy],
+) -> tuple[list[Noisy], Any]:
+    """Give each mechanism its exact integers; return the noisy ones, and what the generator returns."""
     noisy: list[Noisy] = []
     exact = next(steps)
-    for mechanism in mechanisms:
-        noisy.append(plain(mechanism.release(exact)))
+    for position, mechanism in enumerate(mechanisms):
+        noisy.append(plain(release(position, mechanism, exact)))
         try:
             exact = steps.send(noisy[-1])
-        except StopIteration:
+        except StopIteration as stopped:
             if len(noisy) == len(mechanisms):
-                return json.dumps({"noisy": noisy}).encode()
+                return noisy, stopped.value
             break
     raise RuntimeError("a task must yield integers once for each of its mechanisms")
 

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget, Cost
     from tacit.core._release import Content
 
-__all__ = ["JSON", "Charger", "Engine", "Exact", "Measurement", "Noisy", "Task"]
+__all__ = [
+    "JSON", "Charger", "Engine", "Exact", "Measurement", "Noisy", "RememberingMeasurement", "RunTask", "Task",
+]  # fmt: skip
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 #: Exact integers for a mechanism: one, nested lists or arrays of them, or whole numbers by key.
@@ -32,6 +34,19 @@ class Measurement(Protocol):
 
     def to_json(self) -> Mapping[str, Any]:
         """Return the law and its parameters, exactly: equal documents mean equal noise."""
+
+
+class RememberingMeasurement(Measurement, Protocol):
+    """A mechanism that spans the instalments of a run, such as one whose noise depends on its past noise.
+
+    Its cost is that of all its releases in the run together.
+    """
+
+    def release_next(self, value: Any, memory: bytes) -> tuple[Any, bytes]:
+        """Return noisy integers, and what the next instalment needs; the memory is empty at first.
+
+        The core keeps the memory in the run's secret, where nobody sees it.
+        """
 
 
 class Task(Protocol):
@@ -62,6 +77,40 @@ class Task(Protocol):
 
     def read(self, noisy: Sequence[Noisy], confidence: Fraction) -> Content:
         """Read the content of the release off the noisy integers: free post-processing."""
+
+
+class RunTask(Protocol):
+    """What a field brings to the plan of a run: days of a stream, rounds, checkpoints, a series of answers.
+
+    A task may also say how the costs of its instalments compose (``composition``): ``"sum"`` by default,
+    ``"largest"`` where no unit is in two instalments, ``"once"`` where each of its mechanisms spans the run.
+    The number of instalments and the mechanisms of each are public facts. What an instalment computes may
+    depend on the noisy integers of those before it.
+    """
+
+    @property
+    def question(self) -> JSON:
+        """What is asked, as a document of public facts; see `Task.question`."""
+
+    @property
+    def instalments(self) -> int:
+        """How many instalments the run has."""
+
+    def mechanisms_of(self, number: int) -> Sequence[Measurement]:
+        """Return the mechanisms of one instalment, numbered from 1, in the order in which they run."""
+
+    def integers_of(
+        self, number: int, noisy: Mapping[int, Sequence[Noisy]], state: bytes
+    ) -> Generator[Exact, Noisy, bytes | None]:
+        """Yield the exact integers for each mechanism of an instalment; receive the noisy ones back.
+
+        ``noisy`` holds the noisy integers of the earlier instalments by number; those that are lost are
+        missing. ``state`` is what the last stored instalment returned, empty at first. What is returned, if
+        it is bytes, is the new state; it is kept secret.
+        """
+
+    def read_of(self, number: int, noisy: Mapping[int, Sequence[Noisy]], confidence: Fraction) -> Content:
+        """Read the content of an instalment off the noisy integers up to it: free post-processing."""
 
 
 class Charger(Protocol):
@@ -97,6 +146,20 @@ class Charger(Protocol):
         Refuses an account that is neither the dataset's nor below it. ``blocks`` are the blocks of the data
         that the answer depends on; none stands for all of it.
         """
+
+    def run(
+        self,
+        account: str,
+        cost: Cost,
+        *,
+        plan: str,
+        instalments: int,
+        who: str = "",
+        purpose: str = "",
+        asked: str = "",
+        dataset: str | None = None,
+    ) -> Any:
+        """Charge a run once, or go on with the run of this plan; see `tacit.ledger.LedgerRun`."""
 
 
 class Engine(Protocol):

@@ -10,6 +10,7 @@ from tacit.ledger._accounts import Account
 from tacit.ledger._blocks import Blocks
 from tacit.ledger._chain import Head
 from tacit.ledger._ledger import Ledger, open_ledger
+from tacit.ledger._ledger_run import Instalment, LedgerRun
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease
 from tacit.ledger._verification import Verification
 
@@ -18,7 +19,9 @@ __all__ = [
     "Blocks",
     "Entry",
     "Head",
+    "Instalment",
     "Ledger",
+    "LedgerRun",
     "Receipt",
     "StoredRelease",
     "Verification",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["ArtifactFiles"]
+
+_DAY = 86_400.0
 
 
 class ArtifactFiles:
@@ -23,6 +26,14 @@ class ArtifactFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left half written; a younger draft may still be in the making."""
+        with suppress(OSError):
+            for draft in self._folder.glob("*.new"):
+                if time.time() - draft.stat().st_mtime > _DAY:
+                    draft.unlink()
 
     def keep(self, digest: str, payload: bytes) -> None:
         """Keep a payload under its digest, durably."""

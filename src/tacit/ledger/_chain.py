@@ -6,8 +6,12 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.accounting import Spend
+
+if TYPE_CHECKING:
+    from tacit.ledger._rows import EntryRow
 
 __all__ = ["START", "Chain", "Head", "blocks_of", "canonical", "spend_from_text", "spend_to_text"]
 
@@ -73,6 +77,10 @@ class Chain:
         text = "\x1f".join(map(str, fields))
         message = entry + text.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(message, digest_size=32, key=self._seals).hexdigest()
+
+    def follows(self, row: EntryRow, before: EntryRow | None) -> bool:
+        """Whether an entry's hash is right for what it says and for the entry before it."""
+        return self.link(START if before is None else before.mac, *row[:-1]) == row.mac
 
     def link(
         self,

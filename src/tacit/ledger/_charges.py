@@ -71,6 +71,8 @@ class ChargeRequest:
     asked: str = ""
     blocks: tuple[str, ...] = ()
     law: Cost | None = None
+    parts: int = 0  # the instalments of a run
+    run: int = 0  # the run that a view pays for
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -130,6 +132,8 @@ def charge(
         "who": request.who,
         **({"asked": request.asked} if request.asked else {}),
         **({"blocks": request.blocks} if request.blocks else {}),
+        **({"parts": request.parts} if request.parts else {}),
+        **({"run": request.run} if request.run else {}),
     }
     row = transaction.append(
         kind,
@@ -254,6 +258,7 @@ def same_charge(
         and body.get("who") == request.who
         and body.get("purpose") == request.purpose
         and body.get("asked", request.asked) == request.asked  # entries of older versions have none
+        and body.get("parts", 0) == request.parts
         and request.version in {None, body.get("version")}
         and tuple(body.get("blocks", ())) == request.blocks
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
+from tacit.ledger._artifacts import stored_digest
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
 from tacit.ledger._payments import claim_key, covers, payments, stored_draw
@@ -16,12 +16,13 @@ from tacit.ledger._rows import ReleaseRow
 
 if TYPE_CHECKING:
     from tacit.ledger._accounts import Account
+    from tacit.ledger._artifacts import KeptPayload
     from tacit.ledger._chain import Head
     from tacit.ledger._charges import ChargeRequest
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["DrawDecision", "authorise", "claim", "keep_release"]
+__all__ = ["DrawDecision", "as_charged", "authorise", "claim", "keep_release"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,14 @@ class DrawDecision:
     stored: ReleaseRow | None
 
 
-def authorise(transaction: Transaction, request: ChargeRequest) -> DrawDecision:
-    """Decide a draw: return what is stored, or charge and claim the receipt's one draw in one entry."""
+def authorise(
+    transaction: Transaction, request: ChargeRequest, *, readable: str = ""
+) -> DrawDecision | ReleaseRow:
+    """Decide a draw: return what is stored, or charge and claim the receipt's one draw in one entry.
+
+    Nobody pays for an artifact that is lost. So if somebody has to pay for one, and it is not ``readable``
+    (its digest), its row is returned and nothing is charged: the caller reads it and asks again.
+    """
     account = transaction.account(request.account)
     check_lineage(transaction, account, request.dataset)
     version = request.version or account.version
@@ -41,7 +48,7 @@ def authorise(transaction: Transaction, request: ChargeRequest) -> DrawDecision:
     known, _ = find_charge(transaction, request, account)
     if stored is None:
         return _authorise_new(transaction, request, account, known)
-    return _authorise_stored(transaction, request, account, known, stored)
+    return _authorise_stored(transaction, request, account, known, stored, readable)
 
 
 def _authorise_new(
@@ -63,14 +70,17 @@ def _authorise_stored(
     account: Account,
     known: EntryRow | None,
     stored: ReleaseRow,
-) -> DrawDecision:
+    readable: str,
+) -> DrawDecision | ReleaseRow:
     """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
     unclaimed = known is not None and known.kind == "charge" and transaction.claim_of(known.seq) is None
     drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
     receipt = None
     if known is not None:
-        receipt = same_charge(transaction, known, account, _as_charged(request, known))
+        receipt = same_charge(transaction, known, account, as_charged(request, known))
     unpaid = frozenset(account.path[:-1]) - paid.keys()
+    if unpaid and stored.artifact != readable:
+        return stored
     if unpaid:
         transaction.require_linked(drawn)  # the price is read from the store
         price = replace(
@@ -91,7 +101,7 @@ def _authorise_stored(
     return DrawDecision(receipt, stored)
 
 
-def _as_charged(request: ChargeRequest, known: EntryRow) -> ChargeRequest:
+def as_charged(request: ChargeRequest, known: EntryRow) -> ChargeRequest:
     """Return the request with cost and blocks of its earlier view, which the caller does not choose."""
     if known.kind != "view":
         return request
@@ -125,7 +135,7 @@ def _spent(receipt: int) -> TacitError:
     )
 
 
-def keep_release(transaction: Transaction, head: Head, payload: bytes) -> ReleaseRow:
+def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> ReleaseRow:
     """Store the release of a receipt; the first release of a plan stays for ever."""
     receipt = head.count
     row = transaction.entry(receipt)
@@ -142,7 +152,7 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
     if held is None and row.plan:
         held = transaction.release_of_plan(root, version, row.plan)
     if held is not None:
-        if held.receipt == receipt and held.payload != payload:
+        if held.receipt == receipt and stored_digest(held) != kept.digest:
             raise TacitError(
                 "spent",
                 f"a different release is already stored for receipt {receipt}",
@@ -159,9 +169,8 @@ def keep_release(transaction: Transaction, head: Head, payload: bytes) -> Releas
         return held
     if row.kind == "charge" and transaction.claim_of(receipt) is None:
         _append_claim(transaction, row)
-    digest = hashlib.sha256(payload).hexdigest()
-    body: dict[str, object] = {"receipt": receipt, "sha256": digest, "version": version}
+    body: dict[str, object] = {"receipt": receipt, "sha256": kept.digest, "version": version}
     entry = transaction.append("release", row.account, body, plan=row.plan)
-    release = ReleaseRow(receipt, 0, root, version, row.plan, payload, "", entry.seq)
+    release = ReleaseRow(receipt, 0, root, version, row.plan, kept.inline, kept.artifact, entry.seq)
     transaction.releases.append(release)
     return release

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from tacit.errors import TacitError, bad_parameter
-from tacit.exact import rational
+from tacit.errors import bad_parameter
+from tacit.exact import count, rational
 from tacit.fixes import Set
-from tacit.ledger import _charges, _draws
+from tacit.ledger import _charges, _draws, _refusals
 from tacit.ledger._arguments import read_charge, read_name, read_payload, read_receipt
+from tacit.ledger._artifacts import keep_payload
 from tacit.ledger._curation import LedgerCuration
+from tacit.ledger._draws import DrawDecision
+from tacit.ledger._instalments import authorise_run
+from tacit.ledger._ledger_run import LedgerRun
 from tacit.ledger._open import Location, open_location, open_memory
 from tacit.ledger._receipts import Receipt, StoredRelease
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.ledger._accounts import Account
+    from tacit.ledger._chain import Head
+    from tacit.ledger._charges import ChargeRequest
     from tacit.ledger._rows import ReleaseRow
 
 __all__ = ["Ledger", "open_ledger"]
@@ -207,30 +214,101 @@ class Ledger(LedgerCuration):
             blocks=blocks,
         )
         with self._writer.hold((self.account(request.account).root, request.plan)):
-            decision = self._writer.run(partial(_draws.authorise, request=request), request.keys)
+            decision = self._authorise(request)
             if decision.stored is not None:
                 return StoredRelease(decision.receipt, self._checked_payload(decision.stored), fresh=False)
             release = self._compute(decision.receipt, compute)
         if release is None:
-            raise TacitError(
-                "release-failed",
-                "the release failed after its charge",
-                why="the charge stays, because the way it failed could reveal something about the data",
-                fix="ask the curator to check the source and the log",
-            )
-        return StoredRelease(
-            decision.receipt, release.payload, fresh=release.receipt == decision.receipt.head.count
-        )
+            raise _refusals.release_failed()
+        return self._handed_out(decision.receipt, *release)
+
+    def _authorise(self, request: ChargeRequest) -> DrawDecision:
+        """Decide a draw; before somebody pays for a stored artifact, make sure that it can be read."""
+        readable = ""
+        while True:
+            operation = partial(_draws.authorise, request=request, readable=readable)
+            decision = self._writer.run(operation, request.keys)
+            if isinstance(decision, DrawDecision):
+                return decision
+            self._checked_payload(decision)
+            readable = decision.artifact
 
     def _compute(
         self, receipt: Receipt, compute: Callable[[Receipt], bytes | Mapping[str, object]]
-    ) -> ReleaseRow | None:
+    ) -> tuple[ReleaseRow, bytes] | None:
         """Compute and store; None stands for every failure alike, and no trace of the failure is kept."""
         try:
-            payload = read_payload(compute(receipt))
-            return self._writer.run(partial(_draws.keep_release, head=receipt.head, payload=payload))
+            return self._keep(receipt.head, read_payload(compute(receipt)))
         except Exception:  # noqa: BLE001 - what went wrong may depend on the data
             return None
+
+    def _keep(self, head: Head, payload: bytes) -> tuple[ReleaseRow, bytes]:
+        kept = keep_payload(self._writer.store, payload)
+        return self._writer.run(partial(_draws.keep_release, head=head, kept=kept)), payload
+
+    def _handed_out(self, receipt: Receipt, row: ReleaseRow, payload: bytes) -> StoredRelease:
+        """Return what was stored for a receipt, or what another process had stored before."""
+        fresh = row.receipt == receipt.head.count
+        return StoredRelease(receipt, payload if fresh else self._checked_payload(row), fresh=fresh)
+
+    def run(
+        self,
+        account: str | Account,
+        cost: Cost,
+        *,
+        plan: str,
+        instalments: int,
+        who: str = "",
+        purpose: str = "",
+        asked: str = "",
+        key: str | None = None,
+        dataset: str | Account | None = None,
+    ) -> LedgerRun:
+        """Charge a run of numbered instalments once, or go on with the run of this plan.
+
+        Guarantee: the charge is durable on return. A plan has one run on a declared version of its dataset:
+        asking again, after a crash or from another process, charges the dataset nothing and goes on where
+        the run stood. Each account below the dataset that has not paid yet is charged what the run cost,
+        whatever ``cost`` says.
+
+        Parameters
+        ----------
+        account, who, purpose, asked, key, dataset
+            As in `draw`.
+        cost
+            The cost of the whole run.
+        plan
+            Hash of the plan.
+        instalments
+            How many instalments the run has.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> run = ledger.run("visits", tc.Cost.pure(0.5), plan="daily counts", instalments=365)
+        >>> _ = run.draw(lambda number, secret: (b"about 40", secret))
+        >>> again = ledger.run("visits", tc.Cost.pure(0.5), plan="daily counts", instalments=365)
+        >>> again.next, ledger.remaining("visits").epsilon
+        (2, Fraction(1, 2))
+        """
+        request = replace(
+            read_charge(
+                account,
+                cost,
+                plan=read_name("plan", plan),
+                who=who,
+                purpose=purpose,
+                key=key,
+                dataset=dataset,
+                asked=asked,
+            ),
+            parts=count("instalments", instalments, zero=False),
+        )
+        operation = partial(authorise_run, request=request)
+        receipt, entry = self._writer.run(operation, request.keys)
+        return LedgerRun(self, self._writer, receipt, entry)
 
     def claim(self, receipt: Receipt) -> None:
         """Take a receipt's one draw, durably; a second claim is refused as ``spent``.
@@ -268,8 +346,7 @@ class Ledger(LedgerCuration):
         b'{"n":40}'
         """
         head = read_receipt(receipt).head
-        row = self._writer.run(partial(_draws.keep_release, head=head, payload=read_payload(payload)))
-        return StoredRelease(receipt, row.payload, fresh=row.receipt == head.count)
+        return self._handed_out(receipt, *self._keep(head, read_payload(payload)))
 
 
 def open_ledger(given: Ledger | Location | None) -> Ledger:

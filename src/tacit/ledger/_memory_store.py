@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice, takewhile
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from tacit.ledger._store import LedgerIdentity, TransactionStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from tacit.ledger._store import StoreReader
 
@@ -93,6 +94,10 @@ class MemoryStore:
     def artifact(self, digest: str) -> bytes | None:
         """Return a long payload, or None if it is lost."""
         return self._artifacts.get(digest)
+
+    def hold_run(self, receipt: int) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Keep out no other process: none can share this store."""
+        return nullcontext()
 
     def rollback(self) -> None:
         """Do nothing: before the commit nothing is applied."""

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["CommittedEntries", "EntrySource", "claim_key", "covers", "payments", "stored_draw"]
+__all__ = [
+    "CommittedEntries", "EntrySource", "claim_key", "covers", "payments", "run_of_plan", "run_payments",
+    "stored_draw",
+]  # fmt: skip
 
 _PAYMENTS = frozenset({"draw", "view", "charge"})
 
@@ -40,9 +43,9 @@ class CommittedEntries:
         return self._reader.entry_with_key(claim_key(receipt))
 
 
-def claim_key(receipt: int) -> str:
-    """Return the key that the claim of a charge's one draw carries; it is unique in the store."""
-    return f"d:{receipt}"
+def claim_key(receipt: int, part: int = 0) -> str:
+    """Return the key of the claim of a charge's one draw, or of an instalment; it is unique in the store."""
+    return f"d:{receipt}:{part}" if part else f"d:{receipt}"
 
 
 def stored_draw(source: EntrySource, release: ReleaseRow) -> EntryRow:
@@ -70,7 +73,8 @@ def payments(
     drawn = _drawn(rows, release)
     paid: dict[int, EntryRow] = {}
     for row in rows:
-        if row.kind not in _PAYMENTS or json.loads(row.body)["version"] != release.version:
+        body = json.loads(row.body) if row.kind in _PAYMENTS else {}
+        if body.get("version") != release.version or "run" in body:
             continue
         if not covers(row, drawn):
             continue
@@ -78,6 +82,25 @@ def payments(
             continue
         paid |= {int(id_): row for id_ in row.levels.split(",")}
     return drawn, paid
+
+
+def run_of_plan(source: EntrySource, root: int, version: int, plan: str) -> EntryRow | None:
+    """Find the charge of a plan's run on a declared version of a dataset."""
+    for row in source.entries_of_plan(plan):
+        same_root = row.levels.rsplit(",", 1)[-1] == str(root)
+        if row.kind == "run" and same_root and json.loads(row.body)["version"] == version:
+            return row
+    return None
+
+
+def run_payments(source: EntrySource, run: EntryRow) -> dict[int, EntryRow]:
+    """Return each account's latest payment for a run: its charge, or a view that covers it."""
+    paid = {int(id_): run for id_ in run.levels.split(",")}
+    for row in source.entries_of_plan(run.plan):
+        seen = row.kind == "view" and json.loads(row.body).get("run") == run.seq
+        if seen and covers(row, run):
+            paid |= {int(id_): row for id_ in row.levels.split(",")}
+    return paid
 
 
 def covers(payment: EntryRow, drawn: EntryRow) -> bool:

@@ -30,6 +30,7 @@ __all__ = ["PostgresStore"]
 
 _APPEND = "SELECT ledger_append_2(%s)"
 _TAKE_LOCK = f"SELECT pg_advisory_xact_lock({POSTGRES_LOCK}, 'ledger_entries'::regclass::oid::int)"
+_LOCK_RUN = "SELECT pg_advisory_lock(('ledger_runs'::regclass::oid::bigint << 32) | (%s & 4294967295))"
 _END = "SELECT seq, mac, body FROM ledger_entries ORDER BY seq DESC LIMIT 1"
 _SEALED = "SELECT value FROM ledger_meta WHERE name = 'sealed'"
 _PATIENCE = 3  # lost comparisons before this client takes the lock and then decides
@@ -239,6 +240,18 @@ class PostgresStore:
         with self.reading() as reader:
             found = next(reader.run("SELECT payload FROM ledger_artifacts WHERE sha256 = ?", (digest,)), None)
         return None if found is None else bytes(found[0])  # type: ignore[call-overload]
+
+    @contextmanager
+    def hold_run(self, receipt: int) -> Iterator[None]:
+        """Keep other clients from drawing an instalment of a run: a lock of a session, gone when it ends."""
+        with self._connect() as connection:
+            try:
+                connection.execute(_LOCK_RUN, (receipt,))
+            except self._psycopg.errors.LockNotAvailable:
+                raise _refusals.run_locked(receipt, self._wait) from None
+            except self._psycopg.Error as error:
+                self._fail(error)
+            yield
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
@@ -15,9 +13,10 @@ from tacit.fixes import Code
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_account_name, read_name
+from tacit.ledger._artifacts import read_payload_of, stored_digest
 from tacit.ledger._block_totals import sums_from_text
 from tacit.ledger._blocks import read_block
-from tacit.ledger._chain import START, Head
+from tacit.ledger._chain import Head
 from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._payments import CommittedEntries, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
@@ -26,6 +25,7 @@ from tacit.ledger._witness import read_witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from tacit.accounting import Remaining, Spend
@@ -238,20 +238,21 @@ class LedgerQueries:
         good = row is not None and row.kind == "release"
         if row is not None and good:
             body = json.loads(row.body)
-            digest = hashlib.sha256(release.payload).hexdigest()
-            found = (release.receipt, digest, release.plan, release.version)
+            found = (
+                release.receipt, release.part, stored_digest(release), release.plan, release.version,
+            )  # fmt: skip
             good = self._is_linked(row, before) and found == (
-                body["receipt"], body["sha256"], row.plan, body["version"],
+                body["receipt"], body.get("part", 0), body["sha256"], row.plan, body["version"],
             )  # fmt: skip
         if not good:
             raise _refusals.tampered(
                 f"the stored release of receipt {release.receipt} is not the one that was stored"
             )
-        return release.payload
+        return read_payload_of(release, self._writer.store.artifact)
 
     def _is_linked(self, row: EntryRow, before: EntryRow | None) -> bool:
         """Whether an entry's hash is right for what it says and for the entry before it."""
-        return self._writer.chain.link(START if before is None else before.mac, *row[:-1]) == row.mac
+        return self._writer.chain.follows(row, before)
 
     def entry(self, number: int) -> Entry | None:
         """Return one entry of the log by its number, or None if the log is shorter.
@@ -387,7 +388,10 @@ class LedgerQueries:
         if witness is not None:
             witnesses.append(("the given witness", self._read_witness(witness)))
         with self._writer.store.snapshot() as reader:
-            return verify(reader, self._writer.chain, witnesses, proves=witness is not None)
+            return verify(
+                reader, self._writer.chain, witnesses, proves=witness is not None,
+                artifact=self._writer.store.artifact,
+            )  # fmt: skip
 
     def _read_witness(self, witness: object) -> Head:
         if isinstance(witness, Receipt):
@@ -408,11 +412,8 @@ class LedgerQueries:
             fix="a witness file of this ledger, or a receipt that it returned",
         )
 
-    @contextmanager
-    def _reading(self) -> Iterator[StoreReader]:
-        self._writer.ensure_open()
-        with self._writer.store.reading() as reader:
-            yield reader
+    def _reading(self) -> AbstractContextManager[StoreReader]:
+        return self._writer.reading()
 
 
 def _names(reader: StoreReader, *rows: EntryRow) -> dict[int, str]:

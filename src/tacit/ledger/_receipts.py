@@ -89,9 +89,10 @@ class Entry:
     """One entry of the log.
 
     ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (the curator's decisions); ``charge`` (a
-    charge alone), ``draw`` (a charge together with its one draw), ``claim`` (the draw of an earlier charge),
-    ``view`` (an account pays for a release that the dataset has paid for), ``release`` (a release was
-    stored), ``unseal``.
+    charge alone), ``draw`` (a charge together with its one draw), ``run`` (a charge for a run), ``claim``
+    (the draw of an earlier charge, or an instalment of a run, was started), ``view`` (an account pays for a
+    release or a run that the dataset has paid for), ``release`` (a release or an instalment was stored),
+    ``unseal``.
 
     Examples
     --------

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RESTORE",
+    "artifact_lost",
     "budget_in_words",
     "damaged",
     "disk_full",
@@ -21,7 +22,9 @@ __all__ = [
     "newer",
     "not_a_ledger",
     "read_only",
+    "release_failed",
     "rolled_back",
+    "run_locked",
     "sealed",
     "tampered",
     "unavailable",
@@ -48,6 +51,37 @@ def locked(where: str, seconds: float) -> TacitError:
         f"somebody else has been writing to {where} for more than {seconds:g} s",
         why="nothing was charged",
         fix=Either(Say("try again"), Do("wait-for-lock", seconds=30)),
+    )
+
+
+def run_locked(receipt: int, seconds: float) -> TacitError:
+    """Refuse an instalment while another process draws one of the same run."""
+    return TacitError(
+        "ledger-locked",
+        f"another process has been drawing an instalment of run {receipt} for more than {seconds:g} s",
+        why="each instalment builds on the one before it; no instalment was drawn now",
+        fix=Either(Say("try again when it has finished"), Do("wait-for-lock", seconds=600)),
+    )
+
+
+def release_failed(what: str = "the release failed after its charge", fix: str = "") -> TacitError:
+    """Report whatever went wrong after the charge, in one way."""
+    return TacitError(
+        "release-failed",
+        what,
+        why="the charge stays, because the way it failed could reveal something about the data",
+        fix=fix or "ask the curator to check the source and the log",
+    )
+
+
+def artifact_lost(receipt: int, part: int, digest: str, *, damaged: bool) -> TacitError:
+    """Report that a long payload is gone; a second draw would be a second answer for one charge."""
+    whose = f"instalment {part} of run {receipt}" if part else f"the release of receipt {receipt}"
+    return TacitError(
+        "artifact-lost",
+        f"the artifact {digest[:16]}... of {whose} is {'damaged' if damaged else 'lost'}",
+        why="it was drawn once and is never drawn again; the charge stays",
+        fix=f"restore {digest} from a backup of the ledger's artifacts",
     )
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_in_order"]
+__all__ = ["Replay", "ReplayedAccount", "ReplayedRun", "cost_text", "replay_in_order"]
 
-_CHARGES = frozenset({"charge", "draw", "view"})
+_CHARGES = frozenset({"charge", "draw", "run", "view"})
 
 
 @dataclass(slots=True)
@@ -104,6 +104,17 @@ class ReplayedAccount:
         self.exceeded |= not all(each.within for each in filters)
 
 
+@dataclass(slots=True)
+class ReplayedRun:
+    """A run as the log alone describes it: its charge, and how far it is."""
+
+    entry: EntryRow
+    parts: int
+    claimed: int = 0
+    stored: int = 0
+    digest: str = ""  # of the last stored payload
+
+
 class Replay:
     """Follow the log. Spends between two decisions of the curator are counted, then added at once.
 
@@ -113,7 +124,8 @@ class Replay:
 
     def __init__(self) -> None:
         self.accounts: dict[int, ReplayedAccount] = {}
-        self.released: dict[int, tuple[int, str, str, int, int]] = {}
+        self.released: dict[tuple[int, int], tuple[int, str, str, int, int]] = {}
+        self.runs: dict[int, ReplayedRun] = {}
         self.problems: list[str] = []
         self._counts: dict[tuple[str, str, str], int] = defaultdict(int)
         self._shapes: set[tuple[str, int, str]] = set()
@@ -138,17 +150,39 @@ class Replay:
             if cost not in self._costs:
                 self._check_cost(row)
                 self._costs.add(cost)
+            if row.kind == "run":
+                self.runs[row.seq] = ReplayedRun(row, json.loads(row.body)["parts"])
             return
         body = json.loads(row.body)
         if row.kind == "release":
             root = self.accounts[row.account].account.root
-            self.released[body["receipt"]] = (row.seq, body["sha256"], row.plan, body["version"], root)
+            which = (body["receipt"], body.get("part", 0))
+            self.released[which] = (row.seq, body["sha256"], row.plan, body["version"], root)
+            self._follow_run(row, body)
+        elif row.kind == "claim":
+            self._follow_run(row, body)
         elif row.kind == "open":
             self._latest[str(row.seq), ""] = row
             account = Account.from_facts(row.seq, body["name"], body, opening_filter(body))
             self.accounts[row.seq] = ReplayedAccount(account)
         elif row.kind in {"grow", "refresh", "version"}:
             self._decide(row, body)
+
+    def _follow_run(self, row: EntryRow, body: dict[str, Any]) -> None:
+        """Check that an instalment of a run is claimed in its turn, and stored only after that, once."""
+        run, part = self.runs.get(body["receipt"]), body.get("part", 0)
+        if run is None and not part:
+            return  # the one draw of a charge
+        if run is None or not 1 <= part <= run.parts:
+            self.problems.append(f"entry {row.seq} is an instalment that nobody has paid for")
+        elif row.kind == "claim":
+            if (part, body["after"]) != (run.claimed + 1, run.stored):
+                self.problems.append(f"entry {row.seq} claims instalment {part} out of turn")
+            run.claimed = part
+        elif part != run.claimed or part == run.stored:
+            self.problems.append(f"entry {row.seq} stores instalment {part}, which was not claimed for it")
+        else:
+            run.stored, run.digest = part, body["sha256"]
 
     def _decide(self, row: EntryRow, body: dict[str, object]) -> None:
         """Apply a decision of the curator."""

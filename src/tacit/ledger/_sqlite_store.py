@@ -16,6 +16,7 @@ from tacit.fixes import Do
 from tacit.ledger import _refusals
 from tacit.ledger._artifact_files import ArtifactFiles
 from tacit.ledger._rows import EntryRow
+from tacit.ledger._run_lock import RunLock
 from tacit.ledger._schema import SQLITE_APPLICATION, SQLITE_SCHEMA, SQLITE_UPGRADE, VERSION
 from tacit.ledger._sql_reader import SqlReader
 from tacit.ledger._store import LedgerIdentity, TransactionStart
@@ -55,6 +56,8 @@ class SqliteStore:
         self._read_lock = Lock()
         self._artifacts = ArtifactFiles(path.with_name(path.name + ".artifacts"))
         self.keep_artifact, self.artifact = self._artifacts.keep, self._artifacts.read
+        self._runs = RunLock(path.with_name(path.name + ".runs"), wait=wait)
+        self.hold_run = self._runs.hold
         if not create and not path.exists():
             raise TacitError(
                 "not-a-ledger",
@@ -295,6 +298,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close both connections."""
+        self._runs.close()
         with self._read_lock:
             self._read.close()
         self._write.close()

@@ -143,6 +143,9 @@ class Store(Protocol):
     def artifact(self, digest: str) -> bytes | None:
         """Return a long payload as it is kept, unchecked, or None if it is lost."""
 
+    def hold_run(self, receipt: int) -> AbstractContextManager[None]:
+        """Keep other processes from drawing an instalment of a run; refuse if one of them takes too long."""
+
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""
 

@@ -13,7 +13,7 @@ from tacit.ledger._block_totals import sums_from_text, sums_to_text
 from tacit.ledger._chain import START, blocks_of, canonical
 from tacit.ledger._likeness import appearance
 from tacit.ledger._payments import claim_key
-from tacit.ledger._rows import BlockRow, EntryRow, ReleaseRow, StoreChanges, Tip
+from tacit.ledger._rows import BlockRow, EntryRow, ReleaseRow, RunRow, StoreChanges, Tip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,6 +74,7 @@ class Transaction:
         self._changed_at: dict[int, Tip] = {}
         self._blocks: dict[tuple[int, str], tuple[Sums, Tip]] = {}
         self.releases: list[ReleaseRow] = []
+        self.runs: dict[int, RunRow] = {}
         self.now = datetime.now(UTC)
         self.at = self.now.isoformat(timespec="milliseconds")
         if start.tip != cache.tip:
@@ -198,19 +199,22 @@ class Transaction:
 
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
-        key = claim_key(receipt)
+        return self.entry_with_own_key(claim_key(receipt))
+
+    def entry_with_own_key(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key of the ledger's own making, in the store or in this batch."""
         return self._known.get(key) or self._reader.entry_with_key(key)
 
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number, in the store or in this batch."""
-        if number > self.tip.seq - len(self.entries):
-            return next((row for row in self.entries if row.seq == number), None)
-        return self._reader.entry(number)
+        own = self.entries if number > self.tip.seq - len(self.entries) else ()
+        return next((row for row in own if row.seq == number), None) or self._reader.entry(number)
 
     def require_linked(self, row: EntryRow) -> None:
         """Refuse an entry of the store whose hash is wrong for what it says."""
-        before = self._reader.entry(row.seq - 1)
-        if self._chain.link(START if before is None else before.mac, *row[:-1]) != row.mac:
+        if any(row is own for own in self.entries):
+            return
+        if not self._chain.follows(row, self._reader.entry(row.seq - 1)):
             raise _refusals.tampered(f"entry {row.seq} does not match the keyed chain")
 
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
@@ -224,12 +228,12 @@ class Transaction:
                 return release
         return self._reader.release_of_plan(root, version, plan)
 
-    def release_of_receipt(self, receipt: int) -> ReleaseRow | None:
-        """Find the stored release of a receipt, in the store or in this batch."""
+    def release_of_receipt(self, receipt: int, part: int = 0) -> ReleaseRow | None:
+        """Find the stored release of a receipt, or an instalment, in the store or in this batch."""
         for release in self.releases:
-            if release.receipt == receipt:
+            if (release.receipt, release.part) == (receipt, part):
                 return release
-        return self._reader.release_of_receipt(receipt)
+        return self._reader.release_of_receipt(receipt, part)
 
     def append(
         self,
@@ -278,7 +282,7 @@ class Transaction:
             sealed_block(self._chain, tip, BlockRow(*key, sums_to_text(sums), 0, ""))
             for key, (sums, tip) in self._blocks.items()
         ]
-        return StoreChanges(self.entries, accounts, self.releases, blocks)
+        return StoreChanges(self.entries, accounts, self.releases, blocks, list(self.runs.values()))
 
     def committed(self) -> None:
         """Keep in the cache what is now durable."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,13 +9,15 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account, sealed_account
+from tacit.ledger._artifacts import read_payload_of, stored_digest
 from tacit.ledger._block_verification import block_problems, same_blocks
 from tacit.ledger._chain import START, Head
 from tacit.ledger._replay import Replay, replay_in_order
+from tacit.ledger._run_secrets import reveal_secret
 from tacit.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tacit.ledger._chain import Chain
     from tacit.ledger._rows import AccountRow
@@ -81,9 +82,12 @@ class Verification:
 @progress("Checking the ledger")
 def verify(
     reader: StoreReader, chain: Chain, witnesses: Sequence[tuple[str, Head]], *, proves: bool,
-    replay: Replay | None = None, sealed: bool = True,
+    replay: Replay | None = None, sealed: bool = True, artifact: Callable[[str], bytes | None] | None = None,
 ) -> Verification:  # fmt: skip
-    """Check everything; ``proves`` says whether the last witness came from outside the store."""
+    """Check everything; ``proves`` says whether the last witness came from outside the store.
+
+    ``artifact`` reads the long payloads; without it they all count as lost.
+    """
     problems: list[str] = list(reader.check())
     replay = replay or Replay()
     awaited: dict[int, list[tuple[str, Head]]] = defaultdict(list)
@@ -123,7 +127,8 @@ def verify(
         if at > count
         for name, _ in seen
     ]
-    releases = _check_releases(reader, replay, problems)
+    releases = _check_releases(reader, replay, problems, artifact or (lambda _: None))
+    problems += _check_secrets(reader, replay, chain)
     return Verification(
         ok=not problems,
         complete=proves and not problems,
@@ -191,15 +196,38 @@ def _compare_accounts(reader: StoreReader, replay: Replay, chain: Chain | None) 
     return problems
 
 
-def _check_releases(reader: StoreReader, replay: Replay, problems: list[str]) -> int:
+def _check_releases(
+    reader: StoreReader, replay: Replay, problems: list[str], artifact: Callable[[str], bytes | None]
+) -> int:
     """Compare every stored release with its entry; return how many there are."""
     checked = 0
     awaited = dict(replay.released)
     for release in reader.releases():
         checked += 1
-        digest = hashlib.sha256(release.payload).hexdigest()
-        found = (release.seq, digest, release.plan, release.version, release.root)
-        if awaited.pop(release.receipt, None) != found:
-            problems.append(f"the stored release of receipt {release.receipt} is not the one that was stored")
-    problems += [f"the stored release of receipt {receipt} is missing" for receipt in awaited]
+        found = (release.seq, stored_digest(release), release.plan, release.version, release.root)
+        if awaited.pop((release.receipt, release.part), None) != found:
+            whose = _whose(release.receipt, release.part)
+            problems.append(f"{whose} is not the one that was stored")
+            continue
+        try:
+            read_payload_of(release, artifact)
+        except TacitError as error:
+            problems.append(error.what)
+    problems += [f"{_whose(*which)} is missing" for which in awaited]
     return checked
+
+
+def _whose(receipt: int, part: int) -> str:
+    return f"instalment {part} of run {receipt}" if part else f"the stored release of receipt {receipt}"
+
+
+def _check_secrets(reader: StoreReader, replay: Replay, chain: Chain) -> list[str]:
+    """Check that each run holds the secret that its last stored instalment left."""
+    problems: list[str] = []
+    for receipt, run in replay.runs.items():
+        if not run.stored:
+            continue
+        row = reader.run_secret(receipt)
+        if row is None or reveal_secret(chain, run.entry, run.stored, run.digest, row) is None:
+            problems.append(f"the secret of run {receipt} is not the one that instalment {run.stored} left")
+    return problems

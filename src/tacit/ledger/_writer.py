@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -20,12 +20,12 @@ from tacit.ledger._transaction import AccountCache, Transaction, latest_time
 from tacit.ledger._witness import Witness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from tacit.ledger._chain import Chain
     from tacit.ledger._group_commit import Job
-    from tacit.ledger._store import LedgerIdentity, Store
+    from tacit.ledger._store import LedgerIdentity, Store, StoreReader
 
 __all__ = ["Writer"]
 
@@ -98,6 +98,13 @@ class Writer:
         """Wait until no other thread of this process works on the same thing."""
         self.ensure_open()
         return self._locks.hold(name)
+
+    @contextmanager
+    def reading(self) -> Iterator[StoreReader]:
+        """Read what is committed."""
+        self.ensure_open()
+        with self.store.reading() as reader:
+            yield reader
 
     def ensure_open(self) -> None:
         """Refuse a closed ledger; give a forked child its own connections."""

@@ -1,0 +1,171 @@
+"""The core's run: one charge, many numbered releases, each durable before it is handed out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from tacit.core._certificate import Certificate
+from tacit.core._plan_run import measure
+from tacit.core._release import Content, Release
+from tacit.errors import TacitError
+
+if TYPE_CHECKING:
+    from tacit.core._plan import Plan
+    from tacit.core._protocols import Exact, Measurement, Noisy, RememberingMeasurement, RunTask
+
+__all__ = ["NoisyInstalments", "Run", "draw_instalment"]
+
+C = TypeVar("C", bound=Content)
+
+_SHORT = 2**16  # a payload of at most so many bytes is remembered
+_LENGTH = 8  # bytes that say how long a part of a run's secret is
+
+
+class NoisyInstalments(Mapping[int, Sequence[Any]]):
+    """The noisy integers of a run's stored instalments by number, up to one of them; read when asked for."""
+
+    def __init__(self, held: Any, last: int, known: dict[int, Sequence[Noisy]]) -> None:
+        self._held = held
+        self._last = last
+        self._known = known
+
+    def __getitem__(self, number: int) -> Sequence[Noisy]:
+        if number in self._known and number <= self._last:
+            return self._known[number]
+        if not 1 <= number <= self._last:
+            raise KeyError(number)
+        try:
+            payload = self._held.instalment(number).payload
+        except TacitError as error:
+            if error.code in {"instalment-lost", "instalment-not-drawn"}:
+                raise KeyError(number) from None
+            raise
+        noisy: Sequence[Noisy] = json.loads(payload)["noisy"]
+        if len(payload) <= _SHORT:
+            self._known[number] = noisy
+        return noisy
+
+    def __iter__(self) -> Iterator[int]:
+        return (number for number in range(1, self._last + 1) if number in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Run(Generic[C]):
+    """A series of releases that one charge pays for; made by `Plan.run`.
+
+    Guarantee: the charge is durable before the data is touched. Each instalment is drawn at most once, is
+    durable before it is returned, and is free from then on. After a crash, the same plan goes on where the
+    run stood; an instalment that was started and not stored is lost.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> from tacit.core import AnswerTable, Cells, Dataset, Plan, open_account, read_identity
+    >>> class DailyCounts:
+    ...     question, instalments = "daily counts", 365
+    ...     noise = tc.mechanisms.DiscreteLaplace(epsilon=0.001, sensitivity=1)
+    ...     def mechanisms_of(self, number):
+    ...         return (self.noise,)
+    ...     def integers_of(self, number, noisy, state):
+    ...         yield 40 + number
+    ...     def read_of(self, number, noisy, confidence):
+    ...         return AnswerTable({}, {"n": Cells(tuple(noisy[number]), (None,), (None,))}, 0.95)
+    >>> ledger, identity = tc.Ledger.memory(), read_identity(name="visits", unit="patient_id")
+    >>> open_account(identity, tc.Budget(epsilon=1), ledger)
+    >>> plan = Plan.of(Dataset(identity, ledger), DailyCounts(), promised={"epsilon": 0.365})
+    >>> run = plan.run()
+    >>> first = run.next()
+    >>> run[1].value == first.value, run.remaining, float(ledger.remaining("visits").epsilon)
+    (True, 364, 0.635)
+    """
+
+    def __init__(self, plan: Plan[C], held: Any) -> None:
+        self.plan = plan
+        self._member = plan._members[0]  # noqa: SLF001 - a run is a part of its plan
+        self._held = held
+        self._known: dict[int, Sequence[Noisy]] = {}
+
+    @property
+    def instalments(self) -> int:
+        """How many instalments the run has."""
+        return int(self._held.instalments)
+
+    @property
+    def remaining(self) -> int:
+        """How many instalments can still be drawn."""
+        return self.instalments - int(self._held.claimed)
+
+    def next(self) -> Release[C]:
+        """Draw the next instalment and return it.
+
+        If anything goes wrong there is one opaque error, and this instalment is lost. After the last
+        instalment, ``run-finished`` is raised.
+        """
+
+        def compute(number: int, secret: bytes) -> tuple[bytes, bytes]:
+            earlier = NoisyInstalments(self._held, number - 1, self._known)
+            return draw_instalment(self._member.task, number, earlier, secret)
+
+        return self._read(self._held.draw(compute))
+
+    def __getitem__(self, number: int) -> Release[C]:
+        """Return an instalment that was drawn before, by its number from 1; free."""
+        return self._read(self._held.instalment(number))
+
+    def __iter__(self) -> Iterator[Release[C]]:
+        """Return the instalments that were drawn before, in order; those that are lost are skipped."""
+        return (self._read(instalment) for instalment in self._held)
+
+    def __repr__(self) -> str:
+        return f"Run of {self.plan.name}: {self.instalments:,} instalments, {self.remaining:,} to be drawn"
+
+    def _read(self, drawn: Any) -> Release[C]:
+        noisy = NoisyInstalments(self._held, drawn.number, self._known)
+        if len(drawn.payload) <= _SHORT:
+            self._known[drawn.number] = json.loads(drawn.payload)["noisy"]
+        content = cast("C", self._member.task.read_of(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
+        promised = {name: str(value) for name, value in self.plan.promised.items()}
+        return self.plan._presented(  # noqa: SLF001
+            Release(content, Certificate.of_instalment(self._member, promised, drawn, self.instalments))
+        )
+
+
+def draw_instalment(
+    task: RunTask, number: int, earlier: Mapping[int, Sequence[Noisy]], secret: bytes
+) -> tuple[bytes, bytes]:
+    """Run one instalment of a task; return what is stored of it, and the run's new secret.
+
+    The secret holds the task's own state and the memory of each mechanism that has one.
+    """
+    state, *memories = _parts(secret) or [b""]
+    mechanisms = task.mechanisms_of(number)
+    memories += [b""] * (len(mechanisms) - len(memories))
+
+    def release(position: int, mechanism: Measurement, exact: Exact) -> Noisy:
+        if not hasattr(mechanism, "release_next"):
+            return mechanism.release(exact)
+        remembering = cast("RememberingMeasurement", mechanism)
+        noisy, memories[position] = remembering.release_next(exact, memories[position])
+        return noisy
+
+    noisy, left = measure(mechanisms, task.integers_of(number, earlier, state), release)
+    return json.dumps({"noisy": noisy}).encode(), _joined([state if left is None else left, *memories])
+
+
+def _joined(parts: Sequence[bytes]) -> bytes:
+    """Write parts one after another, each after its length."""
+    return b"".join(len(part).to_bytes(_LENGTH, "big") + part for part in parts)
+
+
+def _parts(secret: bytes) -> list[bytes]:
+    """Read what `_joined` wrote."""
+    parts: list[bytes] = []
+    while secret:
+        end = _LENGTH + int.from_bytes(secret[:_LENGTH], "big")
+        parts.append(secret[_LENGTH:end])
+        secret = secret[end:]
+    return parts

@@ -1,0 +1,112 @@
+"""The stages of a run: which mechanisms its instalments use, and what the whole run costs one unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+from tacit.errors import TacitError, bad_parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.accounting import Cost
+    from tacit.core._protocols import JSON, Measurement, RunTask
+
+__all__ = ["COMPOSITIONS", "Stage", "composition_of", "cost_of_laws", "run_cost", "run_laws", "stages_of"]
+
+#: How the costs of a run's instalments make its cost, in words.
+COMPOSITIONS = {
+    "sum": "each instalment costs, and the costs add up",
+    "largest": "nobody is in two instalments, so the run costs what its dearest instalment costs",
+    "once": "one mechanism spans all instalments, and its cost is that of all of them together",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Instalments in a row that use equal mechanisms, from the number ``first`` to ``last``."""
+
+    first: int
+    last: int
+    mechanisms: tuple[Measurement, ...]
+
+    @property
+    def count(self) -> int:
+        """How many instalments there are."""
+        return self.last - self.first + 1
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of one of them."""
+        return reduce(add, [mechanism.cost for mechanism in self.mechanisms])
+
+
+def stages_of(task: RunTask) -> tuple[Stage, ...]:
+    """Return the instalments of a task, those with equal mechanisms together."""
+    stages: list[Stage] = []
+    for number in range(1, task.instalments + 1):
+        mechanisms = tuple(task.mechanisms_of(number))
+        if stages and (mechanisms is stages[-1].mechanisms or mechanisms == stages[-1].mechanisms):
+            stages[-1] = Stage(stages[-1].first, number, stages[-1].mechanisms)
+        else:
+            stages.append(Stage(number, number, mechanisms))
+    if not stages:
+        raise bad_parameter("instalments", "at least 1", task.instalments)
+    return tuple(stages)
+
+
+def composition_of(task: RunTask) -> str:
+    """Return how the costs of a task's instalments compose; they add up unless the task says otherwise."""
+    return str(getattr(task, "composition", "sum"))
+
+
+def run_cost(each: Sequence[tuple[int, Cost]], composition: str) -> Cost:
+    """Return what a whole run costs one unit, from the number of instalments of each cost.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Cost
+    >>> days = [(364, Cost.pure(0.01)), (1, Cost.pure(0.5))]
+    >>> run_cost(days, "sum").epsilon(delta=0), run_cost(days, "largest").epsilon(delta=0)
+    (4.14, 0.5)
+    """
+    from tacit.accounting import Cost
+
+    if composition == "sum":
+        return reduce(add, [times * cost for times, cost in each])
+    if composition == "largest":  # twice, so that one unit that may move between instalments is refused
+        return Cost.parallel(*(cost for times, cost in each for _ in range(min(times, 2))))
+    if composition == "once" and len(each) == 1:
+        return each[0][1]
+    raise TacitError(
+        "bad-parameter",
+        f"the costs of a run's instalments cannot be composed as {composition!r}",
+        why="a cost that is charged once needs the same mechanisms in every instalment",
+        fix=f"one of: {', '.join(COMPOSITIONS)}",
+    )
+
+
+def run_laws(stages: Sequence[Stage], composition: str) -> tuple[Mapping[str, JSON], ...]:
+    """Return the mechanisms of a run as its certificates state them."""
+    return tuple(
+        {"instalments": [stage.first, stage.last], "composition": composition, **mechanism.to_json()}
+        for stage in stages
+        for mechanism in stage.mechanisms
+    )
+
+
+def cost_of_laws(laws: Sequence[Mapping[str, Any]]) -> Cost:
+    """Return the cost that the mechanisms in a certificate make, of one draw or of a whole run."""
+    from tacit.accounting import Cost
+
+    if not any("instalments" in law for law in laws):
+        return reduce(add, [Cost.from_json(law["cost"]) for law in laws])
+    each: list[tuple[int, Cost]] = []
+    for (first, last), stage in groupby(laws, key=lambda law: tuple(law["instalments"])):
+        each.append((last - first + 1, reduce(add, [Cost.from_json(law["cost"]) for law in stage])))
+    [composition] = {law["composition"] for law in laws}
+    return run_cost(each, composition)

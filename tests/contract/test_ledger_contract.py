@@ -1425,6 +1425,7 @@ def locked(place):
             holder.execute(_TAKE_LOCK)
         taken.set()
         done.wait(2)
+        holder.rollback()  # a server notices a closed connection only some time later
         holder.close()
 
     thread = threading.Thread(target=hold)

@@ -71,11 +71,19 @@ class Filter:
     curve: Curve = ()
 
     @classmethod
-    def start(cls, budget: Budget) -> Filter:
-        """Return the filter of an untouched budget."""
+    def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
+        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier releases.
+
+        Examples
+        --------
+        >>> Filter.start(Budget(epsilon=3, delta=1e-6), version=1).orders
+        ()
+        """
         if not isinstance(budget, Budget):
             raise bad_parameter("budget", "a Budget", budget, fix=Code("Filter.start(Budget(epsilon=1))"))
-        if budget.epsilon is None or not budget.delta:
+        if version not in (VERSION, WITH_CURVE):
+            raise bad_parameter("version", "1 or 2", version, fix=Set(version=WITH_CURVE))
+        if version == VERSION or budget.epsilon is None or not budget.delta:
             return cls(budget, _ZERO, _ZERO, _ZERO)
         orders = mixture(budget.epsilon, budget.delta).orders
         return cls(budget, _ZERO, _ZERO, _ZERO, tuple((order, _ZERO) for order in orders))

@@ -24,8 +24,8 @@ from tacit.accounting._budget import Budget, Spend
 from tacit.accounting._json import (
     VERSION,
     WITH_CURVE,
-    Curve,
     Json,
+    RenyiCurve,
     read,
     read_curve,
     read_fields,
@@ -68,7 +68,7 @@ class Filter:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
-    curve: Curve = ()
+    curve: RenyiCurve = ()
 
     @classmethod
     def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
@@ -205,7 +205,7 @@ class Filter:
             self._curve_with(spend) if self.curve else (),
         )
 
-    def _curve_with(self, spend: Spend) -> Curve:
+    def _curve_with(self, spend: Spend) -> RenyiCurve:
         """Add the charge at each order of the filter."""
         if [order for order, _ in spend.curve] != [order for order, _ in self.curve]:
             return tuple((order, _add(total, spend.divergence(order))) for order, total in self.curve)

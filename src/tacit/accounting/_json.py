@@ -35,8 +35,8 @@ from tacit.fixes import Choose
 __all__ = [
     "VERSION",
     "WITH_CURVE",
-    "Curve",
     "Json",
+    "RenyiCurve",
     "decode",
     "encode",
     "read",
@@ -53,7 +53,7 @@ WITH_CURVE = 2
 
 Json = dict[str, object]
 #: Values at Renyi orders, orders ascending; None is not finite.
-Curve = tuple[tuple[Fraction, Fraction | None], ...]
+RenyiCurve = tuple[tuple[Fraction, Fraction | None], ...]
 
 _EXACT = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 
@@ -107,7 +107,7 @@ def _parsed(text: str) -> Fraction:
     return Fraction(int(numerator), int(denominator or 1))
 
 
-def write_curve(curve: Curve) -> list[list[str | None]]:
+def write_curve(curve: RenyiCurve) -> list[list[str | None]]:
     """Write values at Renyi orders, None if not finite.
 
     Examples
@@ -118,7 +118,7 @@ def write_curve(curve: Curve) -> list[list[str | None]]:
     return [[str(order), write(value)] for order, value in curve]
 
 
-def read_curve(data: object) -> Curve:
+def read_curve(data: object) -> RenyiCurve:
     """Read what `write_curve` wrote."""
     points = [_sequence("curve", point) for point in _sequence("curve", data)]
     if any(len(point) != 2 for point in points):

@@ -12,6 +12,7 @@ from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -69,6 +70,7 @@ _PLAIN: Final[dict[str, tuple[Callable[..., LossLaw], tuple[str, ...]]]] = {
     "approximate": (ApproximateLoss, ("epsilon", "delta")),
     "zcdp": (ZCDPLoss, ("rho",)),
     "gdp": (GDPLoss, ("mu",)),
+    "discrete-gaussian-vector": (DiscreteGaussianVectorLoss, ("sigma", "squared")),
 }
 _NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
 #: Stored names of the laws that hold other laws, or a curve.

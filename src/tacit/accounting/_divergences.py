@@ -22,7 +22,7 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     Examples
     --------
     >>> round(float(pure_divergence(Fraction(1), Fraction(2))), 6)
-    0.735334
+    0.735326
     """
     if not epsilon:
         return epsilon

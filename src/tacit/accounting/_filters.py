@@ -24,8 +24,8 @@ from tacit.accounting._budget import Budget, Spend
 from tacit.accounting._json import (
     VERSION,
     WITH_CURVE,
-    Curve,
     Json,
+    RenyiCurve,
     read,
     read_curve,
     read_fields,
@@ -68,15 +68,23 @@ class Filter:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
-    curve: Curve = ()
+    curve: RenyiCurve = ()
     opened: Budget | None = None
 
     @classmethod
-    def start(cls, budget: Budget) -> Filter:
-        """Return the filter of an untouched budget."""
+    def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
+        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier releases.
+
+        Examples
+        --------
+        >>> Filter.start(Budget(epsilon=3, delta=1e-6), version=1).orders
+        ()
+        """
         if not isinstance(budget, Budget):
             raise bad_parameter("budget", "a Budget", budget, fix=Code("Filter.start(Budget(epsilon=1))"))
-        if budget.epsilon is None or not budget.delta:
+        if version not in (VERSION, WITH_CURVE):
+            raise bad_parameter("version", "1 or 2", version, fix=Set(version=WITH_CURVE))
+        if version == VERSION or budget.epsilon is None or not budget.delta:
             return cls(budget, _ZERO, _ZERO, _ZERO)
         orders = mixture(budget.epsilon, budget.delta).orders
         return cls(budget, _ZERO, _ZERO, _ZERO, tuple((order, _ZERO) for order in orders))
@@ -227,7 +235,7 @@ class Filter:
             self.opened,
         )
 
-    def _curve_with(self, spend: Spend) -> Curve:
+    def _curve_with(self, spend: Spend) -> RenyiCurve:
         """Add the charge at each order of the filter."""
         if [order for order, _ in spend.curve] != [order for order, _ in self.curve]:
             return tuple((order, _add(total, spend.divergence(order))) for order, total in self.curve)

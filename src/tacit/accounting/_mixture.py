@@ -18,9 +18,9 @@ from tacit.accounting.numeric import log_down, log_up, round_down
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.accounting._json import Curve
+    from tacit.accounting._json import RenyiCurve
 
-__all__ = ["ANSWERS", "Mixture", "Reading", "grown_mixture", "mixture"]
+__all__ = ["ANSWERS", "Mixture", "OrderReading", "grown_mixture", "mixture"]
 
 #: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
 ANSWERS = Fraction(1, 2)
@@ -34,13 +34,13 @@ _WEIGHTS = (Fraction(7, 100), Fraction(30, 100), Fraction(59, 100), Fraction(4, 
 Shares: TypeAlias = tuple[tuple[int, Fraction], ...]
 
 
-class Reading(NamedTuple):
+class OrderReading(NamedTuple):
     """The budget holds if this average of the orders' sums is at most the cap."""
 
     shares: Shares
     cap: Fraction
 
-    def total(self, sums: Curve) -> Fraction | None:
+    def total(self, sums: RenyiCurve) -> Fraction | None:
         """Return the average of the sums, one for each order; None if it is not finite."""
         total = Fraction(0)
         for place, share in self.shares:
@@ -52,7 +52,7 @@ class Reading(NamedTuple):
             total += share * one
         return total
 
-    def admits(self, sums: Curve) -> bool:
+    def admits(self, sums: RenyiCurve) -> bool:
         """Return whether the average is at most the cap."""
         total = self.total(sums)
         return total is not None and total <= self.cap
@@ -62,7 +62,7 @@ class Mixture(NamedTuple):
     """The orders of a budget, and the readings, each of which is enough."""
 
     orders: tuple[Fraction, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[OrderReading, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -100,7 +100,7 @@ def grown_mixture(opened: Mixture, epsilon: Fraction, delta: Fraction) -> Mixtur
     return Mixture(orders, tuple(reading for reading in raised if reading.cap > 0))
 
 
-def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail: Fraction) -> Reading:
+def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail: Fraction) -> OrderReading:
     """Return the reading of an average, its cap rounded down (`docs/proofs/filters.md`, the lemma).
 
     With t = 1 / (1 + sum of c/(a-1)) and t_a = t c/(a-1) for the shares c, the cap is
@@ -112,7 +112,7 @@ def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail
         part = share / (orders[place] - 1)
         price += part * log_up(rest * part / (tail * _WEIGHTS[place]))
     cap = epsilon - price
-    return Reading(shares, round_down(cap) if cap > 0 else Fraction(0))
+    return OrderReading(shares, round_down(cap) if cap > 0 else Fraction(0))
 
 
 def _orders(epsilon: Decimal, log_tail: Decimal) -> tuple[Fraction, ...]:

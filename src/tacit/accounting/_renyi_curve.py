@@ -21,6 +21,7 @@ from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -74,6 +75,8 @@ def _own(law: LossLaw, order: Fraction) -> Fraction | None:
     match law:
         case GaussianLoss(sigma, s) | DiscreteGaussianLoss(sigma, s):
             return order * (s / sigma) ** 2 / 2
+        case DiscreteGaussianVectorLoss(sigma, squared):
+            return order * squared / (2 * sigma**2)
         case GDPLoss(mu):
             return order * mu**2 / 2
         case ZCDPLoss(rho):
@@ -180,7 +183,7 @@ def _is_symmetric(parts: Parts) -> bool:
         match law:
             case GaussianLoss() | DiscreteGaussianLoss() | GDPLoss() | LaplaceLoss() | DiscreteLaplaceLoss():
                 continue
-            case PureLoss() | RandomizedResponseLoss() | ApproximateLoss():
+            case PureLoss() | RandomizedResponseLoss() | ApproximateLoss() | DiscreteGaussianVectorLoss():
                 continue
             case ParallelLoss(branches) if all(_is_symmetric(branch) for branch in branches):
                 continue

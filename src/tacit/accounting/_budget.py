@@ -180,11 +180,13 @@ class Spend:
         return f"Spend({text}{', ' if text else ''}curve=[{points}])"
 
     def __str__(self) -> str:
-        given = {
-            "epsilon": self.epsilon,
-            "rho": self.rho if self.epsilon is None else None,
-            "delta": self.delta,
-        }
+        given = {"epsilon": self.epsilon, "rho": self.rho if self.epsilon is None else None}
+        if self.epsilon is None and self.rho is None:
+            known = [(order, value) for order, value in self.curve if value is not None]
+            if not known:
+                return "an unlimited loss"
+            given = {f"Renyi divergence of order {float(order):g}:": value for order, value in known[:1]}
+        given["delta"] = self.delta
         return ", ".join(f"{name} {float(value):.6g}" for name, value in given.items() if value) or "nothing"
 
     def to_json(self) -> Json:

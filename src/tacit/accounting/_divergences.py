@@ -12,7 +12,7 @@ from functools import lru_cache
 from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
 
-__all__ = ["discrete_laplace_divergence", "laplace_divergence", "pure_divergence"]
+__all__ = ["bounded_range_divergence", "discrete_laplace_divergence", "laplace_divergence", "pure_divergence"]
 
 
 @lru_cache(maxsize=4096)
@@ -53,6 +53,31 @@ def discrete_laplace_divergence(scale: Fraction, move: Fraction, order: Fraction
     last = -(2 * order - 1) * epsilon
     far = (1 + exp_up(last) + (1 - r) * (s - exp_down(last)) / (1 - s)) / (1 + r)
     return _least(epsilon, order, far, discrete_laplace_rho(scale, move))
+
+
+@lru_cache(maxsize=4096)
+def bounded_range_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
+    """Return the largest divergence of losses within an interval of length epsilon.
+
+    Two losses u and u - epsilon are the worst case, because the moment is convex. With r = exp(-epsilon), the
+    best exp(u) is ``(a-1)/a (1 - r^a) / (r - r^a)``, and the moment there ``exp(u (a-1)) (1 - r^a) / (a (1 -
+    r))``.
+
+    Examples
+    --------
+    >>> round(float(bounded_range_divergence(Fraction(1), Fraction(2))), 6)
+    0.240229
+    """
+    known = min(order * epsilon**2 / 8, pure_divergence(epsilon, order))
+    try:
+        low, high = exp_down(-epsilon), exp_up(-epsilon)
+        far_low, far_high = exp_down(-order * epsilon), exp_up(-order * epsilon)
+        best = log_up((order - 1) / order * (1 - far_low) / (low - far_high))
+        return round_up(
+            min(known, max(Fraction(0), best + log_up((1 - far_low) / (order * (1 - high))) / (order - 1)))
+        )
+    except (ArithmeticError, ValueError):  # 60 digits do not tell the two losses apart
+        return round_up(known)
 
 
 def _least(epsilon: Fraction, order: Fraction, far: Fraction, rho: Fraction) -> Fraction:

@@ -88,7 +88,7 @@ class Filter:
         Examples
         --------
         >>> [int(order) for order in Filter.start(Budget(epsilon=3, delta=1e-6)).orders]
-        [6, 8, 10, 37]
+        [6, 8, 10, 39]
         """
         return tuple(order for order, _ in self.curve)
 

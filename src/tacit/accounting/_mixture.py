@@ -26,9 +26,8 @@ __all__ = ["ANSWERS", "Mixture", "Reading", "grown_mixture", "mixture"]
 ANSWERS = Fraction(1, 2)
 
 _NEAR = Context(prec=28)
-#: Orders as multiples of the order that suits zCDP best, and the weights of the mixture.
-_ORDERS = (Decimal("0.68"), Decimal("0.86"), Decimal("1.04"), Decimal(4))
-_STEPS = (Decimal("0.6"), Decimal("0.8"), Decimal("1.04"), Decimal(4))  # of order - 1, if orders are small
+#: Orders less 1, as multiples of the one that suits zCDP best, and the weights of the mixture.
+_ORDERS = (Decimal("0.65"), Decimal("0.84"), Decimal("1.04"), Decimal("4.5"))
 _WEIGHTS = (Fraction(7, 100), Fraction(30, 100), Fraction(59, 100), Fraction(4, 100))
 
 #: An average of the orders' sums: (place of the order, its share); the shares add up to 1.
@@ -73,7 +72,7 @@ def mixture(epsilon: Fraction, delta: Fraction) -> Mixture:
     Examples
     --------
     >>> [int(order) for order in mixture(Fraction(3), Fraction(1, 10**6)).orders]
-    [6, 8, 10, 37]
+    [6, 8, 10, 39]
     """
     tail = delta * (1 - ANSWERS)
     orders = _orders(_decimal(epsilon), _NEAR.ln(_decimal(tail)))
@@ -117,13 +116,18 @@ def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail
 
 
 def _orders(epsilon: Decimal, log_tail: Decimal) -> tuple[Fraction, ...]:
-    """Return the orders: whole numbers if they differ, because sampled laws are exact there."""
-    best = 1 + _best_step(epsilon, log_tail)
-    whole = [Fraction(round(_NEAR.multiply(multiple, best))) for multiple in _ORDERS]
-    if whole[0] >= 2 and all(low < high for low, high in pairwise(whole)):
-        return tuple(whole)
-    steps = [_NEAR.multiply(multiple, best - 1) for multiple in _STEPS]
-    return tuple(1 + Fraction(Context(prec=3).plus(step)) for step in steps)
+    """Return the orders: whole numbers if they differ, because sampled laws are exact there, else halves...
+
+    They are multiples of 1/2, 1/4, 1/8, ... as fine as they need to be to differ from each other and from 1.
+    """
+    best = _best_step(epsilon, log_tail)
+    wanted = [1 + Fraction(_NEAR.multiply(multiple, best)) for multiple in _ORDERS]
+    grid = 1
+    while True:
+        orders = [Fraction(1), *(Fraction(round(order * grid), grid) for order in wanted)]
+        if all(low < high for low, high in pairwise(orders)):
+            return tuple(orders[1:])
+        grid *= 2
 
 
 def _best_step(epsilon: Decimal, log_tail: Decimal) -> Decimal:

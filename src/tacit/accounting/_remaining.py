@@ -163,7 +163,9 @@ def _largest_epsilon(slack: list[tuple[Reading, Fraction]], orders: list[Fractio
     It is in floating point: the caller checks it. The slope of a divergence varies little, so false position
     (with the Illinois rule) takes few steps.
     """
-    steps = [float(order) - 1 for order in orders]
+    if orders[-1] > 2**1000:
+        return 0.0
+    steps = [float(order - 1) for order in orders]
     rooms = [([(place, float(share)) for place, share in of.shares], float(left)) for of, left in slack]
 
     def left_after(e: float) -> float:

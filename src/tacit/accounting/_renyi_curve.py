@@ -11,7 +11,12 @@ from functools import lru_cache
 from itertools import pairwise
 
 from tacit.accounting._charge import charge
-from tacit.accounting._divergences import discrete_laplace_divergence, laplace_divergence, pure_divergence
+from tacit.accounting._divergences import (
+    bounded_range_divergence,
+    discrete_laplace_divergence,
+    laplace_divergence,
+    pure_divergence,
+)
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
@@ -19,6 +24,7 @@ from tacit.accounting._laws import (
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     ParallelLoss,
@@ -27,13 +33,17 @@ from tacit.accounting._laws import (
     RandomizedResponseLoss,
     RenyiLoss,
     SampledLoss,
+    ShuffledLoss,
     ZCDPLoss,
 )
+from tacit.accounting._shuffled_curve import shuffled_divergence
 from tacit.accounting.numeric import exp_up, log_up, mixture_log_moment, round_up
 
 __all__ = ["divergence_of_sum", "implied_divergence"]
 
 _ZERO = Fraction(0)
+_LARGEST_GROUP = 16  # a larger one needs orders that are too high to be of use
+_LARGEST_VALUE = 10**4  # beyond it, a sample helps no more
 _LARGEST_SUM = 4096  # terms of a binomial sum that are added up
 
 
@@ -77,9 +87,13 @@ def _own(law: LossLaw, order: Fraction) -> Fraction | None:
         case PureLoss(epsilon) | RandomizedResponseLoss(epsilon) | ApproximateLoss(epsilon, _):
             return pure_divergence(epsilon, order)
         case BoundedRangeLoss(epsilon):
-            return order * epsilon**2 / 8
+            return bounded_range_divergence(epsilon, order)
         case SampledLoss(q, parts):
             return _sampled(q, parts, order)
+        case ShuffledLoss(n, epsilon0):
+            return shuffled_divergence(n, epsilon0, order)
+        case GroupLoss(m, parts):
+            return _grouped(m, parts, order)
         case ParallelLoss(branches):
             values = [divergence_of_sum(branch, order) for branch in branches]
             finite = [value for value in values if value is not None]
@@ -95,6 +109,26 @@ def _on_chords(curve: tuple[tuple[Fraction, Fraction], ...], order: Fraction) ->
             share = (order - low) / (high - low)
             return ((1 - share) * (low - 1) * less + share * (high - 1) * more) / (order - 1)
     return None
+
+
+# -- groups
+
+
+def _grouped(m: int, parts: Parts, order: Fraction) -> Fraction | None:
+    """Return the value of m units together, by halves: one half of the steps, then the other.
+
+    By the inequality of Cauchy and Schwarz, ``D_a(P|R) <= (a - 1/2)/(a - 1) D_2a(P|Q) + D_(2a-1)(Q|R)``
+    (Mironov 2017, proposition 11).
+    """
+    if m == 1:
+        return divergence_of_sum(parts, order)
+    if m > _LARGEST_GROUP or charge(parts).delta:
+        return None
+    first = _grouped(m // 2, parts, 2 * order)
+    second = _grouped(m - m // 2, parts, 2 * order - 1)
+    if first is None or second is None:
+        return None
+    return (order - Fraction(1, 2)) / (order - 1) * first + second
 
 
 # -- samples
@@ -126,7 +160,7 @@ def _sampled_whole(q: Fraction, parts: Parts, order: int) -> Fraction | None:
     logs = [_ZERO, _ZERO]
     for k in range(2, order + 1):
         value = divergence_of_sum(parts, Fraction(k))
-        if value is None:
+        if value is None or value > _LARGEST_VALUE:
             return None
         logs.append((k - 1) * value)
     removed = mixture_log_moment(q, order, logs) / (order - 1)
@@ -141,18 +175,15 @@ def _sampled_whole(q: Fraction, parts: Parts, order: int) -> Fraction | None:
 
 
 def _is_symmetric(parts: Parts) -> bool:
-    """Return whether the values come from one pair whose two laws can be exchanged by a reflection."""
-    return all(
-        isinstance(
-            law,
-            GaussianLoss
-            | DiscreteGaussianLoss
-            | GDPLoss
-            | LaplaceLoss
-            | DiscreteLaplaceLoss
-            | PureLoss
-            | RandomizedResponseLoss
-            | ApproximateLoss,
-        )
-        for law, _ in parts
-    )
+    """Return whether the values are those of pairs whose two laws can be exchanged by a reflection."""
+    for law, _ in parts:
+        match law:
+            case GaussianLoss() | DiscreteGaussianLoss() | GDPLoss() | LaplaceLoss() | DiscreteLaplaceLoss():
+                continue
+            case PureLoss() | RandomizedResponseLoss() | ApproximateLoss():
+                continue
+            case ParallelLoss(branches) if all(_is_symmetric(branch) for branch in branches):
+                continue
+            case _:
+                return False
+    return True

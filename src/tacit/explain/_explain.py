@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Budget, Cost, Filter, Spend
+from tacit.accounting import Budget, Cost, Filter
 from tacit.core import Plan
 from tacit.exact import Number, count
 from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
@@ -114,19 +114,4 @@ def _errors(epsilon: float, question: Question) -> tuple[tuple[float, float], ..
 
 def _fits(cost: Cost, budget: Budget | Filter) -> int:
     """Count how many such costs, one after the other, a budget (or the rest of one) can pay."""
-    left = budget if isinstance(budget, Filter) else Filter.start(budget)
-    one = cost.spend
-
-    def admits(times: int) -> bool:
-        sums = [None if part is None else times * part for part in (one.epsilon, one.rho)]
-        return times * one.delta <= 1 and left.admits(Spend(sums[0], times * one.delta, sums[1]))
-
-    if not admits(1):
-        return 0
-    low, high = 1, 2
-    while high < 2**40 and admits(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if admits(middle) else (low, middle)
-    return low
+    return (budget if isinstance(budget, Filter) else Filter.start(budget)).how_many(cost)

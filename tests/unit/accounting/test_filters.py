@@ -106,6 +106,58 @@ def fits_in(filter_, left):
     return [filter_.admits(charge) for charge in charges]
 
 
+def first_version(budget):
+    """Return the filter of an account that an earlier release opened: it keeps the rule of that release."""
+    return Filter.from_json(
+        {"version": 1, "budget": budget.to_json(), "epsilon": "0", "delta": "0", "rho": "0"}
+    )
+
+
+def high_precision(value):
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def largest_divergence(epsilon, rho, order):
+    """Return the Renyi divergence that epsilon and rho allow, to 40 digits; None if neither is finite."""
+    with mpmath.workdps(60):
+        known = [] if rho is None else [high_precision(order * rho)]
+        if epsilon is not None:
+            e, a = high_precision(epsilon), high_precision(order)
+            far = mpmath.log((1 + mpmath.exp((1 - 2 * a) * e)) / (1 + mpmath.exp(-e)))
+            known.append(e + far / (a - 1))
+        return min(known, default=None)
+
+
+def reading_of_orders(budget, sums):
+    """Return whether some order alone keeps the budget, and whether the mixture of all of them does.
+
+    The mixture: tail * sum of w exp((a-1)(epsilon + x - S)) + exp(-x) >= 1 for every x >= 0.
+    """
+    weights = [F(7, 100), F(30, 100), F(59, 100), F(4, 100)]
+    logs, steps, alone = [], [], False
+    with mpmath.workdps(40):
+        e, tail = high_precision(budget.epsilon), high_precision(budget.delta / 2)
+        for (a, total), weight in zip(sums, weights, strict=True):
+            if total is not None:
+                z = high_precision(a) - 1
+                price = mpmath.log(tail * high_precision(weight))
+                logs.append(price + z * (e - total))
+                steps.append(z)
+                best = -mpmath.log(z + 1) + z * mpmath.log(z / (z + 1))
+                alone |= bool(total <= (e + (price - best) / z) * (1 - mpmath.mpf(10) ** -12))
+        if not logs:
+            return False, False
+        low, high = mpmath.mpf(0), mpmath.mpf(400)
+        for _ in range(110):
+            x = (low + high) / 2
+            slope = sum(z * mpmath.exp(log + z * x) for log, z in zip(logs, steps, strict=True)) - mpmath.exp(
+                -x
+            )
+            low, high = (x, high) if slope < 0 else (low, x)
+        least = sum(mpmath.exp(log + z * low) for log, z in zip(logs, steps, strict=True)) + mpmath.exp(-low)
+        return alone, bool(least >= 1 - mpmath.mpf(10) ** -25)
+
+
 class FilterAgainstModel(RuleBasedStateMachine):
     """Charge what hypothesis thinks of; the model adds Fractions and knows the rules, nothing else."""
 
@@ -114,20 +166,24 @@ class FilterAgainstModel(RuleBasedStateMachine):
         self.filter, self.ever_long = None, False
 
     @precondition(lambda self: self.filter is None)
-    @rule(budget=budgets)
-    def open(self, budget):
-        self.budget, self.filter = budget, Filter.start(budget)
+    @rule(budget=budgets, old=st.booleans())
+    def open(self, budget, old):
+        self.budget, self.filter = budget, first_version(budget) if old else Filter.start(budget)
         self.epsilon, self.delta, self.rho = F(0), F(0), F(0)
+        self.sums = [(order, mpmath.mpf(0)) for order in self.filter.orders]
 
-    def fits(self, epsilon, delta, rho):
-        """Return whether the sums keep the budget, and whether that is too close to call in 25 digits."""
+    def fits(self, epsilon, delta, rho, sums):
+        """Return whether the sums keep the budget, and whether the filter may also refuse."""
         b = self.budget
+        if sums and not (epsilon is not None and epsilon <= b.epsilon) and delta <= b.delta / 2:
+            alone, together = reading_of_orders(b, sums)
+            return together, alone != together
         if b.rho is not None:
             return rho is not None and rho <= b.rho and delta <= b.delta, False
         if epsilon is not None and epsilon <= b.epsilon and delta <= b.delta / 2:
             return True, False
         left = b.delta / 2 - delta
-        if left <= 0 or rho is None:
+        if left <= 0 or rho is None or sums:
             return False, False
         cap = true_cap(b.epsilon, left)
         at = mpmath.mpf(rho.numerator) / rho.denominator
@@ -150,7 +206,13 @@ class FilterAgainstModel(RuleBasedStateMachine):
             self.delta + spend.delta,
             None if self.rho is None or spend.rho is None else self.rho + spend.rho,
         )
-        fits, close = self.fits(*new)
+        with mpmath.workdps(60):
+            sums = [
+                (order, None if total is None or more is None else total + more)
+                for order, total in self.sums
+                for more in [largest_divergence(spend.epsilon, spend.rho, order)]
+            ]
+        fits, close = self.fits(*new, sums)
         admitted = self.filter.admits(spend)
         if not close:
             assert admitted == fits
@@ -159,6 +221,7 @@ class FilterAgainstModel(RuleBasedStateMachine):
         if admitted:
             self.filter = before.after(spend)
             self.epsilon, self.delta, self.rho = new
+            self.sums = sums
         else:
             with pytest.raises(TacitError) as refusal:
                 before.after(spend)
@@ -312,7 +375,7 @@ def test_an_epsilon_delta_budget_takes_the_better_of_adding_epsilon_and_adding_r
     one_laplace = Cost.pure(1).spend  # fits by epsilon, its rho of 0.46 would not
     assert rho_cap(F(1), F(1, 2 * 10**6)) < one_laplace.rho
     assert Filter.start(budget).admits(one_laplace)
-    many, filter_ = 0, Filter.start(budget)
+    many, filter_ = 0, first_version(budget)
     while filter_.admits(Cost.pure(0.01).spend):
         filter_, many = filter_.after(Cost.pure(0.01).spend), many + 1
     assert many > 400  # by epsilon alone it would be 100
@@ -323,9 +386,12 @@ def test_an_epsilon_delta_budget_takes_the_better_of_adding_epsilon_and_adding_r
 def test_delta_is_split_between_the_two_ways_of_adding():
     budget = Budget(epsilon=1, delta=1e-6)
     half = Cost.approximate(0.1, F(1, 2 * 10**6)).spend
-    assert Filter.start(budget).admits(half)
-    assert not Filter.start(budget).after(half).admits(half)
-    assert not Filter.start(budget).after(half).admits(Cost.gaussian(sigma=10**6, sensitivity=1).spend)
+    fine_noise = Cost.gaussian(sigma=10**6, sensitivity=1).spend
+    for filter_ in (first_version(budget), Filter.start(budget)):
+        assert filter_.admits(half)
+        assert not filter_.after(half).admits(half)
+    assert not first_version(budget).after(half).admits(fine_noise)
+    assert Filter.start(budget).after(half).admits(fine_noise)  # the tail has a half of its own
 
 
 def test_a_charge_without_finite_rho_closes_the_rho_way_for_good():

@@ -28,8 +28,8 @@ CASES = [
 def fits(budget: Budget, cost: Cost) -> int:
     """Count by the exact filter alone how many such charges a budget admits."""
     filter_, n = Filter.start(budget), 0
-    while filter_.admits(cost.spend) and n < PROCESSES * THREADS:
-        filter_, n = filter_.after(cost.spend), n + 1
+    while filter_.admits(filter_.spend_of(cost)) and n < PROCESSES * THREADS:
+        filter_, n = filter_.after(filter_.spend_of(cost)), n + 1
     return n
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Spend
     from tacit.ledger._accounts import Account
-    from tacit.ledger._block_totals import Sums
+    from tacit.ledger._block_totals import BlockSums
     from tacit.ledger._blocks import Blocks
     from tacit.ledger._transaction import Transaction
 
@@ -55,7 +55,7 @@ def check_blocks(levels: Sequence[Account], blocks: tuple[str, ...]) -> None:
 
 def charged_blocks(
     transaction: Transaction, level: Account, spend: Spend, names: tuple[str, ...]
-) -> tuple[Account, dict[str, Sums]]:
+) -> tuple[Account, dict[str, BlockSums]]:
     """Charge some blocks of one account; return it with the new sums of the blocks."""
     assert level.totals is not None  # noqa: S101 - the caller has checked
     own = {name: transaction.block(level, name) for name in names}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockFull",
+    "BlockSums",
     "BlockTotals",
-    "Sums",
     "charge_blocks",
     "fullest_of",
     "sums_from_text",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 #: The sums of one block, or the largest sums of several, coordinate by coordinate.
-Sums: TypeAlias = tuple[Fraction | None, ...]
+BlockSums: TypeAlias = tuple[Fraction | None, ...]
 
 
 class BlockFull(Exception):  # noqa: N818 - becomes a refusal
@@ -59,7 +59,7 @@ class BlockTotals:
     """
 
     all: Filter
-    fullest: tuple[Sums, ...]
+    fullest: tuple[BlockSums, ...]
     since: int = 0
 
     @classmethod
@@ -68,15 +68,19 @@ class BlockTotals:
         return cls(filter_, (_zeros(filter_),) * per_unit, since)
 
     @property
-    def empty(self) -> Sums:
+    def empty(self) -> BlockSums:
         """The sums of a block that was not charged."""
         return _zeros(self.all)
+
+    def without_blocks(self) -> BlockTotals:
+        """Return the totals as if no block had been charged."""
+        return replace(self, fullest=(self.empty,) * len(self.fullest))
 
     def whole(self) -> Filter:
         """Return the filter that a charge of all the data must pass: what any unit may have paid at most."""
         return _plus(self.all, self.fullest)
 
-    def beside(self, own: Sums) -> Filter:
+    def beside(self, own: BlockSums) -> Filter:
         """Return the filter of a block with these sums: all that a unit in it may have paid at most.
 
         The unit is in this block and in as many others as it can be: in each coordinate, the fullest ones.
@@ -84,10 +88,10 @@ class BlockTotals:
         others = [_without(column, value) for column, value in zip(_turned(self.fullest), own, strict=True)]
         return _plus(self.all, [own, *_turned(others)])
 
-    def risen(self, before: Sums, after: Sums) -> BlockTotals:
+    def risen(self, before: BlockSums, after: BlockSums) -> BlockTotals:
         """Return the totals after the sums of one block have grown."""
         columns = [
-            _ranked((*_without(column, old), new))
+            _ranked((*(_without(column, old) if old in column else column), new))[: len(column)]
             for column, old, new in zip(_turned(self.fullest), before, after, strict=True)
         ]
         return replace(self, fullest=_turned(columns))
@@ -116,14 +120,14 @@ class BlockTotals:
 
 
 def charge_blocks(
-    totals: BlockTotals, blocks: Mapping[str, Sums], spend: Spend
-) -> tuple[BlockTotals, dict[str, Sums]]:
+    totals: BlockTotals, blocks: Mapping[str, BlockSums], spend: Spend
+) -> tuple[BlockTotals, dict[str, BlockSums]]:
     """Charge some blocks, given their sums, or refuse with `BlockFull`; return the totals and the new sums.
 
     Each block is checked with those before it already charged: so every choice of blocks that a unit can be
     in is checked when the last of its charged blocks is.
     """
-    charged: dict[str, Sums] = {}
+    charged: dict[str, BlockSums] = {}
     for name, own in blocks.items():
         beside = totals.beside(own)
         if not beside.admits(spend):
@@ -133,7 +137,7 @@ def charge_blocks(
     return totals, charged
 
 
-def fullest_of(blocks: Iterable[Sums], start: BlockTotals) -> tuple[Sums, ...]:
+def fullest_of(blocks: Iterable[BlockSums], start: BlockTotals) -> tuple[BlockSums, ...]:
     """Work out the largest sums of blocks from all of them: for the check of the stored ones."""
     rows = list(blocks)
     if not rows:
@@ -142,17 +146,17 @@ def fullest_of(blocks: Iterable[Sums], start: BlockTotals) -> tuple[Sums, ...]:
     return _turned([_ranked((*column, *(Fraction(0),) * ranks))[:ranks] for column in _turned(rows)])
 
 
-def sums_to_text(sums: Sums) -> str:
+def sums_to_text(sums: BlockSums) -> str:
     """Write sums as exact fractions, ``-`` where one is not finite."""
     return ";".join("-" if value is None else str(value) for value in sums)
 
 
-def sums_from_text(text: str) -> Sums:
+def sums_from_text(text: str) -> BlockSums:
     """Read what `sums_to_text` wrote."""
     return tuple(None if part == "-" else Fraction(part) for part in text.split(";"))
 
 
-def _turned(rows: Sequence[Sums]) -> tuple[Sums, ...]:
+def _turned(rows: Sequence[BlockSums]) -> tuple[BlockSums, ...]:
     """Turn ranks into coordinates, or coordinates into ranks."""
     return tuple(zip(*rows, strict=True))
 
@@ -168,20 +172,20 @@ def _without(ranked: tuple[Fraction | None, ...], value: Fraction | None) -> tup
     return ranked[:at] + ranked[at + 1 :]
 
 
-def _plus(filter_: Filter, ranks: Iterable[Sums]) -> Filter:
+def _plus(filter_: Filter, ranks: Iterable[BlockSums]) -> Filter:
     columns = zip(_sums(filter_), *ranks, strict=True)
-    return with_sums(filter_, tuple(None if None in column else sum(column) for column in columns))  # type: ignore[arg-type]
+    return with_sums(filter_, tuple(None if None in column else sum(column) for column in columns))
 
 
-def _zeros(filter_: Filter) -> Sums:
+def _zeros(filter_: Filter) -> BlockSums:
     return (Fraction(0),) * len(_sums(filter_))
 
 
-def _sums(filter_: Filter) -> Sums:
+def _sums(filter_: Filter) -> BlockSums:
     return (filter_.epsilon, filter_.delta, filter_.rho, *(total for _, total in filter_.curve))
 
 
-def with_sums(filter_: Filter, sums: Sums) -> Filter:
+def with_sums(filter_: Filter, sums: BlockSums) -> Filter:
     """Return a filter of the same budget and orders with other sums."""
     epsilon, delta, rho, *rest = sums
     assert delta is not None  # noqa: S101 - a delta is a probability

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost, Spend
     from tacit.ledger._accounts import Account
-    from tacit.ledger._block_totals import Sums
+    from tacit.ledger._block_totals import BlockSums
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
@@ -220,7 +220,7 @@ def _check_expiry(transaction: Transaction, name: str, expires: datetime) -> Non
 
 def _charged(
     transaction: Transaction, level: Account, spend: Spend, blocks: tuple[str, ...]
-) -> tuple[Account, dict[str, Sums]]:
+) -> tuple[Account, dict[str, BlockSums]]:
     """Charge one level: the blocks that a charge names, or all of the data; return the blocks' new sums."""
     if level.totals is None:
         return _charged_whole(level, spend), {}

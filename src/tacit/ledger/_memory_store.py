@@ -213,8 +213,8 @@ class MemoryStore:
         return self._blocks.get((account, name))
 
     def blocks(self, account: int) -> Iterator[BlockRow]:
-        """Return the blocks of an account's partition that were charged."""
-        return iter([self._blocks[key] for key in sorted(self._blocks) if key[0] == account])
+        """Return the blocks of an account's partition that were charged; 0 stands for all accounts."""
+        return iter([self._blocks[key] for key in sorted(self._blocks) if account in {0, key[0]}])
 
     def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
         """Return the bodies of some entries that charged an account and contain a text."""

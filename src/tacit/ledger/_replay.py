@@ -18,7 +18,7 @@ from tacit.ledger._curves import CurveNeeded, fits_limit
 from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
-    from tacit.ledger._block_totals import Sums
+    from tacit.ledger._block_totals import BlockSums
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._store import StoreReader
 
@@ -42,7 +42,7 @@ class _SpendSum:
             else:
                 self.parts[which][value.denominator] += value.numerator * times
 
-    def sums(self) -> Sums:
+    def sums(self) -> BlockSums:
         """Return the sums: epsilon, delta, rho and one for each order."""
         return tuple(
             None
@@ -53,7 +53,7 @@ class _SpendSum:
 
 
 @lru_cache(maxsize=4096)
-def _coordinates(text: str, orders: tuple[Fraction, ...]) -> Sums:
+def _coordinates(text: str, orders: tuple[Fraction, ...]) -> BlockSums:
     """Read a recorded spend at the orders of one account."""
     spend = spend_from_text(text)
     return (spend.epsilon, spend.delta, spend.rho, *(spend.divergence(order) for order in orders))
@@ -65,7 +65,7 @@ class ReplayedAccount:
 
     account: Account
     exceeded: bool = False
-    blocks: dict[str, Sums] = field(default_factory=dict)
+    blocks: dict[str, BlockSums] = field(default_factory=dict)
     total: _SpendSum = field(init=False)
     block_totals: dict[str, _SpendSum] = field(default_factory=dict)
 
@@ -98,7 +98,9 @@ class ReplayedAccount:
             return
         self.blocks = {name: total.sums() for name, total in self.block_totals.items()}
         everywhere = with_sums(totals.all, self.total.sums())
-        totals = replace(totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals))
+        totals = replace(
+            totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals.without_blocks())
+        )
         self.account = self.account.with_totals(totals)
         filters = map(totals.beside, self.blocks.values()) if self.blocks else [everywhere]
         self.exceeded |= not all(each.within for each in filters)
@@ -294,6 +296,11 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
             account = accounts[row.account].account
             accounts[row.account].account = account.with_filter(empty_filter(account.filter), since=row.seq)
             accounts[row.account].blocks = {}
+    for replayed in accounts.values():
+        totals = replayed.account.totals
+        if totals is not None:  # the largest sums again from all blocks, not as the charges kept them
+            fullest = fullest_of(replayed.blocks.values(), totals.without_blocks())
+            replayed.account = replayed.account.with_totals(replace(totals, fullest=fullest))
 
 
 def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:

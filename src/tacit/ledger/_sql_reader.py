@@ -104,7 +104,9 @@ class SqlReader:
         return next(self._blocks("WHERE account = ? AND block = ?", account, name), None)
 
     def blocks(self, account: int) -> Iterator[BlockRow]:
-        """Return the blocks of an account's partition that were charged."""
+        """Return the blocks of an account's partition that were charged; 0 stands for all accounts."""
+        if not account:
+            return self._blocks("ORDER BY account, block")
         return self._blocks("WHERE account = ? ORDER BY block", account)
 
     def _blocks(self, rest: str, *values: object) -> Iterator[BlockRow]:

@@ -81,7 +81,7 @@ class StoreReader(Protocol):
         """Find a block of an account's partition."""
 
     def blocks(self, account: int) -> Iterator[BlockRow]:
-        """Return the blocks of an account's partition that were charged."""
+        """Return the blocks of an account's partition that were charged; 0 stands for all accounts."""
 
     def bodies_with(self, account: int, text: str, after: int, last: int) -> Iterator[str]:
         """Return the bodies of entries after one number, up to another, that charged an account.

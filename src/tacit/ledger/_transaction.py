@@ -18,7 +18,7 @@ from tacit.ledger._rows import BlockRow, EntryRow, ReleaseRow, RunRow, StoreChan
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.ledger._block_totals import Sums
+    from tacit.ledger._block_totals import BlockSums
     from tacit.ledger._chain import Chain
     from tacit.ledger._rows import AccountRow
     from tacit.ledger._store import StoreReader, TransactionStart
@@ -37,7 +37,7 @@ class AccountCache:
     latest: str = ""
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
-    blocks: dict[tuple[int, str], Sums] = field(default_factory=dict)
+    blocks: dict[tuple[int, str], BlockSums] = field(default_factory=dict)
     appearances: dict[str, str] = field(default_factory=dict)
     compared: int = 0  # number of the last account whose appearance is known
 
@@ -72,7 +72,7 @@ class Transaction:
         self.entries: list[EntryRow] = []
         self.changed: dict[int, Account] = {}
         self._changed_at: dict[int, Tip] = {}
-        self._blocks: dict[tuple[int, str], tuple[Sums, Tip]] = {}
+        self._blocks: dict[tuple[int, str], tuple[BlockSums, Tip]] = {}
         self.releases: list[ReleaseRow] = []
         self.runs: dict[int, RunRow] = {}
         self.now = datetime.now(UTC)
@@ -158,7 +158,7 @@ class Transaction:
             )
         return Account.from_row(row)
 
-    def block(self, account: Account, name: str) -> Sums:
+    def block(self, account: Account, name: str) -> BlockSums:
         """Return the sums of a block of an account."""
         key = (account.id, name)
         if key in self._blocks:
@@ -167,7 +167,7 @@ class Transaction:
             self._cache.blocks[key] = self._checked_block(account, name, self._reader.block(*key))
         return self._cache.blocks[key]
 
-    def _checked_block(self, account: Account, name: str, row: BlockRow | None) -> Sums:
+    def _checked_block(self, account: Account, name: str, row: BlockRow | None) -> BlockSums:
         """Read a block, but only if its seal is right and no later entry has charged it."""
         assert account.totals is not None  # noqa: S101 - the caller has checked
         sums, after = account.totals.empty, max(account.id, account.totals.since)
@@ -259,7 +259,7 @@ class Transaction:
             self._known[key] = row
         return row
 
-    def change(self, account: Account, blocks: Mapping[str, Sums] | None = None) -> None:
+    def change(self, account: Account, blocks: Mapping[str, BlockSums] | None = None) -> None:
         """Write an account's new state, and the new sums of blocks; the entry for it is already appended."""
         if account.totals is not None and account.totals.since == self.tip.seq:  # started again just now
             self._forget_blocks(account.id)
@@ -271,7 +271,7 @@ class Transaction:
     def _forget_blocks(self, account: int) -> None:
         for known in (self._blocks, self._cache.blocks):
             for key in [key for key in known if key[0] == account]:
-                del known[key]  # type: ignore[attr-defined]
+                del known[key]
 
     def changes(self) -> StoreChanges:
         """Return what this transaction writes."""

@@ -190,10 +190,8 @@ def _compare_accounts(reader: StoreReader, replay: Replay, chain: Chain | None) 
             )
         elif found != replayed.account:
             problems.append(f"account {name!r} is stored with other facts than in the log")
-        if replayed.account.blocks is not None:
-            problems += block_problems(reader, replay, replayed, chain)
     problems += [f"account {account.name!r} is not in the log" for account in stored.values()]
-    return problems
+    return problems + block_problems(reader, replay, chain)
 
 
 def _check_releases(

@@ -86,13 +86,11 @@ class Writer:
         while True:
             try:
                 return cast("T", self._group_commit.submit(_Request(operation, keys)))
-            except BudgetExceeded as exceeded:
-                refused = exceeded
-                break
-            except CurveNeeded as needed:
-                curve = needed
-            curve.compute()  # the store is not locked now
-        raise refused.refusal()
+            except (BudgetExceeded, CurveNeeded) as raised:
+                signal = raised
+            if isinstance(signal, BudgetExceeded):
+                raise signal.refusal()
+            signal.compute()  # the store is not locked now
 
     def hold(self, name: object) -> AbstractContextManager[None]:
         """Wait until no other thread of this process works on the same thing."""

@@ -150,7 +150,7 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
             "bad-parameter",
             "a dataset that is one block of a larger one needs to say by what the data is divided",
             why="its account keeps one total for each block",
-            fix=Declare("blocks", Code('tc.Blocks("day")')),
+            fix=Code('blocks=tc.Blocks("day")'),
         )
     if isinstance(block, date):
         block = _moment_name(block.isoformat())
@@ -166,7 +166,7 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
             "block",
             "a date, a whole number or text of 1 to 200 printable characters",
             block,
-            fix=Declare("block", "2026-01-03"),
+            fix=Set(block="2026-01-03"),
         )
     return block
 
@@ -192,7 +192,7 @@ def read_partition(
         raise TacitError(
             "unknown-column",
             f"no protected table has the column {name!r}, by which the data would be divided into blocks",
-            fix=Either(Declare("blocks", Code('tc.Blocks("day")')), Set(blocks=None)),
+            fix=Set(blocks=None),
         )
     kind = next(iter(kinds))
     if kind is None or len(kinds) > 1:
@@ -215,7 +215,7 @@ def _not_structural(blocks: Blocks, unit: Unit) -> TacitError:
         why="blocks are charged apart only where each unit is in one of them: the unit is a single row, or "
         "the column is part of the unit",
         fix=Either(
-            Declare("unit", Code(f'tc.Unit("{unit.column or "patient_id"}", per="{blocks.by}")')),
+            Code(f'unit=tc.Unit("{unit.column}", per="{blocks.by}")') if unit.columns else Set(blocks=None),
             Say("one dataset for each block, declared with its block"),
         ),
     )

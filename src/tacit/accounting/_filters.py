@@ -32,7 +32,7 @@ from tacit.accounting._json import (
     write,
     write_curve,
 )
-from tacit.accounting._mixture import ANSWERS, Reading, grown_mixture, mixture
+from tacit.accounting._mixture import ANSWERS, OrderReading, grown_mixture, mixture
 from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
@@ -114,7 +114,7 @@ class Filter:
         return cost.spend_at(self.orders)
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def readings(self) -> tuple[OrderReading, ...]:
         """The averages of the orders' sums that may not exceed their caps; one that holds is enough."""
         budget = self.budget
         if budget.epsilon is None or not self.curve:

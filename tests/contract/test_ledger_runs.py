@@ -186,6 +186,22 @@ def test_the_receipt_of_a_run_authorises_no_other_draw(ledger):
             ask(receipt)
 
 
+def test_a_run_that_is_paid_is_found_without_a_charge(ledger):
+    lineage(ledger)
+    assert ledger.paid_run("visits", "daily") is None
+    start(ledger).draw(day)
+    assert ledger.paid_run("ana", "daily") is None
+    assert payloads(ledger.paid_run("visits", "daily")) == ["day 1"]
+    start(ledger, account="ana")
+    before = ledger.head
+    found = ledger.paid_run("ana", "daily")
+    assert (payloads(found), found.receipt.charged, found.next) == (["day 1"], ("ana", "oncology"), 2)
+    assert ledger.paid_run("ana", "daily", version=2) is None
+    assert ledger.paid_run("ana", "other") is None
+    assert ledger.head == before
+    assert found.draw(day).number == 2
+
+
 def test_a_run_of_another_dataset_is_refused(ledger):
     visits(ledger)
     ledger.create_account("other", unit="patient_id", budget=Budget(epsilon=1))
@@ -248,20 +264,25 @@ def test_an_instalment_that_was_overtaken_is_never_stored(durable):
     assert one.verify().ok
 
 
-def test_an_instalment_waits_for_the_one_that_another_process_draws(durable):
-    one, two = durable.open(), durable.open(wait=0.05)
-    visits(one)
-    slow, quick = start(one), start(two)
+def test_a_client_waits_for_the_one_that_draws_an_instalment(postgres_url, tmp_path):
+    with (
+        Ledger.open(postgres_url, key=tmp_path / "key") as one,
+        Ledger.open(postgres_url, key=tmp_path / "key", wait=0.05) as two,
+    ):
+        visits(one)
+        slow, quick = start(one), start(two)
 
-    def slowly(number, secret):
-        with refused("ledger-locked"):
-            quick_in_another_thread(quick)
-        return b"slow", b""
+        def slowly(number, secret):
+            before = two.head
+            with refused("ledger-locked"):
+                quick_in_another_thread(quick)
+            assert two.head == before
+            return b"slow", b""
 
-    if durable.kind == "postgres":  # threads of one process wait for each other on SQLite, without a limit
         slow.draw(slowly)
-        assert payloads(slow) == ["slow"]
-    assert one.verify().ok
+        assert payloads(quick) == ["slow"]
+        assert quick.draw(day).number == 2
+        assert one.verify().ok
 
 
 def quick_in_another_thread(run):

@@ -72,6 +72,26 @@ def test_the_history_shows_who_took_what_and_no_control_characters(run, path):
     assert [entry["purpose"] for entry in only] == ["report 1", "report 2"]
 
 
+def test_the_history_shows_a_run_as_one_line(run, path):
+    with Ledger.open(path) as ledger:
+        daily = ledger.run(
+            "ana", Cost.pure(0.125), plan="daily", instalments=365, who="ana", asked="daily counts"
+        )
+        for _ in range(3):
+            daily.draw(lambda number, secret: (b"about 40", b"a secret"))
+        ledger.create_account("ben", parent="visits", budget=Budget(epsilon=1))
+        ledger.run("ben", Cost.pure(0.125), plan="daily", instalments=365)
+    for words in ((), ("--account", "ana")):
+        shown = run("history", path, *words).stdout
+        assert "run paid: daily counts (365 instalments, 3 stored)" in shown
+        assert "answer stored" not in shown
+    assert "run paid: daily counts (365 instalments)" in run("history", path, "--account", "visits").stdout
+    assert "run seen (365 instalments)" in run("history", path, "--account", "ben").stdout
+    entries = json.loads(run("history", path, "--account", "ana", "--json").stdout)
+    assert [one["part"] for one in entries if one["kind"] == "release"] == [1, 2, 3]
+    assert "a secret" not in run("export", path).stdout
+
+
 def test_the_burn_down_is_a_chart_and_a_picture(run, path, tmp_path):
     picture = tmp_path / "burn.png"
     done = run("burn-down", path, "--account", "ana", "--plot", picture)

@@ -1,8 +1,8 @@
 """Kill processes inside runs and artifacts, between any two of their writes, and look at what is left.
 
-Run as a script: ``python run_crash.py WHERE KEY FOLDER KILLS SEED``; prints what it saw as JSON. With 0 kills,
-one process after another dies at the first, second, third ... point of a short run, until one comes to its
-end.
+Run as a script: ``python run_crash.py WHERE KEY FOLDER KILLS SEED``; prints what it saw as JSON. With 0
+kills, one process after another dies at the first, second, third ... point of a short run, until one comes
+to its end.
 """
 
 import hashlib

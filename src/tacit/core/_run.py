@@ -26,16 +26,21 @@ _LENGTH = 8  # bytes that say how long a part of a run's secret is
 class NoisyInstalments(Mapping[int, Sequence[Any]]):
     """The noisy integers of a run's stored instalments by number, up to one of them; read when asked for."""
 
-    def __init__(self, held: Any, last: int, known: dict[int, Sequence[Noisy]]) -> None:
+    def __init__(
+        self, held: Any, last: int, known: dict[int, Sequence[Noisy]], own: Sequence[Noisy] | None = None
+    ) -> None:
         self._held = held
         self._last = last
         self._known = known
+        self._own = own  # those of the last one, if they were read already
 
     def __getitem__(self, number: int) -> Sequence[Noisy]:
-        if number in self._known and number <= self._last:
-            return self._known[number]
         if not 1 <= number <= self._last:
             raise KeyError(number)
+        if number == self._last and self._own is not None:
+            return self._own
+        if number in self._known:
+            return self._known[number]
         try:
             payload = self._held.instalment(number).payload
         except TacitError as error:
@@ -124,9 +129,10 @@ class Run(Generic[C]):
         return f"Run of {self.plan.name}: {self.instalments:,} instalments, {self.remaining:,} to be drawn"
 
     def _read(self, drawn: Any) -> Release[C]:
-        noisy = NoisyInstalments(self._held, drawn.number, self._known)
+        own = json.loads(drawn.payload)["noisy"]
         if len(drawn.payload) <= _SHORT:
-            self._known[drawn.number] = json.loads(drawn.payload)["noisy"]
+            self._known[drawn.number] = own
+        noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
         content = cast("C", self._member.task.read_of(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
         promised = {name: str(value) for name, value in self.plan.promised.items()}
         return self.plan._presented(  # noqa: SLF001

@@ -11,6 +11,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Set
 from tacit.ledger import _charges, _draws, _refusals
+from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_charge, read_name, read_payload, read_receipt
 from tacit.ledger._artifacts import keep_payload
 from tacit.ledger._curation import LedgerCuration
@@ -18,13 +19,13 @@ from tacit.ledger._draws import DrawDecision
 from tacit.ledger._instalments import authorise_run
 from tacit.ledger._ledger_run import LedgerRun
 from tacit.ledger._open import Location, open_location, open_memory
+from tacit.ledger._payments import CommittedEntries, run_of_plan, run_payments
 from tacit.ledger._receipts import Receipt, StoredRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tacit.accounting import Cost
-    from tacit.ledger._accounts import Account
     from tacit.ledger._chain import Head
     from tacit.ledger._charges import ChargeRequest
     from tacit.ledger._rows import ReleaseRow
@@ -309,6 +310,32 @@ class Ledger(LedgerCuration):
         operation = partial(authorise_run, request=request)
         receipt, entry = self._writer.run(operation, request.keys)
         return LedgerRun(self, self._writer, receipt, entry)
+
+    def paid_run(self, account: str | Account, plan: str, *, version: int | None = None) -> LedgerRun | None:
+        """Find the run of a plan if this account has paid for it; nothing is charged or recorded.
+
+        Guarantee: as for `paid_release`. None stands for both "there is no such run" and "not paid".
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> ledger.paid_run("visits", "daily counts") is None
+        True
+        >>> _ = ledger.run("visits", tc.Cost.pure(0.5), plan="daily counts", instalments=365)
+        >>> ledger.paid_run("visits", "daily counts").instalments
+        365
+        """
+        declared = account.version if version is None and isinstance(account, Account) else version
+        asked = self.account(account)
+        with self._reading() as reader:
+            entries = CommittedEntries(reader)
+            run = run_of_plan(entries, asked.root, declared or asked.version, read_name("plan", plan))
+            if run is None:
+                return None
+            receipt = self._proven_receipt(reader, asked, run, run_payments(entries, run))
+        return None if receipt is None else LedgerRun(self, self._writer, receipt, run)
 
     def claim(self, receipt: Receipt) -> None:
         """Take a receipt's one draw, durably; a second claim is refused as ``spent``.

@@ -244,7 +244,8 @@ class PostgresStore:
     @contextmanager
     def hold_run(self, receipt: int) -> Iterator[None]:
         """Keep other clients from drawing an instalment of a run: a lock of a session, gone when it ends."""
-        with self._connect() as connection:
+        connection = self._connect()
+        try:
             try:
                 connection.execute(_LOCK_RUN, (receipt,))
             except self._psycopg.errors.LockNotAvailable:
@@ -252,6 +253,9 @@ class PostgresStore:
             except self._psycopg.Error as error:
                 self._fail(error)
             yield
+        finally:
+            with suppress(self._psycopg.Error):
+                connection.close()
 
     def rollback(self) -> None:
         """Leave the transaction without a trace; never raises."""

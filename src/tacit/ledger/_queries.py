@@ -219,17 +219,23 @@ class LedgerQueries:
             if found is None:
                 return None
             drawn, paid = payments(CommittedEntries(reader), found)
-            proofs = [paid.get(id_) for id_ in asked.path[:-1]] or [drawn]
-            for proof in (drawn, *proofs):
-                if proof is None:
-                    return None
-                if not self._is_linked(proof, reader.entry(proof.seq - 1)):
-                    raise _refusals.tampered(
-                        f"entry {proof.seq} of {self.name} does not match the keyed chain"
-                    )
-            mine = proofs[0] or drawn
-            receipt = receipt_of(mine, _names(reader, mine))
+            receipt = self._proven_receipt(reader, asked, drawn, paid)
+            if receipt is None:
+                return None
         return StoredRelease(receipt, self._checked_payload(found), fresh=False)
+
+    def _proven_receipt(
+        self, reader: StoreReader, asked: Account, drawn: EntryRow, paid: dict[int, EntryRow]
+    ) -> Receipt | None:
+        """Return an account's own payment; None if it, or an account above it, has not paid."""
+        proofs = [paid.get(id_) for id_ in asked.path[:-1]] or [drawn]
+        for proof in (drawn, *proofs):
+            if proof is None:
+                return None
+            if not self._is_linked(proof, reader.entry(proof.seq - 1)):
+                raise _refusals.tampered(f"entry {proof.seq} of {self.name} does not match the keyed chain")
+        mine = proofs[0] or drawn
+        return receipt_of(mine, _names(reader, mine))
 
     def _checked_payload(self, release: ReleaseRow) -> bytes:
         """Return a stored payload, but only if its entry and that entry's link in the chain prove it."""

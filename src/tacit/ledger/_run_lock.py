@@ -51,16 +51,19 @@ class RunLock:
                         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, receipt)
 
     def _take(self, receipt: int) -> bool:
-        """Take the lock; False where the file system has no locks."""
+        """Take the lock; False where the file cannot be opened or locked."""
         if fcntl is None:  # pragma: no cover
+            return False
+        try:
+            if self._file < 0:
+                self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError:
             return False
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                if self._file < 0:
-                    self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, receipt)
-            except (BlockingIOError, PermissionError):
+            except (BlockingIOError, PermissionError):  # systems differ in how they say that it is taken
                 if time.monotonic() > deadline:
                     raise _refusals.run_locked(receipt, self._wait) from None
             except OSError:

@@ -18,8 +18,8 @@ __all__ = [
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
 FactName: TypeAlias = Literal[
-    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "public", "source", "types",
-    "unit", "version",
+    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "parent", "public", "record",
+    "source", "types", "unit", "version",
 ]  # fmt: skip
 _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
 

@@ -34,8 +34,14 @@ def open_account(
     labels: dict[str, str],
     per_charge: Budget | None,
     expires: datetime | None,
+    dataset: bool = False,
+    record: str = "words",
 ) -> Account:
-    """Open an account, or return the one of that name if every declared fact agrees with it."""
+    """Open an account, or return the one of that name if every declared fact agrees with it.
+
+    The account of a ``dataset`` stands for it also where it has a parent, and its declaration says nothing
+    about the largest single charge and the last day.
+    """
     above = None if parent is None else transaction.account(parent)
     if above is not None:
         unit = above.unit if unit is None else unit
@@ -63,10 +69,12 @@ def open_account(
         labels=labels,
         per_charge=per_charge,
         expires=expires,
+        above=0 if above is None else len(above.path) if dataset else above.above,
+        record=record,
     )
     found = transaction.find_account(name)
     if found is not None:
-        return _reopen(transaction, found, wanted)
+        return _reopen(transaction, found, wanted, dataset=dataset)
     _check_appearance(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
     row = transaction.append("open", transaction.tip.seq + 1, facts)
@@ -95,10 +103,18 @@ def _check_appearance(transaction: Transaction, name: str) -> None:
         )
 
 
-def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Account:
-    for fact in ("unit", "adjacency", "budget", "parent", "per_charge", "expires"):
+def _reopen(transaction: Transaction, found: Account, wanted: Account, *, dataset: bool) -> Account:
+    for fact in ("unit", "adjacency", "budget", "parent", *(() if dataset else ("per_charge", "expires"))):
         if getattr(found, fact) != getattr(wanted, fact):
             raise _account_differs(found, wanted, fact)
+    if dataset and found.root != found.id:
+        raise _belongs_to_another(found, transaction.account_numbered(found.root).name)
+    if dataset and found.record != wanted.record and wanted.record != "shape":
+        raise _account_differs(found, wanted, "record")
+    if dataset and found.record != wanted.record:  # from now on the log keeps less, which is always allowed
+        found = replace(found, record=wanted.record, declared="")
+        transaction.append("record", found.id, {"record": found.record})
+        transaction.change(found)
     if wanted.version > found.version:
         latest = replace(found, version=wanted.version, declared="")
         transaction.append("version", found.id, {"version": wanted.version})
@@ -107,13 +123,25 @@ def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Accoun
     return replace(found, version=wanted.version)
 
 
+def _belongs_to_another(found: Account, dataset: str) -> TacitError:
+    return TacitError(
+        "account-differs",
+        f"account {found.name!r} is not a dataset's own account: it belongs to {dataset!r}",
+        why="stored releases and certificates name the dataset's own account",
+        fix=Say("another name"),
+    )
+
+
 def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
     """Refuse an account that was opened with another fact; the fix carries the old and the new value."""
     old, new = getattr(found, fact), getattr(wanted, fact)
-    fix: Fix = Either(Set(**{fact: old}), Say("another name"))
+    back = Say("no parent") if fact == "parent" and old is None else Set(**{fact: old})
+    fix: Fix = Either(back, Say("another name"))
     if fact == "budget" and _grows(found.budget, wanted.budget):
         fix = Do("grow-budget", account=found.name, old=old, new=new)
-    label = {"per_charge": "largest single charge", "expires": "expiry"}.get(fact, fact)
+    label = {"per_charge": "largest single charge", "expires": "expiry", "record": "record of questions"}.get(
+        fact, fact
+    )
     return TacitError(
         "account-differs",
         f"the {label} of account {found.name!r} is {_in_words(old)}, not {_in_words(new)}",

@@ -39,15 +39,21 @@ class Account:
     filter
         The budget and what was spent of it.
     path
-        Numbers of this account and of the accounts above it, up to the dataset's.
+        Numbers of this account and of all accounts above it.
     parent
-        Name of the account above, or None for a dataset.
+        Name of the account above, or None.
     labels
         Free text for people, such as the name of a team.
     per_charge
         The largest single charge, or None.
     expires
         The moment after which nothing can be charged, or None.
+    above
+        How many accounts stand above the dataset's own account, and pay for several datasets.
+    frozen
+        Whether the curator has stopped every charge to this account and to those below it.
+    record
+        What the log keeps of a question: ``"words"``, or its ``"shape"``, without the constants in it.
     declared
         The stored form of these facts, kept so that it is computed once.
 
@@ -72,6 +78,9 @@ class Account:
     labels: dict[str, str] = field(default_factory=dict, hash=False)
     per_charge: Budget | None = None
     expires: datetime | None = None
+    above: int = 0
+    frozen: bool = False
+    record: str = "words"
     declared: str = field(default="", compare=False, repr=False)
 
     @property
@@ -86,8 +95,13 @@ class Account:
 
     @property
     def root(self) -> int:
-        """Number of the dataset's account."""
-        return self.path[-1]
+        """Number of the dataset's own account: releases are stored for it."""
+        return self.path[-1 - self.above]
+
+    @property
+    def below(self) -> tuple[int, ...]:
+        """Numbers of this account and of those above it, up to the dataset's own, without that one."""
+        return self.path[: self.path.index(self.root)]
 
     @property
     def levels(self) -> str:
@@ -95,7 +109,8 @@ class Account:
         return ",".join(map(str, self.path))
 
     def facts(self) -> dict[str, object]:
-        """Return what was declared, as JSON values."""
+        """Return what was declared, as JSON values; facts that few accounts have are absent in the others."""
+        rare = {"above": self.above, "frozen": self.frozen}
         return {
             "adjacency": self.adjacency,
             "expires": None if self.expires is None else self.expires.isoformat(),
@@ -105,6 +120,8 @@ class Account:
             "per_charge": None if self.per_charge is None else self.per_charge.to_json(),
             "unit": self.unit,
             "version": self.version,
+            **{name: value for name, value in rare.items() if value},
+            **({} if self.record == "words" else {"record": self.record}),
         }
 
     def to_row(self, chain: Chain, last: Tip) -> AccountRow:
@@ -146,6 +163,9 @@ class Account:
             labels=labels,
             per_charge=None if limit is None else Budget.from_json(limit),
             expires=None if expires is None else datetime.fromisoformat(str(expires)),
+            above=int(str(facts.get("above", 0))),
+            frozen=facts.get("frozen") is True,
+            record=str(facts.get("record", "words")),
             declared=declared,
         )
 

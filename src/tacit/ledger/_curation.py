@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.ledger import _account_operations, _refusals
+from tacit.ledger import _account_operations, _refusals, _restrictions
 from tacit.ledger._arguments import (
     read_account_name,
     read_budget,
     read_expiry,
     read_labels,
     read_name,
+    read_record,
     read_text,
 )
 from tacit.ledger._queries import LedgerQueries
@@ -44,6 +45,8 @@ class LedgerCuration(LedgerQueries):
         version: int = 1,
         per_charge: Budget | None = None,
         expires: date | datetime | None = None,
+        dataset: bool = False,
+        record: Literal["words", "shape"] = "words",
     ) -> Account:
         """Open an account, or return the one of that name if every declared fact agrees with it.
 
@@ -72,6 +75,13 @@ class LedgerCuration(LedgerQueries):
         expires
             The last day (in UTC) on which charges are accepted, or the moment (with its time zone) after
             which they are not.
+        dataset
+            Whether this is the own account of a dataset that has a parent. The parent then pays for all
+            datasets below it, and releases are stored for each dataset. `tacit.protect` sets it.
+        record
+            What the log keeps of questions to this dataset: their words, or only their shape, where ``?``
+            stands for each constant. `tacit.protect` passes it on. Later sessions can change words to shape,
+            not back.
 
         Examples
         --------
@@ -92,6 +102,8 @@ class LedgerCuration(LedgerQueries):
             labels=read_labels(labels),
             per_charge=None if per_charge is None else read_budget("per_charge", per_charge),
             expires=read_expiry("expires", expires),
+            dataset=dataset is True,
+            record=read_record(record),
         )
         return self._writer.run(operation)
 
@@ -135,6 +147,72 @@ class LedgerCuration(LedgerQueries):
         operation = partial(
             _account_operations.refresh_account,
             name=read_account_name(account),
+            statement=read_text("statement", statement, needed=True),
+            who=read_text("who", who, needed=True),
+        )
+        return self._writer.run(operation)
+
+    def freeze(self, account: str | Account, *, statement: str, who: str) -> Account:
+        """Stop every charge to an account and to the accounts below it, until `unfreeze`.
+
+        Guarantee: once this returns, nothing more is charged or drawn there, whoever asks. What was paid for
+        stays readable. The reason and who decided it are recorded.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> ledger.freeze("visits", statement="consent is being checked", who="curator").frozen
+        True
+        """
+        return self._freeze(account, frozen=True, statement=statement, who=who)
+
+    def unfreeze(self, account: str | Account, *, statement: str, who: str) -> Account:
+        """Allow charges again, and record the reason and who decided it.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.freeze("visits", statement="consent is being checked", who="curator")
+        >>> ledger.unfreeze("visits", statement="consent is in order", who="curator").frozen
+        False
+        """
+        return self._freeze(account, frozen=False, statement=statement, who=who)
+
+    def _freeze(self, account: str | Account, *, frozen: bool, statement: str, who: str) -> Account:
+        operation = partial(
+            _restrictions.set_frozen,
+            name=read_account_name(account),
+            frozen=frozen,
+            statement=read_text("statement", statement, needed=True),
+            who=read_text("who", who, needed=True),
+        )
+        return self._writer.run(operation)
+
+    def set_expiry(
+        self, account: str | Account, expires: date | datetime | None, *, statement: str, who: str
+    ) -> Account:
+        """Change the last day of an account, and record the reason and who decided it.
+
+        ``expires`` is the last day (in UTC), a moment with its time zone, or None for an account without a
+        last day. The day holds for the account and for those below it.
+
+        Examples
+        --------
+        >>> import datetime, tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> day = datetime.date(2030, 12, 31)
+        >>> ledger.set_expiry("visits", day, statement="the approval ends", who="curator").expires.isoformat()
+        '2031-01-01T00:00:00+00:00'
+        """
+        operation = partial(
+            _restrictions.set_expiry,
+            name=read_account_name(account),
+            expires=read_expiry("expires", expires),
             statement=read_text("statement", statement, needed=True),
             who=read_text("who", who, needed=True),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
@@ -166,6 +166,9 @@ class Ledger(LedgerCuration):
         asked: str = "",
         key: str | None = None,
         dataset: str | Account | None = None,
+        version: int | None = None,
+        certificate: str = "",
+        record: Literal["words", "shape"] = "words",
     ) -> StoredRelease:
         """Charge, compute, store, return: the only way to a release.
 
@@ -175,7 +178,11 @@ class Ledger(LedgerCuration):
         not paid yet. It then costs what it cost when it was drawn, whatever ``cost`` says. If anything fails
         after the charge, one opaque error is raised (``release-failed``) and the charge stays. If ``dataset``
         is given, an account that is neither that one nor below it is refused, because its charge would not
-        reach the dataset's budget. ``asked`` is the question in words, for the record.
+        reach the dataset's budget; so is an account below it that is another dataset's. ``asked`` is the
+        question in words, for the record. ``version`` is the declared version of the data (by default the
+        latest that the account knows). ``certificate`` is the digest of the certificate that will travel with
+        the release: it is recorded with the charge, so that an edited certificate is found. ``record`` says
+        whether ``asked`` is the question in words or its shape; a dataset that keeps shapes keeps no words.
 
         Examples
         --------
@@ -196,6 +203,9 @@ class Ledger(LedgerCuration):
             key=key,
             dataset=dataset,
             asked=asked,
+            version=version,
+            certificate=certificate,
+            record=record,
         )
         with self._writer.hold((self.account(request.account).root, request.plan)):
             decision = self._writer.run(partial(_draws.authorise, request=request), request.keys)

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["CommittedEntries", "EntrySource", "claim_key", "covers", "payments", "stored_draw"]
+__all__ = [
+    "CommittedEntries",
+    "EntrySource",
+    "certificate_of",
+    "claim_key",
+    "covers",
+    "payments",
+    "stored_draw",
+]
 
 _PAYMENTS = frozenset({"draw", "view", "charge"})
 
@@ -42,6 +50,18 @@ class CommittedEntries:
 def claim_key(receipt: int) -> str:
     """Return the key that the claim of a charge's one draw carries; it is unique in the store."""
     return f"d:{receipt}"
+
+
+def certificate_of(source: EntrySource, payment: EntryRow) -> str:
+    """Return the digest of the certificate that a payment is for: in its entry, or in the claim of its draw.
+
+    Empty where there is none, as in entries of older versions.
+    """
+    for row in (payment, source.claim_of(payment.seq) if payment.kind == "charge" else None):
+        digest = "" if row is None else json.loads(row.body).get("certificate", "")
+        if digest:
+            return str(digest)
+    return ""
 
 
 def stored_draw(source: EntrySource, release: ReleaseRow) -> EntryRow:

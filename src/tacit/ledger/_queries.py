@@ -15,7 +15,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_account_name, read_name
 from tacit.ledger._chain import START, Head
-from tacit.ledger._payments import CommittedEntries, payments
+from tacit.ledger._payments import CommittedEntries, certificate_of, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
 from tacit.ledger._witness import read_witness
@@ -168,7 +168,7 @@ class LedgerQueries:
             if found is None:
                 return None
             drawn, paid = payments(CommittedEntries(reader), found)
-            proofs = [paid.get(id_) for id_ in asked.path[:-1]] or [drawn]
+            proofs = [paid.get(id_) for id_ in asked.below] or [drawn]
             for proof in (drawn, *proofs):
                 if proof is None:
                     return None
@@ -232,6 +232,32 @@ class LedgerQueries:
         if not self._is_linked(row, before):
             raise _refusals.tampered(f"entry {wanted} of {self.name} does not match the keyed chain")
         return entry_of(row, names)
+
+    def certified(self, number: int) -> str | None:
+        """Return the digest of the certificate that an entry was charged for, or None if it records none.
+
+        Guarantee: takes the same time however long the log is, and only entries that match the keyed chain
+        are used (`entry`). Entries of older versions record no certificate.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> certificate = visits.agg(n=tc.count()).plan(epsilon=1).release().certificate
+        >>> ledger = visits._ledger
+        >>> ledger.certified(certificate.fields["ledger"]["entry"]) == certificate.digest
+        True
+        """
+        if self.entry(number) is None:
+            return None
+        with self._reading() as reader:
+            row = reader.entry(number)
+            source = CommittedEntries(reader)
+            digest = "" if row is None else certificate_of(source, row)
+            claimed = source.claim_of(number)
+        if claimed is not None:
+            self.entry(claimed.seq)  # refuses an edited one
+        return digest or None
 
     def history(
         self, account: str | Account | None = None, *, after: int = 0, limit: int | None = None

@@ -36,6 +36,8 @@ class Receipt:
         As recorded; ``at`` is the time of the entry in UTC.
     head
         Number and hash of the entry. Kept outside the store, it is a witness for `Ledger.verify`.
+    certificate
+        The digest of the certificate that the charge is for; empty where there is none.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Receipt:
     key: str | None
     at: str
     head: Head
+    certificate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,10 @@ class StoredRelease:
 class Entry:
     """One entry of the log.
 
-    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (the curator's decisions); ``charge`` (a
-    charge alone), ``draw`` (a charge together with its one draw), ``claim`` (the draw of an earlier charge),
-    ``view`` (an account pays for a release that the dataset has paid for), ``release`` (a release was
-    stored), ``unseal``.
+    ``kind`` is one of: ``open``, ``version``, ``record``, ``grow``, ``refresh``, ``freeze``, ``unfreeze``,
+    ``expiry`` (the curator's decisions); ``charge`` (a charge alone), ``draw`` (a charge together with its
+    one draw), ``claim`` (the draw of an earlier charge), ``view`` (an account pays for a release that the
+    dataset has paid for), ``release`` (a release was stored), ``unseal``.
 
     Examples
     --------
@@ -185,6 +188,7 @@ def receipt_of(row: EntryRow, names: dict[int, str]) -> Receipt:
         key=entry.key,
         at=entry.at,
         head=Head(row.seq, row.mac.hex()),
+        certificate=str(entry.body.get("certificate", "")),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import TacitError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "view"})
+_DECISIONS = frozenset({"grow", "refresh", "version", "freeze", "unfreeze", "expiry", "record"})
 _NOTHING = Spend(0, 0, 0)
 
 
@@ -77,10 +79,13 @@ class Replay:
         self._costs: set[tuple[str, str, str]] = set()
         self._latest: dict[str, EntryRow] = {}  # the last entry that changed some levels, or an account
         self._changes: dict[int, Tip] = {}
+        self._frozen: set[int] = set()
 
     def take(self, row: EntryRow) -> None:
         """Take the next entry."""
         if row.kind in _CHARGES:
+            if self._frozen and not self._frozen.isdisjoint(self.accounts[row.account].account.path):
+                self.problems.append(f"entry {row.seq} charges a frozen account")
             self._latest[row.levels] = row
             self._counts[row.levels, row.spend] += 1
             shape = (row.kind, row.account, row.levels)
@@ -101,7 +106,7 @@ class Replay:
             filter_ = Filter.start(Budget.from_json(body["budget"]))
             account = Account.from_facts(row.seq, body["name"], body, filter_)
             self.accounts[row.seq] = ReplayedAccount(account)
-        elif row.kind in {"grow", "refresh", "version"}:
+        elif row.kind in _DECISIONS:
             self._decide(row, body)
 
     def _decide(self, row: EntryRow, body: dict[str, object]) -> None:
@@ -117,7 +122,20 @@ class Replay:
         elif row.kind == "refresh":
             replayed.total = _SpendSum()
         else:
-            replayed.account = replace(account, version=int(str(body["version"])), declared="")
+            replayed.account = replace(account, **self._declared(row, body), declared="")
+
+    def _declared(self, row: EntryRow, body: dict[str, object]) -> dict[str, Any]:
+        """Return the facts that a decision of the curator changed."""
+        match row.kind:
+            case "version":
+                return {"version": int(str(body["version"]))}
+            case "record":
+                return {"record": str(body["record"])}
+            case "expiry":
+                written = body["expires"]
+                return {"expires": None if written is None else datetime.fromisoformat(str(written))}
+        (self._frozen.add if row.kind == "freeze" else self._frozen.discard)(row.account)
+        return {"frozen": row.kind == "freeze"}
 
     def end(self) -> None:
         """Add up what is left and check every cap, after the last entry."""
@@ -146,9 +164,9 @@ class Replay:
 
     def _check_shape(self, row: EntryRow) -> None:
         """Check that a charge is paid on every level, and a view on some levels below the dataset."""
-        path = self.accounts[row.account].account.path
+        account = self.accounts[row.account].account
         levels = tuple(int(id_) for id_ in row.levels.split(","))
-        right = set(levels) <= set(path[:-1]) if row.kind == "view" else levels == path
+        right = set(levels) <= set(account.below) if row.kind == "view" else levels == account.path
         if not right:
             self.problems.append(f"entry {row.seq} charges the wrong accounts")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tacit.core import (
     Fact,
@@ -54,6 +54,8 @@ def protect(
     public: Mapping[str, tuple[object, str]] | None = None,
     adjacency: Adjacency = "add/remove",
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
+    record: Literal["words", "shape"] = "words",
 ) -> TableDataset:
     """Declare who is protected and what is public; the data is not read.
 
@@ -93,6 +95,12 @@ def protect(
         ``add/remove`` (default) or ``replace`` (the number of units is public).
     ledger
         A `Ledger`, or where to open one; None keeps it in memory, for notebooks.
+    parent
+        An account of the ledger, of the same unit and adjacency, that several datasets share: every question
+        to one of them is charged to its own budget and to this account.
+    record
+        What the ledger's log keeps of a question: its ``"words"``, or only its ``"shape"``, in which ``?``
+        stands for each constant. Once a dataset is declared with ``"shape"``, no session writes more.
 
     Examples
     --------
@@ -122,9 +130,9 @@ def protect(
     tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
     limited = Limits.read(limits)
     books = open_ledger(ledger)
-    open_account(identity, budget, books)
+    open_account(identity, budget, books, parent=parent, record=record)
     one = len(sources) == 1 and "csv" not in kinds
-    return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine)
+    return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine, record=record)
 
 
 def _of_tables(unit: Unit) -> Unit:

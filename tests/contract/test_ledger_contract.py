@@ -1,6 +1,7 @@
 """What every ledger promises, on every store: one suite, three stores."""
 
 import json
+import shutil
 import sqlite3
 import threading
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
 from tacit.accounting import Budget, Cost, Filter, Spend, _laws
@@ -25,6 +27,14 @@ from tacit.ledger._replay import cost_text
 from tacit.ledger._writer import _Request
 
 HALF = Cost.pure(0.5)
+TABLES = (
+    "ledger_meta",
+    "ledger_entries",
+    "ledger_accounts",
+    "ledger_releases",
+    "ledger_blocks",
+    "ledger_runs",
+)
 
 
 class Site:
@@ -44,6 +54,30 @@ class Site:
     def close(self) -> None:
         for ledger in self._opened:
             ledger.close()
+        self._opened.clear()
+
+    def backup(self) -> None:
+        """Copy the store as it is now; the witness and the key stay where they are."""
+        self.close()
+        if self.kind == "sqlite":
+            shutil.copy(self.where, f"{self.where}.backup")
+            return
+        with psycopg.connect(self.where, autocommit=True) as connection:
+            for table in TABLES:
+                connection.execute(f"DROP TABLE IF EXISTS backup_{table}")
+                connection.execute(f"CREATE TABLE backup_{table} AS TABLE {table}")
+
+    def restore(self) -> None:
+        """Put the copy back in place of the store."""
+        self.close()
+        if self.kind == "sqlite":
+            shutil.copy(f"{self.where}.backup", self.where)
+            return
+        with psycopg.connect(self.where) as connection:
+            connection.execute("SET session_replication_role = replica")  # no triggers
+            for table in TABLES:
+                connection.execute(f"DELETE FROM {table}")
+                connection.execute(f"INSERT INTO {table} TABLE backup_{table}")
 
 
 def site(request, tmp_path):
@@ -671,6 +705,176 @@ def test_a_release_that_an_older_version_stored_under_the_payer_s_version_is_fou
     for _ in range(2):
         new = ledger.draw("ana", HALF, plan="p", version=2, certificate="ab" * 32, compute=lambda _: b"new")
         assert (new.payload, new.receipt.head) == (b"old", old.receipt.head)
+
+
+# going on from an older backup
+
+
+WHY = {"statement": "the disk broke; backup of May", "who": "curator"}
+
+
+@pytest.fixture
+def behind(durable):
+    """A ledger that was restored from a backup; afterwards everything had been spent, and more was opened."""
+    ledger = durable.open()
+    lineage(ledger, dataset=3, project=2, analyst=2)
+    ledger.create_account("labs", unit="patient_id", budget=Budget(rho=0.5))
+    ledger.create_account("images", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
+    ledger.draw("ana", HALF, plan="before", compute=lambda _: b"before")
+    ledger.charge("images", Cost.gaussian(sigma=30, sensitivity=1))
+    durable.backup()
+    ledger = durable.open()
+    durable.lost = ledger.draw("ana", HALF, plan="after", compute=lambda _: b"after", key="k")
+    ledger.charge("visits", Cost.pure(2))
+    ledger.charge("images", Cost.gaussian(sigma=2, sensitivity=1))
+    ledger.create_account("scans", unit="patient_id", budget=Budget(epsilon=1))
+    ledger.charge("scans", Cost.pure(1))
+    durable.head = ledger.head
+    durable.restore()
+    return durable
+
+
+def nothing_left(ledger, name):
+    state = ledger.account(name).filter
+    return not state.admits(Spend(Fraction(1, 10**9), 0, Fraction(1, 10**9)))
+
+
+def test_what_was_lost_after_a_backup_counts_as_spent(behind):
+    ledger = behind.open()
+    with refused("ledger-rolled-back") as caught:
+        ledger.charge("visits", Cost.pure(0.01))
+    assert "continue_from_backup" in str(caught.value.fix)
+    assert ledger.missing == behind.head
+    end = ledger.head
+    report = ledger.continue_from_backup(**WHY)
+    assert report.ok
+    assert ledger.missing is None
+    names = [account.name for account in ledger.accounts()]
+    assert names == ["visits", "oncology", "ana", "labs", "images"]
+    for name in names:
+        assert nothing_left(ledger, name), name
+        assert "nothing" in str(ledger.remaining(name))
+    draws = Draws()
+    with refused("budget-exceeded"):
+        ledger.draw(
+            "ana", HALF, plan="after", compute=draws, key="k"
+        )  # its release is lost, and not paid for
+    assert not draws.receipts
+    assert ledger.draw("ana", HALF, plan="before", compute=draws).payload == b"before"
+    gap = ledger.history(after=end.count)[0]
+    assert (gap.kind, gap.who, gap.purpose) == ("gap", WHY["who"], WHY["statement"])
+    assert gap.body["last"] == {"count": end.count, "hash": end.hash}
+    assert gap.body["seen"] == {"count": behind.head.count, "hash": behind.head.hash}
+    with refused("bad-parameter"):
+        ledger.claim(behind.lost.receipt)
+    for again in (ledger, behind.open()):
+        assert again.verify().ok
+        with refused("bad-parameter"):
+            again.continue_from_backup(**WHY)
+    told = ledger.verify(witness=behind.lost.receipt).problems
+    assert any("went on from a backup that ended at entry" in problem for problem in told)
+
+
+def test_after_a_backup_the_curator_grants_more_on_record_and_no_more_than_that(behind):
+    ledger = behind.open()
+    ledger.continue_from_backup(**WHY)
+    ledger.grow("visits", Budget(epsilon=4), **WHY)
+    ledger.charge("visits", Cost.pure(1))
+    ledger.grow("images", Budget(epsilon=4, delta=1e-6), **WHY)
+    with refused("budget-exceeded"):
+        ledger.charge("images", Cost.gaussian(sigma=30, sensitivity=1))  # its past has no rho
+    ledger.charge("images", Cost.pure(1))
+    ledger.grow("labs", Budget(rho=1), **WHY)
+    ledger.charge("labs", Cost.zcdp(0.5))
+    for name in ("visits", "images", "labs"):
+        assert nothing_left(ledger, name)
+    ledger.refresh("ana", statement="new people only", who="curator")
+    assert ledger.remaining("ana").epsilon == 2
+    assert behind.open().verify().ok
+
+
+def test_a_budget_that_was_raised_in_the_lost_entries_is_not_granted_twice(behind):
+    ledger = behind.open()
+    for wrong in ({"visits": Budget(epsilon=1)}, {"nosuch": Budget(epsilon=9)}, {"visits": 9}):
+        with pytest.raises(TacitError):
+            ledger.continue_from_backup(**WHY, raised=wrong)
+    assert ledger.missing is not None  # nothing was recorded
+    ledger.continue_from_backup(**WHY, raised={"visits": Budget(epsilon=5)})
+    assert ledger.account("visits").budget == Budget(epsilon=5)
+    assert nothing_left(ledger, "visits")
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("opened", "left"),
+    [(None, {"scans": 0, "new": 0}), ([], {"scans": 1, "new": 1}), (["Scans"], {"scans": 0, "new": 1})],
+)
+def test_an_account_that_may_have_been_opened_in_the_lost_entries_starts_with_nothing(behind, opened, left):
+    ledger = behind.open()
+    ledger.continue_from_backup(**WHY, opened=opened)
+    for session in (ledger, behind.open()):
+        for name, epsilon in left.items():
+            account = session.create_account(name, unit="patient_id", budget=Budget(epsilon=1))
+            assert account.filter.remaining.epsilon == session.remaining(name).epsilon == epsilon
+    ledger.refresh("scans", statement="charged nothing in the lost entries", who="curator")
+    ledger.charge("scans", Cost.pure(1))
+    assert ledger.verify().ok
+
+
+def test_a_second_loss_is_recorded_like_the_first(behind):
+    behind.open().continue_from_backup(**WHY, opened=[])
+    behind.backup()
+    ledger = behind.open()
+    ledger.refresh("visits", statement="other people", who="curator")
+    behind.restore()
+    ledger = behind.open()
+    ledger.continue_from_backup(**WHY, opened=["late"])
+    assert [entry.kind for entry in ledger.history()].count("gap") == 2
+    assert nothing_left(ledger, "visits")
+    assert ledger.create_account("late", unit="u", budget=Budget(epsilon=1)).filter.remaining.epsilon == 0
+    assert ledger.create_account("new", unit="u", budget=Budget(epsilon=1)).filter.remaining.epsilon == 1
+    assert ledger.verify().ok
+
+
+def test_a_loss_that_the_own_witness_does_not_show_is_shown_by_a_receipt(behind):
+    ledger = behind.open()
+    witness = ledger.witness
+    behind.close()
+    witness.write_bytes(b"")  # restored from the same backup: it knows nothing of the lost entries
+    ledger = behind.open(witness=witness)
+    with refused("bad-parameter") as caught:
+        ledger.continue_from_backup(**WHY)
+    assert "nothing shows" in caught.value.what
+    known = ledger.history()[0]
+    with refused("bad-parameter"):
+        ledger.continue_from_backup(**WHY, witness=(known.seq, known.hash))
+    ledger.continue_from_backup(**WHY, witness=behind.lost.receipt)
+    assert nothing_left(ledger, "visits")
+    assert behind.open().verify().ok
+
+
+def test_an_edited_copy_is_not_continued(behind):
+    change = "UPDATE ledger_accounts SET state = replace(state, '\"1/2\"', '\"0\"') WHERE name = 'ana'"
+    if behind.kind == "sqlite":
+        with sqlite3.connect(behind.where) as connection:
+            connection.execute(change)
+        connection.close()
+    else:
+        with psycopg.connect(behind.where) as connection:
+            connection.execute(change)
+    ledger = behind.open()
+    with refused("ledger-tampered"):
+        ledger.continue_from_backup(**WHY)
+    with refused("ledger-rolled-back"):
+        ledger.charge("visits", Cost.pure(0.01))
+
+
+def test_a_ledger_that_lost_nothing_is_not_continued(ledger):
+    visits(ledger)
+    with refused("bad-parameter"):
+        ledger.continue_from_backup(**WHY)
+    assert ledger.missing is None
+    assert ledger.remaining("visits").epsilon == 1
 
 
 # what is kept of a question

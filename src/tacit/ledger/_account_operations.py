@@ -11,6 +11,7 @@ from tacit.fixes import Do, Either, Say, Set
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import canonical
 from tacit.ledger._likeness import appearance
+from tacit.ledger._lost_entries import count_as_spent, may_have_been_lost
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.fixes import Fix
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["grow_budget", "open_account", "record_unsealing", "refresh_account"]
+__all__ = ["check_growth", "grow_budget", "open_account", "record_unsealing", "refresh_account"]
 
 
 def open_account(
@@ -76,13 +77,14 @@ def open_account(
     if found is not None:
         return _reopen(transaction, found, wanted, dataset=dataset)
     _check_appearance(transaction, name)
+    lost = may_have_been_lost(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
     row = transaction.append("open", transaction.tip.seq + 1, facts)
     account = replace(
         wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
     )
     transaction.change(account)
-    return account
+    return count_as_spent(transaction, account) if lost else account
 
 
 def _check_appearance(transaction: Transaction, name: str) -> None:
@@ -171,9 +173,8 @@ def _grows(old: Budget, new: Budget) -> bool:
     )
 
 
-def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statement: str, who: str) -> Account:
-    """Raise a budget, on record."""
-    account = transaction.account(name)
+def check_growth(account: Account, budget: Budget) -> None:
+    """Refuse a budget of another kind than the account's, or one that is smaller."""
     if not _grows(account.budget, budget):
         raise bad_parameter(
             "budget",
@@ -182,6 +183,12 @@ def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statemen
             why="a budget only grows; what was promised about the past stays true",
             fix="open another account for a smaller budget",
         )
+
+
+def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statement: str, who: str) -> Account:
+    """Raise a budget, on record."""
+    account = transaction.account(name)
+    check_growth(account, budget)
     larger = replace(account, filter=replace(account.filter, budget=budget))
     transaction.append("grow", account.id, {"budget": budget.to_json(), "statement": statement, "who": who})
     transaction.change(larger)

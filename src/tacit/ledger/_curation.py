@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tacit.errors import TacitError
 from tacit.exact import count
-from tacit.ledger import _account_operations, _refusals, _restrictions
+from tacit.ledger import _account_operations, _recovery, _refusals, _restrictions
 from tacit.ledger._arguments import (
     read_account_name,
     read_budget,
@@ -18,13 +18,18 @@ from tacit.ledger._arguments import (
     read_text,
 )
 from tacit.ledger._queries import LedgerQueries
+from tacit.ledger._verification import accounts_to_seal, verify
+from tacit.ledger._witness import contains, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import date, datetime
 
     from tacit.accounting import Budget
     from tacit.ledger._accounts import Account
+    from tacit.ledger._chain import Head
+    from tacit.ledger._open import Location
+    from tacit.ledger._receipts import Receipt
     from tacit.ledger._verification import Verification
 
 __all__ = ["LedgerCuration"]
@@ -217,6 +222,93 @@ class LedgerCuration(LedgerQueries):
             who=read_text("who", who, needed=True),
         )
         return self._writer.run(operation)
+
+    def continue_from_backup(
+        self,
+        *,
+        statement: str,
+        who: str,
+        witness: Location | Head | Receipt | tuple[int, str] | Mapping[str, object] | None = None,
+        raised: Mapping[str, Budget] | None = None,
+        opened: Sequence[str] | None = None,
+    ) -> Verification:
+        """Go on from an older copy, because the latest one is lost for good; on record.
+
+        Guarantee: nobody learns more than the budgets allow, whatever was charged in the lost entries. They
+        count as spent up to the cap: every account has nothing left until the curator raises its budget or
+        states that other people are in the data now. An account that is opened later also starts with nothing
+        left, because one of that name may have been opened in the lost entries. Releases that were stored
+        there are lost. One entry records the gap: the last entry of the copy, the last one that the witness
+        has seen, the statement, and who decided. The copy must verify.
+
+        Parameters
+        ----------
+        statement, who
+            The reason, and who decided.
+        witness
+            What shows that entries are missing, if the ledger's own witness does not: a witness file, a
+            `Head`, a `Receipt`, or (count, hash).
+        raised
+            The budgets that were raised in the lost entries, by account. Name them here: what a budget was
+            raised by there may be spent, and raising it again later would grant it twice.
+        opened
+            The names of the accounts that were opened in the lost entries, if the curator knows them all (an
+            empty list if there were none). Accounts of other names then start with their whole budget.
+
+        Examples
+        --------
+        >>> import pathlib, shutil, tempfile, tacit as tc
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> with tc.Ledger.open(folder / "a.ledger") as ledger:
+        ...     _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = shutil.copy(folder / "a.ledger", folder / "backup")
+        >>> with tc.Ledger.open(folder / "a.ledger") as ledger:
+        ...     _ = ledger.charge("visits", tc.Cost.pure(0.5))
+        >>> _ = shutil.copy(folder / "backup", folder / "a.ledger")     # the disk broke
+        >>> with tc.Ledger.open(folder / "a.ledger") as ledger:
+        ...     report = ledger.continue_from_backup(statement="disk broke, backup of May", who="curator")
+        ...     print(ledger.remaining("visits"))
+        nothing of epsilon 1
+        """
+        operation = partial(
+            _recovery.record_gap,
+            seen=self._lost_head(witness),
+            raised={
+                read_account_name(name): read_budget("raised", one) for name, one in (raised or {}).items()
+            },
+            opened=None if opened is None else [read_name("opened", name) for name in opened],
+            statement=read_text("statement", statement, needed=True),
+            who=read_text("who", who, needed=True),
+        )
+        writer = self._writer
+        writer.store.upgrade(partial(accounts_to_seal, chain=writer.chain, name=self.name))
+        with writer.store.snapshot() as reader:
+            report = verify(reader, writer.chain, (), proves=False)
+        if not report.ok:
+            raise _refusals.tampered(f"{self.name} does not verify: {report.problems[0]}")
+        writer.continue_after_loss(operation)
+        return self.verify()
+
+    def _lost_head(self, witness: object) -> Head | None:
+        """Return the last entry that somebody has seen and that is missing here; None if nobody knows it."""
+        writer = self._writer
+        writer.ensure_open()
+        refusal = writer.refusal
+        if refusal is not None and refusal.code != "ledger-rolled-back":
+            raise refusal
+        own = None if refusal is None or writer.witness is None else writer.witness.head()
+        given = None if witness is None else read_head(witness, self.id)
+        heads = [head for head in (own, given) if head is not None]
+        with self._reading() as reader:
+            found = [head for head in heads if not contains(reader, head)]
+        if refusal is None and not found:
+            raise TacitError(
+                "bad-parameter",
+                f"nothing shows that {self.name} lacks entries",
+                why="it contains everything that its witness and you have seen",
+                fix="name a witness file, or a receipt, from the lost entries; or go on without this step",
+            )
+        return max(found, default=None)
 
     def unseal(self, *, statement: str, who: str) -> Verification:
         """Remove the seal after the disk was checked; only if the ledger verifies, and on record.

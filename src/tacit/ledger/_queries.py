@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
@@ -18,10 +15,10 @@ from tacit.ledger._chain import START, Head
 from tacit.ledger._payments import CommittedEntries, certificate_of, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
-from tacit.ledger._witness import read_witness
+from tacit.ledger._witness import contains, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tacit.accounting import Remaining
@@ -69,6 +66,17 @@ class LedgerQueries:
         with self._reading() as reader:
             tip = reader.tip()
         return Head(tip.seq, tip.mac.hex())
+
+    @property
+    def missing(self) -> Head | None:
+        """The last entry that the ledger's own witness has seen, if the log lacks it; read in constant time.
+
+        A ledger that lacks it takes no charges. See `Ledger.continue_from_backup`.
+        """
+        own = self._writer.witness
+        seen = None if own is None else own.head()
+        with self._reading() as reader:
+            return None if seen is None or contains(reader, seen) else seen
 
     def account(self, name: str | Account) -> Account:
         """Return an account in its present state, in constant time.
@@ -360,28 +368,9 @@ class LedgerQueries:
             if seen is not None:
                 witnesses.append((f"the witness {own.path}", seen))
         if witness is not None:
-            witnesses.append(("the given witness", self._read_witness(witness)))
+            witnesses.append(("the given witness", read_head(witness, self.id)))
         with self._writer.store.snapshot() as reader:
             return verify(reader, self._writer.chain, witnesses, proves=witness is not None)
-
-    def _read_witness(self, witness: object) -> Head:
-        if isinstance(witness, Receipt):
-            witness = witness.head
-        if isinstance(witness, Head):
-            witness = (witness.count, witness.hash)
-        if isinstance(witness, Mapping):
-            witness = (witness.get("count"), witness.get("hash"))
-        if isinstance(witness, str | os.PathLike):
-            return read_witness(witness, self.id)
-        match witness:
-            case (int(number), str(digest)) if number >= 0 and len(digest) == 64:
-                return Head(number, digest.lower())
-        raise bad_parameter(
-            "witness",
-            "a witness file, a Head, a Receipt or (count, hash)",
-            witness,
-            fix="a witness file of this ledger, or a receipt that it returned",
-        )
 
     @contextmanager
     def _reading(self) -> Iterator[StoreReader]:

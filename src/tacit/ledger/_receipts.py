@@ -89,7 +89,8 @@ class Entry:
     """One entry of the log.
 
     ``kind`` is one of: ``open``, ``version``, ``record``, ``grow``, ``refresh``, ``freeze``, ``unfreeze``,
-    ``expiry`` (the curator's decisions); ``charge`` (a charge alone), ``draw`` (a charge together with its
+    ``expiry`` (the curator's decisions), ``gap`` (entries were lost) and ``lost`` (an account counts as spent
+    because of it); ``charge`` (a charge alone), ``draw`` (a charge together with its
     one draw), ``claim`` (the draw of an earlier charge), ``view`` (an account pays for a release that the
     dataset has paid for), ``release`` (a release was stored), ``unseal``.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "view"})
-_DECISIONS = frozenset({"grow", "refresh", "version", "freeze", "unfreeze", "expiry", "record"})
+_DECISIONS = frozenset({"grow", "refresh", "lost", "version", "freeze", "unfreeze", "expiry", "record"})
 _NOTHING = Spend(0, 0, 0)
 
 
@@ -74,6 +74,7 @@ class Replay:
         self.accounts: dict[int, ReplayedAccount] = {}
         self.released: dict[int, tuple[int, str, str, int, int]] = {}
         self.problems: list[str] = []
+        self.gaps: dict[int, int] = {}  # the entries that record a gap, and the last entry before it
         self._counts: dict[tuple[str, str], int] = defaultdict(int)
         self._shapes: set[tuple[str, int, str]] = set()
         self._costs: set[tuple[str, str, str]] = set()
@@ -108,6 +109,8 @@ class Replay:
             self.accounts[row.seq] = ReplayedAccount(account)
         elif row.kind in _DECISIONS:
             self._decide(row, body)
+        elif row.kind == "gap":
+            self.gaps[row.seq] = body["last"]["count"]
 
     def _decide(self, row: EntryRow, body: dict[str, object]) -> None:
         """Apply a decision of the curator."""
@@ -121,6 +124,9 @@ class Replay:
             replayed.account = replace(account, filter=replace(account.filter, budget=budget))
         elif row.kind == "refresh":
             replayed.total = _SpendSum()
+        elif row.kind == "lost":
+            replayed.total = _SpendSum()
+            replayed.total.add(row.spend, 1)
         else:
             replayed.account = replace(account, **self._declared(row, body), declared="")
 
@@ -214,5 +220,7 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
             filters[row.account] = replace(filters[row.account], budget=budget)
         elif row.kind == "refresh" and row.account in accounts:
             filters[row.account] = Filter.start(filters[row.account].budget)
+        elif row.kind == "lost" and row.account in accounts:
+            filters[row.account] = Filter.start(filters[row.account].budget).after(spend_from_text(row.spend))
     for id_, filter_ in filters.items():
         accounts[id_].account = replace(accounts[id_].account, filter=filter_)

@@ -133,6 +133,11 @@ class Transaction:
             account = self._cache.keep(self._checked(row))
         return account
 
+    def accounts(self) -> list[Account]:
+        """Return all accounts."""
+        known = [id_ for id_, _ in self._reader.names_after(0)]
+        return [self.account_numbered(id_) for id_ in [*known, *(self.changed.keys() - set(known))]]
+
     def _checked(self, row: AccountRow) -> Account:
         """Read an account, but only if its seal is right and no later entry has changed it.
 
@@ -159,10 +164,13 @@ class Transaction:
         """Find the entry that carries a key, in the store or in this batch."""
         return self._known.get(key)
 
+    def entry_keyed(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key of the ledger's own, in the store or in this batch."""
+        return self._known.get(key) or self._reader.entry_with_key(key)
+
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
-        key = claim_key(receipt)
-        return self._known.get(key) or self._reader.entry_with_key(key)
+        return self.entry_keyed(claim_key(receipt))
 
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number, in the store or in this batch."""

@@ -1,12 +1,18 @@
 """Where a ledger lives in tests: in memory, in a file, on a server; and what many tests do with it."""
 
+import shutil
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tacit.accounting import Budget
 from tacit.errors import TacitError
 from tacit.ledger import Ledger
+
+TABLES = (
+    "ledger_meta", "ledger_entries", "ledger_accounts", "ledger_releases", "ledger_blocks", "ledger_runs",
+)  # fmt: skip
 
 
 class Site:
@@ -26,6 +32,30 @@ class Site:
     def close(self) -> None:
         for ledger in self._opened:
             ledger.close()
+        self._opened.clear()
+
+    def backup(self) -> None:
+        """Copy the store as it is now; the witness and the key stay where they are."""
+        self.close()
+        if self.kind == "sqlite":
+            shutil.copy(self.where, f"{self.where}.backup")
+            return
+        with psycopg.connect(self.where, autocommit=True) as connection:
+            for table in TABLES:
+                connection.execute(f"DROP TABLE IF EXISTS backup_{table}")
+                connection.execute(f"CREATE TABLE backup_{table} AS TABLE {table}")
+
+    def restore(self) -> None:
+        """Put the copy back in place of the store."""
+        self.close()
+        if self.kind == "sqlite":
+            shutil.copy(f"{self.where}.backup", self.where)
+            return
+        with psycopg.connect(self.where) as connection:
+            connection.execute("SET session_replication_role = replica")  # no triggers
+            for table in TABLES:
+                connection.execute(f"DELETE FROM {table}")
+                connection.execute(f"INSERT INTO {table} TABLE backup_{table}")
 
 
 def site(request, tmp_path):

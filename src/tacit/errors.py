@@ -28,6 +28,8 @@ CODES: Final[dict[str, str]] = {
     "unknown-account": "the ledger has no account with that name",
     "account-differs": "the account exists with another unit, adjacency, budget, parent or limit",
     "account-expired": "the account's last day has passed",
+    "account-frozen": "the curator has stopped every charge to the account",
+    "clock-behind": "the clock is behind the latest entry, so nobody can say whether an account expired",
     "charge-too-large": "one charge is larger than the account allows for a single charge",
     "key-reused": "the key of an earlier charge was used for a different charge",
     "spent": "the receipt was already used, but no release is stored for it",

@@ -18,8 +18,8 @@ __all__ = [
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
 FactName: TypeAlias = Literal[
-    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "public", "source", "types",
-    "unit", "version",
+    "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "parent", "public", "record",
+    "source", "types", "unit", "version",
 ]  # fmt: skip
 _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
 
@@ -33,6 +33,7 @@ ACTIONS: Final[dict[str, str]] = {
     "aggregate-per-unit": "SELECT {unit}, MAX({column}) AS {column} FROM {table} GROUP BY {unit}",
     "bound-aggregate": "bounds=({low}, {high})" + FROM_PUBLIC_KNOWLEDGE,
     "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})" + FROM_PUBLIC_KNOWLEDGE,
+    "continue-from-backup": "ledger.continue_from_backup(statement={statement!r}, who=...)",
     "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "export-release": "release.to_pandas()",

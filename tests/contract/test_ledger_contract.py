@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import psycopg
 import pytest
 
 from ledger_sites import lineage, refused, spent, visits
@@ -338,8 +339,11 @@ def clocked(everywhere, monkeypatch):
 def test_a_clock_that_went_back_does_not_decide_whether_an_account_has_expired(clocked, monkeypatch):
     set_clock(monkeypatch, 0)
     before = clocked.head
-    for name, words in (("day", "the clock shows 2030-06-01T12:00"), ("hour", "expired at 2030-06-01T13:00")):
-        with refused("account-expired") as caught:
+    for name, code, words in (
+        ("day", "clock-behind", "the clock shows 2030-06-01T12:00"),
+        ("hour", "account-expired", "expired at 2030-06-01T13:00"),
+    ):
+        with refused(code) as caught:
             clocked.charge(name, HALF)
         assert words in str(caught.value)
     assert clocked.head == before
@@ -351,7 +355,7 @@ def test_a_clock_that_went_back_is_remembered_by_later_entries(clocked, monkeypa
     set_clock(monkeypatch, 0)
     for _ in range(2):
         clocked.charge("forever", HALF)  # needs no clock, and does not hide that it went back
-        with refused("account-expired"):
+        with refused("clock-behind"):
             clocked.charge("day", HALF)
     assert [entry.at for entry in clocked.history("forever")][-1] == "2030-06-01T12:00:00.000+00:00"
     assert clocked.verify().ok
@@ -373,10 +377,442 @@ def test_another_session_sees_that_the_clock_went_back(durable, monkeypatch):
     one.charge("visits", HALF)
     set_clock(monkeypatch, 1)
     for ledger in (two, durable.open()):
-        with refused("account-expired"):
+        with refused("clock-behind"):
             ledger.charge("visits", HALF)
     set_clock(monkeypatch, 23)
     two.charge("visits", HALF)
+
+
+# freezing, and the last day
+
+
+@pytest.mark.parametrize("level", ["visits", "oncology", "ana"])
+def test_a_frozen_account_stops_every_charge_to_it_and_below_it(ledger, level):
+    lineage(ledger)
+    ledger.draw("ana", HALF, plan="paid", compute=lambda _: b"1")
+    ledger.draw("visits", HALF, plan="seen by the dataset", compute=lambda _: b"2")
+    waiting = ledger.charge("ana", Cost.pure(0.1), plan="later", key="later")
+    before = ledger.account(level)
+    frozen = ledger.freeze(level, statement="consent is being checked", who="curator")
+    assert frozen.frozen
+    assert ledger.account(level) == frozen
+    assert frozen.filter == before.filter
+    head, draws = ledger.head, Draws()
+    for attempt in (
+        lambda: ledger.charge("ana", Cost.pure(0.1)),
+        lambda: ledger.draw("ana", HALF, plan="new", compute=draws),
+        lambda: ledger.draw("ana", HALF, plan="seen by the dataset", compute=draws),
+        lambda: ledger.draw("ana", Cost.pure(0.1), plan="later", key="later", compute=draws),
+        lambda: ledger.claim(waiting),
+        lambda: ledger.store_release(waiting, b"x"),
+    ):
+        with refused("account-frozen") as caught:
+            attempt()
+        assert level in caught.value.what
+    assert (ledger.head, len(draws.receipts)) == (head, 0)
+    assert ledger.draw("ana", HALF, plan="paid", compute=draws).payload == b"1"  # paid for: still readable
+    assert ledger.paid_release("ana", "paid").payload == b"1"
+    if level != "visits":
+        ledger.charge("visits", Cost.pure(0.1))  # the accounts above go on
+    assert ledger.verify().ok
+    ledger.unfreeze(level, statement="consent is in order", who="curator")
+    ledger.draw("ana", Cost.pure(0.1), plan="later", key="later", compute=lambda _: b"3")
+    kinds = [entry.kind for entry in ledger.history(level) if "freeze" in entry.kind]
+    assert kinds == ["freeze", "unfreeze"]
+    assert ledger.history(level)[-1].seq > head.count
+    assert ledger.verify().ok
+
+
+def test_freezing_needs_a_statement_and_an_account(ledger):
+    visits(ledger)
+    for act in (ledger.freeze, ledger.unfreeze):
+        with refused("bad-parameter"):
+            act("visits", statement=" ", who="curator")
+        with refused("unknown-account"):
+            act("nosuch", statement="x", who="curator")
+
+
+def test_another_session_sees_that_an_account_is_frozen_and_redeclares_it(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    two.charge("visits", Cost.pure(0.1))
+    one.freeze("visits", statement="stop", who="curator")
+    for ledger in (two, durable.open()):
+        assert visits(ledger).frozen
+        with refused("account-frozen"):
+            ledger.charge("visits", Cost.pure(0.1))
+    assert durable.open().verify().ok
+
+
+def test_a_charge_to_a_frozen_account_is_found_by_verify(ledger, monkeypatch):
+    visits(ledger)
+    ledger.freeze("visits", statement="stop", who="curator")
+    monkeypatch.setattr("tacit.ledger._charges.check_frozen", lambda *_: None)
+    ledger.charge("visits", Cost.pure(0.1))
+    assert ledger.verify().problems == ("entry 3 charges a frozen account",)
+
+
+def test_the_last_day_can_be_changed_on_record_and_holds_below_too(ledger):
+    lineage(ledger)
+    ledger.draw("visits", HALF, plan="p1", compute=lambda _: b"1")
+    past = datetime.now(UTC) - timedelta(seconds=1)
+    ended = ledger.set_expiry("visits", past, statement="the approval ended", who="curator")
+    assert ended.expires == ledger.account("visits").expires == past
+    for attempt in (
+        lambda: ledger.charge("ana", Cost.pure(0.1)),
+        lambda: ledger.draw("ana", HALF, plan="p1", compute=lambda _: b"2"),
+    ):
+        with refused("account-expired"):
+            attempt()
+    assert ledger.draw("visits", HALF, plan="p1", compute=lambda _: b"2").payload == b"1"
+    ledger.set_expiry("visits", date(2090, 1, 1), statement="prolonged", who="curator")
+    ledger.charge("ana", Cost.pure(0.1))
+    ledger.set_expiry("visits", None, statement="without end", who="curator")
+    assert ledger.account("visits").expires is None
+    ledger.charge("ana", Cost.pure(0.1))
+    assert ledger.verify().ok
+    for wrong in ("2090-01-01", datetime(2090, 1, 1)):
+        with refused("bad-parameter"):
+            ledger.set_expiry("visits", wrong, statement="x", who="y")
+
+
+# one budget over several datasets
+
+
+def hospital(ledger, epsilon=2, **facts):
+    return ledger.create_account("hospital", unit="patient_id", budget=Budget(epsilon=epsilon), **facts)
+
+
+def dataset(ledger, name, epsilon=9, parent="hospital"):
+    return ledger.create_account(
+        name, unit="patient_id", parent=parent, budget=Budget(epsilon=epsilon), dataset=True
+    )
+
+
+def test_datasets_below_one_account_share_its_budget_and_keep_their_own_releases(ledger):
+    hospital(ledger, 1)
+    for name in ("visits", "labs"):
+        assert dataset(ledger, name).root == ledger.account(name).id
+    draws = Draws()
+    ledger.draw("visits", HALF, plan="p", compute=draws, dataset="visits")
+    ledger.draw("labs", HALF, plan="p", compute=draws, dataset="labs")
+    assert len(draws.receipts) == 2  # the same hash, but of two datasets
+    assert spent(ledger, "hospital", "visits", "labs") == [1, Fraction(1, 2), Fraction(1, 2)]
+    with refused("budget-exceeded") as caught:
+        ledger.draw("labs", HALF, plan="q", compute=draws, dataset="labs")
+    assert "hospital" in caught.value.what
+    assert ledger.draw("visits", HALF, plan="p", compute=draws).payload != b""
+    assert len(draws.receipts) == 2
+    assert ledger.verify().ok
+
+
+def test_a_stored_release_is_free_for_the_dataset_and_for_the_accounts_above_it(ledger):
+    hospital(ledger)
+    dataset(ledger, "visits")
+    for name in ("ana", "ben"):
+        ledger.create_account(name, parent="visits", budget=Budget(epsilon=1))
+    first = ledger.draw("ana", HALF, plan="p", compute=Draws(), dataset="visits")
+    assert first.receipt.charged == ("ana", "visits", "hospital")
+    again = ledger.draw("ben", HALF, plan="p", compute=Draws(), dataset="visits")
+    assert (again.payload, again.receipt.charged) == (first.payload, ("ben",))
+    assert spent(ledger, "hospital", "visits", "ana", "ben") == [Fraction(1, 2)] * 4
+    assert ledger.paid_release("visits", "p").payload == first.payload
+    assert ledger.paid_release("ben", "p").receipt == again.receipt
+    assert ledger.stored_release("hospital", "p") is None  # it is the dataset's, not the hospital's
+    assert ledger.verify().ok
+
+
+def test_a_dataset_s_question_is_not_paid_by_an_account_above_it_or_by_another_dataset(ledger):
+    hospital(ledger)
+    dataset(ledger, "visits")
+    dataset(ledger, "labs")
+    dataset(ledger, "wards", parent="visits")  # a part of the visits
+    ledger.create_account("ana", parent="labs", budget=Budget(epsilon=1))
+    head = ledger.head
+    for payer in ("hospital", "labs", "ana", "wards"):
+        with refused("account-differs"):
+            ledger.draw(payer, HALF, plan="p", compute=Draws(), dataset="visits")
+    assert ledger.head == head
+    assert ledger.draw("wards", HALF, plan="p", compute=Draws(), dataset="wards").receipt.charged == (
+        "wards",
+        "visits",
+        "hospital",
+    )
+
+
+def test_an_account_of_a_project_is_not_taken_for_a_dataset_s(ledger):
+    visits(ledger)
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=9))
+    with refused("account-differs") as caught:
+        dataset(ledger, "ana", parent="visits")
+    assert "belongs to 'visits'" in caught.value.what
+    hospital(ledger)
+    dataset(ledger, "labs")
+    with refused("account-differs"):
+        ledger.create_account("labs", unit="patient_id", budget=Budget(epsilon=9), dataset=True)
+    ledger.create_account("nurses", unit="nurse_id", budget=Budget(epsilon=1))
+    with refused("account-differs"):
+        dataset(ledger, "x-rays", parent="nurses")
+
+
+def test_a_dataset_is_found_again_whatever_its_last_day_is(ledger):
+    hospital(ledger)
+    dataset(ledger, "visits")
+    ledger.set_expiry("visits", date(2090, 1, 1), statement="approval", who="curator")
+    assert dataset(ledger, "visits").expires is not None
+
+
+# certificates and versions
+
+
+def test_the_digest_of_a_certificate_is_kept_with_every_payment_for_it(ledger):
+    lineage(ledger)
+    digest = "ab" * 32
+    how = {"plan": "p", "compute": lambda _: b"1"}
+    drawn = ledger.draw("oncology", HALF, certificate=digest, **how).receipt
+    seen = ledger.draw("ana", HALF, certificate="cd" * 32, **how).receipt  # what it asks with is not stored
+    again = ledger.draw("oncology", HALF, certificate="cd" * 32, **how).receipt
+    assert [one.certificate for one in (drawn, seen, again)] == [digest] * 3
+    assert [ledger.certified(one.head.count) for one in (drawn, seen, again)] == [digest] * 3
+    plain = ledger.charge("visits", Cost.pure(0.1))
+    assert ledger.certified(plain.head.count) is None
+    assert ledger.certified(99) is None
+    assert ledger.verify().ok
+
+
+def test_a_charge_that_is_drawn_later_keeps_the_certificate_with_its_claim(ledger):
+    lineage(ledger)
+    digest = "ab" * 32
+    paid = ledger.charge("ana", HALF, plan="p", key="k")
+    drawn = ledger.draw("ana", HALF, plan="p", key="k", certificate=digest, compute=lambda _: b"1")
+    assert drawn.receipt.head == paid.head
+    assert drawn.receipt.certificate == ledger.certified(paid.head.count) == digest
+    again = ledger.draw("ana", HALF, plan="p", key="k", certificate="cd" * 32, compute=lambda _: b"2")
+    assert (again.payload, again.receipt.certificate) == (b"1", digest)
+
+
+def test_two_processes_that_draw_one_plan_at_once_each_get_a_certificate_that_agrees(durable):
+    one, two = durable.open(), durable.open()
+    visits(one, Budget(epsilon=2))
+
+    def slow(_):
+        two.draw("visits", HALF, plan="p", certificate="ab" * 32, compute=lambda _: b"first")
+        return b"second"
+
+    late = one.draw("visits", HALF, plan="p", certificate="cd" * 32, compute=slow)
+    assert (late.payload, late.receipt.certificate) == (b"first", "cd" * 32)
+    assert one.certified(late.receipt.head.count) == "cd" * 32
+    later = one.draw("visits", HALF, plan="p", certificate="ef" * 32, compute=slow)
+    assert later.receipt.certificate == one.certified(later.receipt.head.count) == "ab" * 32
+
+
+def test_the_version_of_a_draw_is_the_one_that_is_named(ledger):
+    visits(ledger, version=2)
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    draws = Draws()
+    for account in ("visits", "ana", "visits"):
+        ledger.draw(account, HALF, plan="p", version=2, compute=draws)
+    assert (len(draws.receipts), spent(ledger, "visits", "ana")) == (1, [Fraction(1, 2)] * 2)
+    assert {entry.body["version"] for entry in ledger.history() if entry.plan} == {2}
+
+
+def test_a_release_that_an_older_version_stored_under_the_payer_s_version_is_found(ledger):
+    visits(ledger, version=2)
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    old = ledger.draw("ana", HALF, plan="p", compute=lambda _: b"old")  # version 1, as "ana" was opened
+    for _ in range(2):
+        new = ledger.draw("ana", HALF, plan="p", version=2, certificate="ab" * 32, compute=lambda _: b"new")
+        assert (new.payload, new.receipt.head) == (b"old", old.receipt.head)
+
+
+# going on from an older backup
+
+
+WHY = {"statement": "the disk broke; backup of May", "who": "curator"}
+
+
+@pytest.fixture
+def behind(durable):
+    """A ledger that was restored from a backup; afterwards everything had been spent, and more was opened."""
+    ledger = durable.open()
+    lineage(ledger, dataset=3, project=2, analyst=2)
+    ledger.create_account("labs", unit="patient_id", budget=Budget(rho=0.5))
+    ledger.create_account("images", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
+    ledger.draw("ana", HALF, plan="before", compute=lambda _: b"before")
+    ledger.charge("images", Cost.gaussian(sigma=30, sensitivity=1))
+    durable.backup()
+    ledger = durable.open()
+    durable.lost = ledger.draw("ana", HALF, plan="after", compute=lambda _: b"after", key="k")
+    ledger.charge("visits", Cost.pure(2))
+    ledger.charge("images", Cost.gaussian(sigma=2, sensitivity=1))
+    ledger.create_account("scans", unit="patient_id", budget=Budget(epsilon=1))
+    ledger.charge("scans", Cost.pure(1))
+    durable.head = ledger.head
+    durable.restore()
+    return durable
+
+
+def nothing_left(ledger, name):
+    state = ledger.account(name).filter
+    return not state.admits(Spend(Fraction(1, 10**9), 0, Fraction(1, 10**9)))
+
+
+def test_what_was_lost_after_a_backup_counts_as_spent(behind):
+    ledger = behind.open()
+    with refused("ledger-rolled-back") as caught:
+        ledger.charge("visits", Cost.pure(0.01))
+    assert "continue_from_backup" in str(caught.value.fix)
+    assert ledger.missing == behind.head
+    end = ledger.head
+    report = ledger.continue_from_backup(**WHY)
+    assert report.ok
+    assert ledger.missing is None
+    names = [account.name for account in ledger.accounts()]
+    assert names == ["visits", "oncology", "ana", "labs", "images"]
+    for name in names:
+        assert nothing_left(ledger, name), name
+        assert "nothing" in str(ledger.remaining(name))
+    draws = Draws()
+    with refused("budget-exceeded"):
+        ledger.draw(
+            "ana", HALF, plan="after", compute=draws, key="k"
+        )  # its release is lost, and not paid for
+    assert not draws.receipts
+    assert ledger.draw("ana", HALF, plan="before", compute=draws).payload == b"before"
+    gap = ledger.history(after=end.count)[0]
+    assert (gap.kind, gap.who, gap.purpose) == ("gap", WHY["who"], WHY["statement"])
+    assert gap.body["last"] == {"count": end.count, "hash": end.hash}
+    assert gap.body["seen"] == {"count": behind.head.count, "hash": behind.head.hash}
+    with refused("bad-parameter"):
+        ledger.claim(behind.lost.receipt)
+    for again in (ledger, behind.open()):
+        assert again.verify().ok
+        with refused("bad-parameter"):
+            again.continue_from_backup(**WHY)
+    told = ledger.verify(witness=behind.lost.receipt).problems
+    assert any("went on from a backup that ended at entry" in problem for problem in told)
+
+
+def test_after_a_backup_the_curator_grants_more_on_record_and_no_more_than_that(behind):
+    ledger = behind.open()
+    ledger.continue_from_backup(**WHY)
+    ledger.grow("visits", Budget(epsilon=4), **WHY)
+    ledger.charge("visits", Cost.pure(1))
+    ledger.grow("images", Budget(epsilon=4, delta=1e-6), **WHY)
+    with refused("budget-exceeded"):
+        ledger.charge("images", Cost.gaussian(sigma=30, sensitivity=1))  # its past has no rho
+    ledger.charge("images", Cost.pure(1))
+    ledger.grow("labs", Budget(rho=1), **WHY)
+    ledger.charge("labs", Cost.zcdp(0.5))
+    for name in ("visits", "images", "labs"):
+        assert nothing_left(ledger, name)
+    ledger.refresh("ana", statement="new people only", who="curator")
+    assert ledger.remaining("ana").epsilon == 2
+    assert behind.open().verify().ok
+
+
+def test_a_budget_that_was_raised_in_the_lost_entries_is_not_granted_twice(behind):
+    ledger = behind.open()
+    for wrong in ({"visits": Budget(epsilon=1)}, {"nosuch": Budget(epsilon=9)}, {"visits": 9}):
+        with pytest.raises(TacitError):
+            ledger.continue_from_backup(**WHY, raised=wrong)
+    assert ledger.missing is not None  # nothing was recorded
+    ledger.continue_from_backup(**WHY, raised={"visits": Budget(epsilon=5)})
+    assert ledger.account("visits").budget == Budget(epsilon=5)
+    assert nothing_left(ledger, "visits")
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("opened", "left"),
+    [(None, {"scans": 0, "new": 0}), ([], {"scans": 1, "new": 1}), (["Scans"], {"scans": 0, "new": 1})],
+)
+def test_an_account_that_may_have_been_opened_in_the_lost_entries_starts_with_nothing(behind, opened, left):
+    ledger = behind.open()
+    ledger.continue_from_backup(**WHY, opened=opened)
+    for session in (ledger, behind.open()):
+        for name, epsilon in left.items():
+            account = session.create_account(name, unit="patient_id", budget=Budget(epsilon=1))
+            assert account.filter.remaining.epsilon == session.remaining(name).epsilon == epsilon
+    ledger.refresh("scans", statement="charged nothing in the lost entries", who="curator")
+    ledger.charge("scans", Cost.pure(1))
+    assert ledger.verify().ok
+
+
+def test_a_second_loss_is_recorded_like_the_first(behind):
+    behind.open().continue_from_backup(**WHY, opened=[])
+    behind.backup()
+    ledger = behind.open()
+    ledger.refresh("visits", statement="other people", who="curator")
+    behind.restore()
+    ledger = behind.open()
+    ledger.continue_from_backup(**WHY, opened=["late"])
+    assert [entry.kind for entry in ledger.history()].count("gap") == 2
+    assert nothing_left(ledger, "visits")
+    assert ledger.create_account("late", unit="u", budget=Budget(epsilon=1)).filter.remaining.epsilon == 0
+    assert ledger.create_account("new", unit="u", budget=Budget(epsilon=1)).filter.remaining.epsilon == 1
+    assert ledger.verify().ok
+
+
+def test_a_loss_that_the_own_witness_does_not_show_is_shown_by_a_receipt(behind):
+    ledger = behind.open()
+    witness = ledger.witness
+    behind.close()
+    witness.write_bytes(b"")  # restored from the same backup: it knows nothing of the lost entries
+    ledger = behind.open(witness=witness)
+    with refused("bad-parameter") as caught:
+        ledger.continue_from_backup(**WHY)
+    assert "nothing shows" in caught.value.what
+    known = ledger.history()[0]
+    with refused("bad-parameter"):
+        ledger.continue_from_backup(**WHY, witness=(known.seq, known.hash))
+    ledger.continue_from_backup(**WHY, witness=behind.lost.receipt)
+    assert nothing_left(ledger, "visits")
+    assert behind.open().verify().ok
+
+
+def test_an_edited_copy_is_not_continued(behind):
+    change = "UPDATE ledger_accounts SET state = replace(state, '\"1/2\"', '\"0\"') WHERE name = 'ana'"
+    if behind.kind == "sqlite":
+        with sqlite3.connect(behind.where) as connection:
+            connection.execute(change)
+        connection.close()
+    else:
+        with psycopg.connect(behind.where) as connection:
+            connection.execute(change)
+    ledger = behind.open()
+    with refused("ledger-tampered"):
+        ledger.continue_from_backup(**WHY)
+    with refused("ledger-rolled-back"):
+        ledger.charge("visits", Cost.pure(0.01))
+
+
+def test_a_ledger_that_lost_nothing_is_not_continued(ledger):
+    visits(ledger)
+    with refused("bad-parameter"):
+        ledger.continue_from_backup(**WHY)
+    assert ledger.missing is None
+    assert ledger.remaining("visits").epsilon == 1
+
+
+# what is kept of a question
+
+
+def test_a_dataset_that_keeps_shapes_keeps_no_words(ledger):
+    how = {"unit": "patient_id", "budget": Budget(epsilon=9), "dataset": True}
+    assert ledger.create_account("visits", **how).record == "words"
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=9))
+    ledger.charge("ana", HALF, asked="icd = 'C50'")
+    assert ledger.create_account("visits", **how, record="shape").record == "shape"
+    with refused("account-differs"):
+        ledger.create_account("visits", **how)
+    ledger.charge("ana", HALF, asked="icd = 'C51'", key="k")
+    ledger.charge("ana", HALF, asked="icd = 'C51'", key="k")
+    ledger.draw("ana", HALF, plan="p", asked="icd = ?", record="shape", compute=lambda _: b"1")
+    assert [entry.asked for entry in ledger.history("ana") if entry.spend] == ["icd = 'C50'", "", "icd = ?"]
+    assert ledger.verify().ok
+    with refused("bad-parameter"):
+        ledger.create_account("labs", **how, record="nothing")
 
 
 def test_a_cost_of_another_adjacency_is_refused(ledger):

@@ -9,6 +9,7 @@ import pytest
 
 from tacit.accounting import Budget, Cost
 from tacit.cli import main
+from tacit.errors import TacitError
 from tacit.ledger import Ledger
 
 
@@ -157,3 +158,106 @@ def test_without_a_ledger_the_one_of_the_config_is_shown(run, path, tmp_path, mo
         assert done.stdout == run(*words, path).stdout
     (tmp_path / "tacit.toml").write_text(f"[datasets.visits]\n{facts}")
     assert "declares no ledger" in run().stderr
+
+
+SAID = ("--statement", "decision 12", "--who", "data board")
+
+
+def test_an_account_is_frozen_and_unfrozen_by_its_curator(run, path):
+    done = run("freeze", path, "--account", "visits", *SAID)
+    assert done.returncode == 0, done.stderr
+    assert "froze visits" in done.stdout
+    assert "frozen" in run(path).stdout
+    with Ledger.open(path) as ledger, pytest.raises(TacitError, match="account-frozen"):
+        ledger.charge("ana", Cost.pure(0.1))
+    assert (
+        json.loads(run("unfreeze", path, "--account", "visits", *SAID, "--json").stdout)["account"]
+        == "visits"
+    )
+    with Ledger.open(path) as ledger:
+        ledger.charge("ana", Cost.pure(0.1))
+    told = run("history", path).stdout
+    assert "frozen" in told
+    assert "unfrozen" in told
+    assert "decision 12" in told
+
+
+def test_the_last_day_is_changed_by_its_curator(run, path):
+    done = run("expires", path, "--account", "ana", "--on", "2090-12-31", *SAID)
+    assert "until the end of 2090-12-31" in done.stdout, done.stderr
+    assert "2091-01-01" in run(path).stdout
+    assert "never expires" in run("expires", path, "--account", "ana", "--on", "never", *SAID).stdout
+    wrong = run("expires", path, "--account", "ana", "--on", "31.12.2090", *SAID)
+    assert (wrong.returncode, "--on 2030-12-31" in wrong.stderr) == (2, True)
+    assert "last day changed" in run("history", path).stdout
+
+
+def test_a_total_is_started_again_by_its_curator(run, path):
+    done = run("refresh", path, "--account", "ana", *SAID)
+    assert "left: epsilon 1 of 1" in done.stdout, done.stderr
+
+
+def test_an_account_that_datasets_share_is_opened_with_its_unit(run, path):
+    done = run("open", path, "--account", "hospital", "--unit", "patient_id", "--epsilon", "5")
+    assert "opened hospital:" in done.stdout, done.stderr
+    neither = run("open", path, "--account", "clinic", "--epsilon", "5")
+    assert (neither.returncode, "--unit COLUMN" in neither.stderr) == (2, True)
+
+
+def test_a_ledger_that_lost_entries_goes_on_with_nothing_left(run, path, tmp_path):
+    shutil.copy(path, tmp_path / "backup")
+    with Ledger.open(path) as ledger:
+        for _ in range(2):
+            ledger.charge("ana", Cost.pure(0.1))
+    shutil.copy(tmp_path / "backup", path)
+    refused = run("grow", path, "--account", "ana", "--epsilon", "2", *SAID)
+    assert refused.returncode == 2
+    assert "tacit budget continue-from-backup" in " ".join(refused.stderr.split())
+    done = run("continue-from-backup", path, *SAID, "--none-opened")
+    assert done.returncode == 0, done.stderr
+    assert "the ledger goes on after entry 6" in done.stdout
+    assert "nothing of epsilon 3" in run(path).stdout
+    assert "went on from a backup" in run("history", path).stdout
+    assert run("burn-down", path).stdout.rstrip().endswith("0.0%")
+    assert run("verify", path).returncode == 0
+    again = run("continue-from-backup", path, *SAID, "--json")
+    assert (again.returncode, json.loads(again.stdout)["error"]["code"]) == (2, "bad-parameter")
+
+
+def test_a_long_history_is_shown_in_pages(run, path):
+    with Ledger.open(path) as ledger:
+        ledger.draw("visits", Cost.pure(0.1), plan="p", compute=lambda _: b"1", purpose="drawn")
+        for i in range(9):
+            ledger.charge("visits", Cost.pure(0.01), purpose=f"late {i}")
+    seen, after = [], 0
+    while True:
+        page = json.loads(run("history", path, "--after", after, "--limit", "5", "--json").stdout)
+        if not page:
+            break
+        seen += page
+        after = page[-1]["seq"]
+    assert [entry["seq"] for entry in seen] == list(range(1, 18))
+    first = run("history", path, "--after", "6", "--limit", "3").stdout
+    assert "drawn" in first
+    assert "late 1" in first
+    assert "late 2" not in first
+    assert "more: --after 10" in first  # the stored answer, entry 8, is not shown
+    assert "more" not in run("history", path, "--after", "14").stdout
+    latest = run("history", path, "--limit", "2").stdout
+    assert "late 7" in latest
+    assert "late 6" not in latest
+
+
+def test_the_latest_entries_are_found_however_much_lies_before_them(run, path, monkeypatch):
+    with Ledger.open(path) as ledger:
+        for i in range(60):
+            ledger.charge("visits", Cost.pure(0.001), purpose=f"late {i}")
+    read = []
+    honest = Ledger.history
+    monkeypatch.setattr(
+        Ledger, "history", lambda self, *a, **k: read.extend(found := honest(self, *a, **k)) or found
+    )
+    told = run("history", path, "--limit", "2").stdout
+    assert "late 59" in told
+    assert len(read) < 20
+    assert "report 2" in run("history", path, "--limit", "1", "--account", "ana").stdout

@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -406,6 +407,41 @@ def test_a_certificate_of_another_ledger_is_not_verified(released, tmp_path_fact
     done = tacit("verify", "a.json", "--ledger", str(other), "--json", cwd=released)
     assert done.returncode == 3
     assert json.loads(done.stdout)["ok"] is False
+
+
+def test_a_certificate_is_verified_without_reading_the_whole_ledger(released):
+    """An edit far from the entry that paid is found by --whole alone; an old copy is always noticed."""
+    words = ("query", "SELECT COUNT(*) AS n FROM visits", "-e", "0.25")
+    ledger = released / "tacit.ledger"
+    old = ledger.read_bytes()
+    assert tacit(*words, cwd=released).returncode == 0
+    newest = ledger.read_bytes()
+    done = tacit("verify", "a.json", cwd=released)
+    assert "the others were not checked (--whole)" in " ".join(done.stdout.split())
+    whole = tacit("verify", "a.json", "--whole", cwd=released)
+    assert "consistent, completeness not proven" in whole.stdout
+    with sqlite3.connect(ledger) as connection:
+        connection.execute("UPDATE ledger_accounts SET state = replace(state, '5/4', '1/4')")
+    connection.close()
+    assert tacit("verify", "a.json", cwd=released).returncode == 0
+    assert tacit("verify", "a.json", "--whole", cwd=released).returncode == 3
+    ledger.write_bytes(old)
+    done = tacit("verify", "a.json", cwd=released)
+    assert done.returncode == 3
+    assert "an old copy took its place" in " ".join(done.stdout.split())
+    ledger.write_bytes(newest)
+    assert tacit("verify", "a.json", "--whole", cwd=released).returncode == 0
+
+
+@pytest.mark.parametrize("where", [("promised", "epsilon"), ("software",), ("filter", 0), ("question",)])
+def test_an_edit_that_nothing_else_contradicts_is_found(released, where):
+    *path, last = where
+    certificate = place = json.loads((released / "a.json").read_text())
+    for step in path:
+        place = place[step]
+    place[last] = "edited"
+    (released / "forged.json").write_text(json.dumps(certificate))
+    assert tacit("verify", "forged.json", cwd=released).returncode == 3
 
 
 def test_what_verify_cannot_read_is_refused(released):

@@ -29,6 +29,11 @@ def _clip_in_question(arguments: Mapping[str, object], context: CommandContext) 
     return range_in_question(context.sql, str(arguments["expression"]))
 
 
+def _continue_from_backup(arguments: Mapping[str, object], context: CommandContext) -> str:
+    command = f'tacit budget continue-from-backup {_ledger(context)} --statement "{arguments["statement"]}"'
+    return f"if it is lost for good, go on with nothing left: {command} --who NAME"
+
+
 def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
     return f"CAST({arguments['expression']} AS {arguments['type']})"
 
@@ -84,6 +89,7 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "bound-aggregate": _clip_in_question,
     "choose-account": _choose_account,
     "clip-in-question": _clip_in_question,
+    "continue-from-backup": _continue_from_backup,
     "convert-in-question": _convert_in_question,
     "create-account": _create_account,
     "export-release": lambda *_: "write the answer to a file with --out answer.csv and compute it there",

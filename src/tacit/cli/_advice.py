@@ -21,6 +21,8 @@ ADVICE: Final[dict[str, str]] = {
     "unknown-account": "run tacit budget to see the accounts",
     "account-differs": "declare in tacit.toml what tacit budget shows, or use another name",
     "account-expired": "ask the curator for an account for the new period",
+    "account-frozen": "ask the curator; tacit budget history shows why the account is frozen",
+    "clock-behind": "set the clock of this machine",
     "charge-too-large": "ask with a smaller --epsilon",
     "key-reused": "ask again",
     "spent": "ask again with another --epsilon; the earlier charge stays",

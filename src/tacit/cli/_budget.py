@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tacit.accounting import Filter
-    from tacit.ledger import Account, Entry
+    from tacit.ledger import Account, Entry, Ledger
 
 __all__ = ["AccountOption", "LedgerArgument", "bar", "budget", "print_json", "share_left"]
 
@@ -31,6 +30,8 @@ _KINDS = {
     "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
     "release": "answer stored", "run": "run paid", "view": "answer seen", "grow": "budget raised",
     "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
+    "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
+    "expiry": "last day changed", "gap": "went on from a backup", "lost": "counted as spent",
 }  # fmt: skip
 #: Entries that only follow from an earlier one: --json and export show them.
 _SILENT = frozenset({"claim", "release"})
@@ -74,7 +75,7 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
         print_json({"ledger": ledger.name, "sealed": sealed, "accounts": [_facts(one) for one in accounts]})
         return
     table = Table(box=None, header_style="dim", pad_edge=False)
-    expiring = any(account.expires is not None for account in accounts)
+    expiring = any(account.expires is not None or account.frozen for account in accounts)
     for title in ("account", "protects", "left of the budget", "", *(["expires"] if expiring else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):
@@ -98,19 +99,20 @@ def history(
     *,
     account: AccountOption = None,
     key: KeyFileOption = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show this many of the latest entries.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Show this many entries, by default the latest.")] = 50,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Show the entries that follow this one: one page after another.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show who asked what, the cost, and what the curator changed; --json and export show every entry."""
+    skipped = frozenset() if as_json else _SILENT
     with open_ledger(find_ledger(where), key) as ledger:
-        entries = ledger.history(account)
+        read = _latest if after is None else _following
+        entries, more = read(ledger, account, limit, skipped, after or 0)
     if as_json:
-        print_json([entry.to_json() for entry in entries[-limit:]])
+        print_json([entry.to_json() for entry in entries])
         return
-    stored = Counter(
-        entry.body["receipt"] for entry in entries if entry.kind == "release" and "part" in entry.body
-    )
-    entries = [entry for entry in entries if entry.kind not in _SILENT][-limit:]
     table = Table(box=None, header_style="dim", pad_edge=False)
     texts = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
     words = [name for name in ("who", "purpose") if any(one[name] for one in texts)]
@@ -122,13 +124,42 @@ def history(
     for entry, one in zip(entries, texts, strict=True):
         cells = (
             entry.at[:19].replace("T", " "),
-            _what(entry, stored[entry.seq] if account in {None, entry.account} else None),
+            _what(entry),
             entry.account or "",
             _cost(entry),
         )
         added = (printable(one[name]) for name in words)
         table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *added)))
     Console().print(table)
+    if more:
+        typer.echo(f"more: --after {entries[-1].seq}")
+
+
+def _following(
+    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], after: int
+) -> tuple[list[Entry], bool]:
+    """Return a page of entries, and whether there are more; the log is read only as far as needed."""
+    found: list[Entry] = []
+    while len(found) <= limit:
+        page = ledger.history(account, after=after, limit=limit + 1)
+        found += [entry for entry in page if entry.kind not in skipped]
+        if len(page) <= limit:
+            break
+        after = page[-1].seq
+    return found[:limit], len(found) > limit
+
+
+def _latest(
+    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], _: int
+) -> tuple[list[Entry], bool]:
+    """Return the latest entries; the log is read from its end, in steps that grow."""
+    end, step = ledger.head.count, 4 * limit
+    while True:
+        start = max(0, end - step)
+        entries = [e for e in ledger.history(account, after=start) if e.kind not in skipped and e.seq <= end]
+        if len(entries) >= limit or start == 0:
+            return entries[-limit:], False
+        step *= 4
 
 
 @budget.command()
@@ -180,7 +211,8 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _until(account: Account) -> str:
-    return "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"
+    until = "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"
+    return "frozen" if account.frozen else until
 
 
 def _facts(account: Account) -> dict[str, object]:
@@ -213,15 +245,14 @@ def _who(entry: Entry) -> str:
     return entry.who or ("unknown" if entry.asked else "")
 
 
-def _what(entry: Entry, stored: int | None) -> str:
-    """Say what an entry is about; of a run, how many instalments it has and how many are stored if known."""
+def _what(entry: Entry) -> str:
+    """Say what an entry is about; of a run, how many instalments it has."""
     asked = f": {printable(entry.asked)}" if entry.asked else ""
     parts = entry.body.get("parts")
     if not isinstance(parts, int):
         return _KINDS.get(entry.kind, entry.kind) + asked
     kind = "run seen" if entry.kind == "view" else _KINDS[entry.kind]
-    done = f", {stored:,} stored" if entry.kind == "run" and stored is not None else ""
-    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'}{done})"
+    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'})"
 
 
 def _cost(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""The ``tacit budget`` changes of a curator: ``open``, ``grow`` and ``unseal``, with a recorded reason."""
+"""The ``tacit budget`` changes of a curator to budgets: ``open``, ``grow``, ``refresh``, with a reason."""
 
 from __future__ import annotations
 
@@ -16,43 +16,64 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.ledger import Account
 
-__all__ = ["grow", "open_account", "unseal"]
+__all__ = [
+    "ChangedAccountOption",
+    "DeciderOption",
+    "StatementOption",
+    "grow",
+    "open_account",
+    "refresh",
+    "report_account",
+]
 
-_NewAccountOption = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
+ChangedAccountOption = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
 _NewEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="Its whole budget.")]
 _NewDeltaOption = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
 _NewRhoOption = Annotated[
     float | None, typer.Option("--rho", help="Instead of epsilon: the budget in rho (zCDP).")
 ]
-_StatementOption = Annotated[str, typer.Option("--statement", help="The reason; recorded permanently.")]
-_DeciderOption = Annotated[str, typer.Option("--who", help="Who decides; recorded permanently.")]
+StatementOption = Annotated[str, typer.Option("--statement", help="The reason; recorded permanently.")]
+DeciderOption = Annotated[str, typer.Option("--who", help="Who decides; recorded permanently.")]
 
 
 @budget.command("open")
 def open_account(
     where: LedgerArgument = None,
     *,
-    account: _NewAccountOption,
-    parent: Annotated[str, typer.Option("--parent", help="The account above it, which also pays.")],
+    account: ChangedAccountOption,
+    parent: Annotated[
+        str | None, typer.Option("--parent", help="The account above it, which also pays.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="Without --parent: the unit that datasets below it protect.")
+    ] = None,
     epsilon: _NewEpsilonOption = None,
     delta: _NewDeltaOption = None,
     rho: _NewRhoOption = None,
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Open an account below a dataset's account, for a project or an analyst (tacit query --account)."""
+    """Open an account below a dataset's, for a project or an analyst, or one that several datasets share."""
+    if parent is None and unit is None:
+        raise TacitError(
+            "bad-parameter",
+            "an account needs either --parent or --unit, but neither is given",
+            why="an account below a dataset's protects the same unit; one that datasets share says which",
+            fix="--parent DATASET, or --unit COLUMN",
+        )
     with open_ledger(find_ledger(where), key) as ledger:
-        made = ledger.create_account(account, parent=parent, budget=_budget(epsilon, delta, rho))
-    _report(made, f"opened {printable(account)} below {printable(parent)}", as_json=as_json)
+        made = ledger.create_account(account, parent=parent, unit=unit, budget=_budget(epsilon, delta, rho))
+    place = "" if parent is None else f" below {printable(parent)}"
+    report_account(made, f"opened {printable(account)}{place}", as_json=as_json)
 
 
 @budget.command()
 def grow(
     where: LedgerArgument = None,
     *,
-    account: _NewAccountOption,
-    statement: _StatementOption,
-    who: _DeciderOption,
+    account: ChangedAccountOption,
+    statement: StatementOption,
+    who: DeciderOption,
     epsilon: _NewEpsilonOption = None,
     delta: _NewDeltaOption = None,
     rho: _NewRhoOption = None,
@@ -66,25 +87,23 @@ def grow(
         given = {"epsilon": epsilon, "delta": delta, "rho": rho}
         larger = _budget(**{name: kept[name] if value is None else value for name, value in given.items()})  # type: ignore[arg-type]
         made = ledger.grow(account, larger, statement=statement, who=who)
-    _report(made, f"raised the budget of {printable(account)}", as_json=as_json)
+    report_account(made, f"raised the budget of {printable(account)}", as_json=as_json)
 
 
 @budget.command()
-def unseal(
+def refresh(
     where: LedgerArgument = None,
     *,
-    statement: _StatementOption,
-    who: _DeciderOption,
+    account: ChangedAccountOption,
+    statement: StatementOption,
+    who: DeciderOption,
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove the seal after the disk was checked, if the ledger verifies."""
+    """Start a total again from zero, because other people are in the data now: you state this on record."""
     with open_ledger(find_ledger(where), key) as ledger:
-        report = ledger.unseal(statement=statement, who=who)
-    if as_json:
-        show_json({"unsealed": True, "entries": report.entries})
-    else:
-        say(f"unsealed: {report}")
+        made = ledger.refresh(account, statement=statement, who=who)
+    report_account(made, f"started the total of {printable(account)} again", as_json=as_json)
 
 
 def _budget(epsilon: float | None, delta: float | None, rho: float | None) -> Budget:
@@ -98,7 +117,8 @@ def _budget(epsilon: float | None, delta: float | None, rho: float | None) -> Bu
     return Budget(epsilon, 0 if delta is None else delta, rho=rho)
 
 
-def _report(account: Account, what: str, *, as_json: bool) -> None:
+def report_account(account: Account, what: str, *, as_json: bool) -> None:
+    """Say what was changed, and what the account has left."""
     if as_json:
         show_json({"account": account.name, "budget": account.budget, "left": str(account.filter.remaining)})
     else:

@@ -69,6 +69,8 @@ def _points(account: Account, entries: list[Entry]) -> list[tuple[str, float]]:
             filter_ = replace(filter_, budget=Budget.from_json(entry.body["budget"]))
         elif entry.kind == "refresh" and entry.account == account.name:
             filter_ = Filter.start(filter_.budget)
+        elif entry.kind == "lost" and entry.spend is not None:
+            filter_ = Filter.start(filter_.budget).after(entry.spend)
         elif entry.spend is not None and account.name in entry.charged:
             filter_ = filter_.after(entry.spend)
         else:

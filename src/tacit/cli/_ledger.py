@@ -57,9 +57,10 @@ def open_ledger(where: str, key: Path | None = None) -> Ledger:
     return Ledger.open(where, key=key, create=False)
 
 
-def note_on_completeness(how: str) -> str:
+def note_on_completeness(how: str, *, whole: bool = True) -> str:
     """Explain what "completeness not proven" means, and how to prove it."""
+    checked = "consistent: no entry was changed, and every total adds up. " if whole else ""
     return (
-        "consistent: no entry was changed, and every total adds up. Not proven: that the latest entries were "
-        f"not cut off; a copy of the witness file that was kept elsewhere proves it ({how})"
+        f"{checked}Not proven: that the latest entries were not cut off; a copy of the witness file that was "
+        f"kept elsewhere proves it ({how})"
     )

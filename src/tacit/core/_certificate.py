@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tacit.core._plan_run import plan_hash, together_hash
+from tacit.core._plan_run import digest_of, plan_hash, together_hash
 from tacit.core._run_stages import cost_of_laws
 from tacit.errors import TacitError
 from tacit.fixes import Do
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from tacit.core._plan_run import Member
     from tacit.core._protocols import JSON
 
-__all__ = ["CERTIFICATE_SCHEMA", "Certificate"]
+__all__ = ["CERTIFICATE_SCHEMA", "Certificate", "certificate_body"]
 
+_PAID = frozenset({"entry", "hash"})  # what names the entry that paid
+_PAID_PART = _PAID | {"instalment", "instalments", "stored"}  # and, of a run, the instalment
 CERTIFICATE_SCHEMA = "tacit/certificate/2"
 _FIRST_SCHEMA = "tacit/certificate/1"  # without the digest of the question
 _FIELDS = frozenset(
@@ -32,6 +35,7 @@ _FIELDS = frozenset(
     | {"ledger"}
 )
 _ADDED = frozenset({"question", "promised"})
+_PAYMENT = frozenset({"filter", "ledger"})  # what differs from one payer to the next
 _TOGETHER = frozenset({"schema", "members", "disjoint", "cost", "promised", "plan", "software"})
 
 
@@ -67,21 +71,28 @@ class Certificate:
             )
 
     @classmethod
-    def of_draw(cls, member: Member, promised: Mapping[str, str], receipt: Any) -> Certificate:
-        """Write the certificate of what a ledger was charged for."""
+    def of_draw(
+        cls, receipt: Any, stored: Mapping[str, JSON] | None, asked: Mapping[str, JSON]
+    ) -> Certificate:
+        """Write the certificate of what a ledger was charged for.
+
+        A stored release keeps the certificate that it was drawn with, whichever plan or later version asks
+        for it again. Releases of older versions have none; their certificate is that of the plan that asks.
+        """
+        body = asked if stored is None or digest_of(stored) != receipt.certificate else stored
         digest = receipt.head.hash
         paid = {
             "entry": receipt.head.count,
             "hash": digest.hex() if isinstance(digest, bytes) else digest,
         }
-        return cls(_fields(member, promised, receipt.charged and list(receipt.charged), paid))
+        return cls({**body, "filter": receipt.charged and list(receipt.charged), "ledger": paid})
 
     @classmethod
     def of_instalment(
-        cls, member: Member, promised: Mapping[str, str], drawn: Any, instalments: int
+        cls, drawn: Any, instalments: int, stored: Mapping[str, JSON] | None, body: Mapping[str, JSON]
     ) -> Certificate:
         """Write the certificate of one instalment: the whole run's cost, its entry, and the instalment's."""
-        paid = cls.of_draw(member, promised, drawn.receipt).fields
+        paid = cls.of_draw(drawn.receipt, stored, body).fields
         entry = {
             **cast("Any", paid["ledger"]),
             "instalment": drawn.number,
@@ -91,9 +102,9 @@ class Certificate:
         return cls({**paid, "ledger": entry})
 
     @classmethod
-    def of_local(cls, member: Member, promised: Mapping[str, str]) -> Certificate:
+    def of_local(cls, member: Member) -> Certificate:
         """Write the certificate of a release at the respondent, for which nobody was charged."""
-        return cls(_fields(member, promised, None, None))
+        return cls({**certificate_body(member), "filter": None, "ledger": None})
 
     @classmethod
     def of(cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool) -> Certificate:
@@ -106,7 +117,7 @@ class Certificate:
                 "members": [dict(member.fields) for member in members],
                 "disjoint": disjoint,
                 "cost": cast("JSON", cost.to_json()),
-                "promised": members[0].fields.get("promised"),
+                "promised": _promised_together(members, disjoint=disjoint),
                 "plan": plan,
                 "software": members[0].fields["software"],
             }
@@ -123,6 +134,11 @@ class Certificate:
         if "members" not in self.fields:
             return (self,)
         return tuple(Certificate(fields) for fields in cast("Any", self.fields["members"]))
+
+    @property
+    def digest(self) -> str:
+        """The digest that the ledger's entry holds: of everything but who paid, and with which entry."""
+        return digest_of({name: value for name, value in self.fields.items() if name not in _PAYMENT})
 
     @property
     def is_local(self) -> bool:
@@ -167,9 +183,11 @@ class Certificate:
         """Say what does not agree with the ledger; empty where everything agrees.
 
         The check compares the entry's number, its hash (which chains all earlier entries), its plan, its
-        cost, the data's declared version, name, unit and adjacency, and whether the mechanisms' costs add up
-        to the cost. The plan's hash is worked out again from dataset, question and mechanisms. A certificate
-        of several datasets takes the ledgers of all of them.
+        cost, the accounts that it charged, the data's declared version, name, unit and adjacency, and whether
+        the mechanisms' costs add up to the cost. The plan's hash is worked out again from dataset, question
+        and mechanisms. The entry holds the digest of everything else (entries of older versions do not), so
+        any edit is found. A certificate of several datasets takes the ledgers of all of them. The time does
+        not depend on how long the ledger is.
         """
         if self.is_local:
             return ["the release was made at the respondent: no ledger was charged, so there is no entry"]
@@ -182,15 +200,32 @@ class Certificate:
         if not self._members_add_up():
             found.append("the costs of the members do not add up")
         plans = [member.plan for member in self.members]
-        if together_hash(plans, disjoint=self.fields["disjoint"] is True) != self.plan:
+        if together_hash(plans, disjoint=cast("bool", self.fields["disjoint"])) != self.plan:
             found.append("the members, or the statement that they are disjoint, do not match the plan")
+        return found + self._about_all_members(ledgers)
+
+    def _about_all_members(self, ledgers: Sequence[Any]) -> list[str]:
+        """Compare what is stated for all members together with what follows from their own certificates."""
+        members, found = self.members, []
+        if self.fields["software"] != members[0].fields["software"]:
+            found.append("the software is not the one that the first member states")
+        disjoint = self.fields["disjoint"] is True
+        bound = all(any(member._bound_in(ledger) for ledger in ledgers) for member in members)  # noqa: SLF001
+        if bound and self.fields["promised"] != _promised_together(members, disjoint=disjoint):
+            found.append("the promised total is not the one that follows from the members")
         return found
+
+    def _bound_in(self, ledger: Any) -> bool:
+        """Whether the entry of this certificate records a digest."""
+        written = self.fields["ledger"]
+        number = written.get("entry") if isinstance(written, Mapping) else None
+        return _is_number(number) and ledger.certified(number) is not None
 
     def _own_problems(self, ledger: Any) -> list[str]:
         written = self.fields["ledger"]
         number = written.get("entry") if isinstance(written, Mapping) else None
         entry = _entry(ledger, number)
-        if entry is None or not isinstance(written, Mapping):
+        if entry is None or not isinstance(written, Mapping) or not _PAID <= set(written) <= _PAID_PART:
             return ["the ledger has no such entry"]
         found = []
         if entry.hash != written.get("hash"):
@@ -201,6 +236,8 @@ class Certificate:
             found.append(f"entry {number} paid another cost")
         if list(entry.blocks) != self._blocks():
             found.append(f"entry {number} paid for other blocks of the data")
+        if self.fields["filter"] != list(entry.charged):
+            found.append(f"entry {number} charged other accounts than those under filter")
         if not self._adds_up():
             found.append("the costs of the mechanisms do not add up to the cost")
         if self.fields["schema"] == _FIRST_SCHEMA:
@@ -209,7 +246,13 @@ class Certificate:
             )
         elif plan_hash(*(self.fields[n] for n in ("dataset", "question", "mechanisms"))) != self.plan:
             found.append("the dataset, the question or a mechanism does not match the plan")
-        return found + self._about_the_instalment(entry, ledger) + self._about_the_dataset(entry, ledger)
+        found += self._about_the_instalment(entry, ledger) + self._about_the_dataset(entry, ledger)
+        if not found and ledger.certified(number) not in {None, self.digest}:
+            found.append(
+                f"entry {number} was charged for another certificate: the promised total, the software or "
+                "another part of this one was edited"
+            )
+        return found
 
     def _about_the_instalment(self, entry: Any, ledger: Any) -> list[str]:
         """Compare which instalment this is, of how many, with the run's entry and the instalment's own."""
@@ -249,16 +292,17 @@ class Certificate:
         try:
             each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in self.members]
             total = Cost.parallel(*each) if self.fields["disjoint"] else reduce(add, each)
-            return total.to_json() == self.fields["cost"]
+            return digest_of(total.to_json()) == digest_of(self.fields["cost"])
         except (TacitError, KeyError, TypeError, ValueError):
             return False
 
     def _about_the_dataset(self, entry: Any, ledger: Any) -> list[str]:
-        """Compare the dataset's declared facts with its account, the topmost above the one that asked."""
+        """Compare the dataset's declared facts with its own account, at or above the one that asked."""
         account = ledger.account(entry.account) if entry.account else None
         if account is None:
             return ["the entry belongs to no account"]
-        while account.parent is not None:
+        root = account.root
+        while account.id != root:
             account = ledger.account(account.parent)
         stated = self.fields["dataset"]
         known = {"name": account.name, "unit": account.unit, "adjacency": account.adjacency}
@@ -274,25 +318,39 @@ class Certificate:
 
 def _entry(ledger: Any, number: object) -> Any:
     """Find an entry by the number that a certificate names, whatever is written there."""
-    return ledger.entry(number) if type(number) is int and number > 0 else None
+    return ledger.entry(number) if _is_number(number) else None
 
 
-def _fields(
-    member: Member, promised: Mapping[str, str], charged: list[Any] | None, paid: dict[str, JSON] | None
-) -> dict[str, JSON]:
+def certificate_body(member: Member) -> dict[str, JSON]:
+    """Return what a certificate states whoever pays: all fields but the accounts charged and the entry."""
     return {
         "schema": CERTIFICATE_SCHEMA,
         "dataset": member.identity.document(),
         "question": member.question,
         "mechanisms": [dict(law) for law in member.laws],
         "cost": cast("JSON", member.cost.to_json()),
-        "promised": dict(promised),
-        "filter": charged,
+        "promised": {name: str(value) for name, value in member.promised.items()},
         "plan": member.hash,
         "software": _software(),
-        "ledger": paid,
-        **({"blocks": list(member.blocks)} if member.blocks and paid is not None else {}),
+        **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
+
+
+def _promised_together(members: Sequence[Certificate], *, disjoint: bool) -> dict[str, JSON]:
+    """Return the total that follows from what each member promised: the largest if disjoint, else the sum."""
+    stated = [cast("Any", member.fields.get("promised")) or {} for member in members]
+    try:
+        return {
+            name: str((max if disjoint else sum)(Fraction(one[name]) for one in stated))
+            for name in stated[0]
+            if all(name in one for one in stated)
+        }
+    except (TypeError, ValueError, ArithmeticError):
+        return {}
+
+
+def _is_number(number: object) -> bool:
+    return type(number) is int and number > 0
 
 
 @lru_cache(maxsize=1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.accounting import Budget
 from tacit.core._plan import PLAN_SCHEMA
@@ -30,6 +30,7 @@ class Dataset:
 
     identity: Identity
     _ledger: Charger
+    record: Literal["words", "shape"] = field(default="words", kw_only=True)
 
     @property
     def name(self) -> str:
@@ -124,10 +125,27 @@ def _unreadable() -> TacitError:
     )
 
 
-def open_account(identity: Identity, budget: Budget, ledger: Charger, blocks: object = None) -> None:
+def open_account(
+    identity: Identity,
+    budget: Budget,
+    ledger: Charger,
+    *,
+    parent: str | None = None,
+    record: Literal["words", "shape"] = "words",
+    blocks: object = None,
+) -> None:
     """Open the account that pays for a dataset, or find it with the same declared facts.
 
-    ``blocks`` is the public partition of the data whose blocks are charged apart, or None.
+    Parameters
+    ----------
+    identity, budget, ledger
+        Who is asked, what may be learned in total, and where it is recorded.
+    parent
+        A curator's account that several datasets share: it pays for every question to any of them.
+    record
+        What the log keeps of a question: its words, or its shape, without the constants in it.
+    blocks
+        The public partition of the data whose blocks are charged apart, or None.
     """
     if not isinstance(budget, Budget):
         raise bad_parameter(
@@ -143,5 +161,8 @@ def open_account(identity: Identity, budget: Budget, ledger: Charger, blocks: ob
         budget=budget,
         adjacency=identity.adjacency,
         version=identity.version,
+        parent=parent,
+        dataset=True,
+        record=record,
         **({} if blocks is None else {"blocks": blocks}),
     )

@@ -9,8 +9,8 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from tacit.core._certificate import Certificate
-from tacit.core._plan_run import Member, add_up, together_hash
+from tacit.core._certificate import Certificate, certificate_body
+from tacit.core._plan_run import Member, add_up, digest_of, together_hash
 from tacit.core._plan_run import run as run_once
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError, bad_parameter
@@ -78,7 +78,7 @@ class Plan(Generic[C]):
     confidence
         How often each interval covers the noise.
     asked
-        The question in words, for the ledger's record.
+        The question in words, or its shape if the dataset says so, for the ledger's record.
     """
 
     promised: Mapping[str, Fraction]
@@ -120,7 +120,8 @@ class Plan(Generic[C]):
         present
             How the release is shown: order, names, arithmetic. It is not part of the plan's identity.
         """
-        member = Member(dataset.identity, task, dataset._ledger)  # noqa: SLF001 - the core's own
+        ledger = dataset._ledger  # noqa: SLF001 - the core's own
+        member = Member(dataset.identity, task, ledger, promised, asked, dataset.record)
         return cls(
             dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,),
             _request=request, _present=present,
@@ -143,7 +144,7 @@ class Plan(Generic[C]):
         That person does not have to trust anybody, and no ledger is charged; the certificate says so. Each
         further release costs that person the same again.
         """
-        member = Member(identity, task, None)
+        member = Member(identity, task, None, promised)
         return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
 
     @classmethod
@@ -247,7 +248,9 @@ class Plan(Generic[C]):
             "plan": self.hash,
         }
 
-    def release(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Release[C]:
+    def release(
+        self, *, who: str = "", purpose: str = "", account: str | None = None, key: str | None = None
+    ) -> Release[C]:
         """Charge the ledger, compute, add noise, store, return.
 
         If anything fails after the charge, there is one opaque error, and the charge stays. Asking again
@@ -259,26 +262,33 @@ class Plan(Generic[C]):
             Recorded in the ledger.
         account
             An account below the dataset's that pays as well; any other is refused.
+        key
+            Idempotency key, which belongs to the account: asking again with it never charges twice. With a
+            key, a charge whose answer was lost stays lost (``spent``) instead of being paid for again.
         """
         if account is not None and len(self._members) > 1:
             raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
         if self.instalments is not None:
             raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
-        drawn = [self._draw(member, who, purpose, account) for member in self._members]
+        drawn = [
+            self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members
+        ]
         certificate = Certificate.of(
             [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,
             disjoint=self._disjoint,
         )  # fmt: skip
         return self._read([noisy for noisy, _ in drawn], certificate)
 
-    def run(self, *, who: str = "", purpose: str = "", account: str | None = None) -> Run[C]:
+    def run(
+        self, *, who: str = "", purpose: str = "", account: str | None = None, key: str | None = None
+    ) -> Run[C]:
         """Charge the whole run once, or go on with the run of this plan where it stood.
 
         `Run.next` then draws one instalment after another. Each account below the dataset's pays once.
 
         Parameters
         ----------
-        who, purpose, account
+        who, purpose, account, key
             As in `release`.
         """
         from tacit.core._run import Run
@@ -286,6 +296,7 @@ class Plan(Generic[C]):
         [member, *_] = self._members
         if self.instalments is None or member.ledger is None:
             raise _wrong_shape("the plan is one draw and has no instalments", "release")
+        body = certificate_body(member)
         held = member.ledger.run(
             account or member.identity.account,
             member.cost,
@@ -293,29 +304,39 @@ class Plan(Generic[C]):
             instalments=self.instalments,
             who=who,
             purpose=purpose,
-            asked=self.asked,
+            asked=member.asked,
+            record=member.record,
+            key=key,
             dataset=member.identity.account,
+            version=member.identity.version,
+            certificate=digest_of(body),
+            **({"blocks": member.blocks} if member.blocks else {}),
         )
-        return Run(self, held)
+        return Run(self, held, body)
 
     def _draw(
-        self, member: Member, who: str, purpose: str, account: str | None
+        self, member: Member, *, who: str, purpose: str, account: str | None, key: str | None
     ) -> tuple[list[Any], Certificate]:
-        promised = {name: str(value) for name, value in self.promised.items()}
         if member.ledger is None:
-            return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member, promised)
+            return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member)
+        body = certificate_body(member)
         drawn = member.ledger.draw(
             account or member.identity.account,
             member.cost,
             plan=member.hash,
-            compute=lambda _: run_once(member.task),
+            compute=lambda _: run_once(member.task, body),
             who=who,
             purpose=purpose,
-            asked=self.asked,
+            asked=member.asked,
+            record=member.record,
+            key=key,
             dataset=member.identity.account,
+            version=member.identity.version,
+            certificate=digest_of(body),
             **({"blocks": member.blocks} if member.blocks else {}),
         )
-        return json.loads(drawn.payload)["noisy"], Certificate.of_draw(member, promised, drawn.receipt)
+        stored = json.loads(drawn.payload)
+        return stored["noisy"], Certificate.of_draw(drawn.receipt, stored.get("certificate"), body)
 
     def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
         noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)

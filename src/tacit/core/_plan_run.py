@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.core._run_stages import composition_of, run_cost, run_laws, stages_of
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from tacit.accounting import Cost
     from tacit.core._protocols import JSON, Charger, Exact, Measurement, Noisy, Task
     from tacit.core._run_stages import Stage
     from tacit.core._unit import Identity
 
-__all__ = ["Member", "add_up", "measure", "plain", "plan_hash", "run", "together_hash"]
+__all__ = ["Member", "add_up", "digest_of", "measure", "plain", "plan_hash", "run", "together_hash"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Member:
     identity: Identity
     task: Any  # a `Task` or a `RunTask`
     ledger: Charger | None
+    promised: Mapping[str, Fraction] = field(default_factory=dict)
+    asked: str = ""
+    record: Literal["words", "shape"] = "words"
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -74,31 +79,33 @@ class Member:
     @cached_property
     def question(self) -> str:
         """The digest of the question's document."""
-        return _digest(self.task.question)
+        return digest_of(self.task.question)
 
 
 def plan_hash(dataset: object, question: object, mechanisms: object) -> str:
     """Return a plan's hash, from the parts that its certificate states."""
-    return _digest({"dataset": dataset, "question": question, "mechanisms": mechanisms})
+    return digest_of({"dataset": dataset, "question": question, "mechanisms": mechanisms})
 
 
 def together_hash(hashes: Sequence[str], *, disjoint: bool) -> str:
     """Return the hash of a plan over several datasets, from the hashes of its members."""
-    return _digest([disjoint, *hashes])
+    return digest_of([disjoint, *hashes])
 
 
-def _digest(document: object) -> str:
+def digest_of(document: object) -> str:
+    """Return the digest of a JSON document; equal documents, however they are written, have the same one."""
     return hashlib.sha256(json.dumps(document, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
-def run(task: Task) -> bytes:
-    """Run a task and return what is stored of it: the noisy integers, as JSON.
+def run(task: Task, certificate: Mapping[str, JSON] | None = None) -> bytes:
+    """Run a task and return what is stored of it: the noisy integers and the certificate's body, as JSON.
 
     Each mechanism gets exactly one answer of the task. A task that yields too few or too many is wrong, and
     nothing of it is released.
     """
     noisy, _ = measure(task.mechanisms, task.integers(), lambda _, mechanism, exact: mechanism.release(exact))
-    return json.dumps({"noisy": noisy}).encode()
+    stored = {"noisy": noisy, **({} if certificate is None else {"certificate": certificate})}
+    return json.dumps(stored).encode()
 
 
 def measure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -118,7 +118,8 @@ class Charger(Protocol):
 
     def create_account(
         self, name: str, *, budget: Budget, unit: str | None = None, adjacency: str | None = None,
-        version: int = 1, blocks: Any = None,
+        version: int = 1, parent: str | None = None, dataset: bool = False,
+        record: Literal["words", "shape"] = "words", blocks: Any = None,
     ) -> Any:  # fmt: skip
         """Open the dataset's account, or find it with the same declared facts."""
 
@@ -138,7 +139,11 @@ class Charger(Protocol):
         who: str = "",
         purpose: str = "",
         asked: str = "",
+        record: Literal["words", "shape"] = "words",
+        key: str | None = None,
         dataset: str | None = None,
+        version: int | None = None,
+        certificate: str = "",
         blocks: Sequence[str] = (),
     ) -> Any:
         """Return the release: ``payload`` and ``receipt``.
@@ -157,7 +162,12 @@ class Charger(Protocol):
         who: str = "",
         purpose: str = "",
         asked: str = "",
+        record: Literal["words", "shape"] = "words",
+        key: str | None = None,
         dataset: str | None = None,
+        version: int | None = None,
+        certificate: str = "",
+        blocks: Sequence[str] = (),
     ) -> Any:
         """Charge a run once, or go on with the run of this plan; see `tacit.ledger.LedgerRun`."""
 

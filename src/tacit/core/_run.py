@@ -13,7 +13,7 @@ from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from tacit.core._plan import Plan
-    from tacit.core._protocols import Exact, Measurement, Noisy, RememberingMeasurement, RunTask
+    from tacit.core._protocols import JSON, Exact, Measurement, Noisy, RememberingMeasurement, RunTask
 
 __all__ = ["NoisyInstalments", "Run", "draw_instalment"]
 
@@ -88,8 +88,9 @@ class Run(Generic[C]):
     (True, 364, 0.635)
     """
 
-    def __init__(self, plan: Plan[C], held: Any) -> None:
+    def __init__(self, plan: Plan[C], held: Any, body: Mapping[str, JSON]) -> None:
         self.plan = plan
+        self._body = body
         self._member = plan._members[0]  # noqa: SLF001 - a run is a part of its plan
         self._held = held
         self._known: dict[int, Sequence[Noisy]] = {}
@@ -113,7 +114,8 @@ class Run(Generic[C]):
 
         def compute(number: int, secret: bytes) -> tuple[bytes, bytes]:
             earlier = NoisyInstalments(self._held, number - 1, self._known)
-            return draw_instalment(self._member.task, number, earlier, secret)
+            noisy, left = draw_instalment(self._member.task, number, earlier, secret)
+            return json.dumps({"noisy": noisy, "certificate": self._body}).encode(), left
 
         return self._read(self._held.draw(compute))
 
@@ -129,21 +131,22 @@ class Run(Generic[C]):
         return f"Run of {self.plan.name}: {self.instalments:,} instalments, {self.remaining:,} to be drawn"
 
     def _read(self, drawn: Any) -> Release[C]:
-        own = json.loads(drawn.payload)["noisy"]
+        stored = json.loads(drawn.payload)
+        own = stored["noisy"]
         if len(drawn.payload) <= _SHORT:
             self._known[drawn.number] = own
         noisy = NoisyInstalments(self._held, drawn.number, self._known, own)
         content = cast("C", self._member.task.read_of(drawn.number, noisy, self.plan._level()))  # noqa: SLF001
-        promised = {name: str(value) for name, value in self.plan.promised.items()}
-        return self.plan._presented(  # noqa: SLF001
-            Release(content, Certificate.of_instalment(self._member, promised, drawn, self.instalments))
+        certificate = Certificate.of_instalment(
+            drawn, self.instalments, stored.get("certificate"), self._body
         )
+        return self.plan._presented(Release(content, certificate))  # noqa: SLF001
 
 
 def draw_instalment(
     task: RunTask, number: int, earlier: Mapping[int, Sequence[Noisy]], secret: bytes
-) -> tuple[bytes, bytes]:
-    """Run one instalment of a task; return what is stored of it, and the run's new secret.
+) -> tuple[list[Noisy], bytes]:
+    """Run one instalment of a task; return the noisy integers, and the run's new secret.
 
     The secret holds the task's own state and the memory of each mechanism that has one.
     """
@@ -159,7 +162,7 @@ def draw_instalment(
         return noisy
 
     noisy, left = measure(mechanisms, task.integers_of(number, earlier, state), release)
-    return json.dumps({"noisy": noisy}).encode(), _joined([state if left is None else left, *memories])
+    return noisy, _joined([state if left is None else left, *memories])
 
 
 def _joined(parts: Sequence[bytes]) -> bytes:

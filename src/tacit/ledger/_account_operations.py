@@ -12,6 +12,7 @@ from tacit.ledger._accounts import Account, empty_filter
 from tacit.ledger._block_charges import check_partition
 from tacit.ledger._chain import canonical
 from tacit.ledger._likeness import appearance
+from tacit.ledger._lost_entries import count_as_spent, may_have_been_lost
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.ledger._blocks import Blocks
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["grow_budget", "open_account", "record_unsealing", "refresh_account"]
+__all__ = ["check_growth", "grow_budget", "open_account", "record_unsealing", "refresh_account"]
 
 
 def open_account(
@@ -37,8 +38,14 @@ def open_account(
     per_charge: Budget | None,
     expires: datetime | None,
     blocks: Blocks | None = None,
+    dataset: bool = False,
+    record: str = "words",
 ) -> Account:
-    """Open an account, or return the one of that name if every declared fact agrees with it."""
+    """Open an account, or return the one of that name if every declared fact agrees with it.
+
+    The account of a ``dataset`` stands for it also where it has a parent, and its declaration says nothing
+    about the largest single charge and the last day.
+    """
     above = None if parent is None else transaction.account(parent)
     if above is not None:
         unit = above.unit if unit is None else unit
@@ -68,13 +75,16 @@ def open_account(
         per_charge=per_charge,
         expires=expires,
         blocks=blocks,
+        above=0 if above is None else len(above.path) if dataset else above.above,
+        record=record,
     )
     if blocks is not None:
         wanted = wanted.with_filter(wanted.filter)
     found = transaction.find_account(name)
     if found is not None:
-        return _reopen(transaction, found, wanted)
+        return _reopen(transaction, found, wanted, dataset=dataset)
     _check_appearance(transaction, name)
+    lost = may_have_been_lost(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
     facts |= {"filter": 2} if wanted.filter.orders else {}  # schema 1 had no orders
     row = transaction.append("open", transaction.tip.seq + 1, facts)
@@ -82,7 +92,7 @@ def open_account(
         wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
     )
     transaction.change(account)
-    return account
+    return count_as_spent(transaction, account) if lost else account
 
 
 def _check_appearance(transaction: Transaction, name: str) -> None:
@@ -103,10 +113,19 @@ def _check_appearance(transaction: Transaction, name: str) -> None:
         )
 
 
-def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Account:
-    for fact in ("unit", "adjacency", "budget", "parent", "per_charge", "expires", "blocks"):
+def _reopen(transaction: Transaction, found: Account, wanted: Account, *, dataset: bool) -> Account:
+    limits = () if dataset else ("per_charge", "expires")
+    for fact in ("unit", "adjacency", "budget", "parent", *limits, "blocks"):
         if getattr(found, fact) != getattr(wanted, fact):
             raise _account_differs(found, wanted, fact)
+    if dataset and found.root != found.id:
+        raise _belongs_to_another(found, transaction.account_numbered(found.root).name)
+    if dataset and found.record != wanted.record and wanted.record != "shape":
+        raise _account_differs(found, wanted, "record")
+    if dataset and found.record != wanted.record:  # from now on the log keeps less, which is always allowed
+        found = replace(found, record=wanted.record, declared="")
+        transaction.append("record", found.id, {"record": found.record})
+        transaction.change(found)
     if wanted.version > found.version:
         latest = replace(found, version=wanted.version, declared="")
         transaction.append("version", found.id, {"version": wanted.version})
@@ -115,13 +134,28 @@ def _reopen(transaction: Transaction, found: Account, wanted: Account) -> Accoun
     return replace(found, version=wanted.version)
 
 
+def _belongs_to_another(found: Account, dataset: str) -> TacitError:
+    return TacitError(
+        "account-differs",
+        f"account {found.name!r} is not a dataset's own account: it belongs to {dataset!r}",
+        why="stored releases and certificates name the dataset's own account",
+        fix=Say("another name"),
+    )
+
+
 def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
     """Refuse an account that was opened with another fact; the fix carries the old and the new value."""
     old, new = getattr(found, fact), getattr(wanted, fact)
-    fix: Fix = Either(Set(**{fact: old}), Say("another name"))
+    back = Say("no parent") if fact == "parent" and old is None else Set(**{fact: old})
+    fix: Fix = Either(back, Say("another name"))
     if fact == "budget" and _grows(found.budget, wanted.budget):
         fix = Do("grow-budget", account=found.name, old=old, new=new)
-    words = {"per_charge": "largest single charge", "expires": "expiry", "blocks": "partition into blocks"}
+    words = {
+        "per_charge": "largest single charge",
+        "expires": "expiry",
+        "blocks": "partition into blocks",
+        "record": "record of questions",
+    }
     label = words.get(fact, fact)
     return TacitError(
         "account-differs",
@@ -152,9 +186,8 @@ def _grows(old: Budget, new: Budget) -> bool:
     )
 
 
-def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statement: str, who: str) -> Account:
-    """Raise a budget, on record."""
-    account = transaction.account(name)
+def check_growth(account: Account, budget: Budget) -> None:
+    """Refuse a budget of another kind than the account's, or one that is smaller."""
     if not _grows(account.budget, budget):
         raise bad_parameter(
             "budget",
@@ -163,6 +196,12 @@ def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statemen
             why="a budget only grows; what was promised about the past stays true",
             fix="open another account for a smaller budget",
         )
+
+
+def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statement: str, who: str) -> Account:
+    """Raise a budget, on record."""
+    account = transaction.account(name)
+    check_growth(account, budget)
     larger = account.with_budget(budget)
     transaction.append("grow", account.id, {"budget": budget.to_json(), "statement": statement, "who": who})
     transaction.change(larger)

@@ -43,15 +43,21 @@ class Account:
         The budget and what was spent of it; in an account with blocks, what any one unit may have paid at
         most.
     path
-        Numbers of this account and of the accounts above it, up to the dataset's.
+        Numbers of this account and of all accounts above it.
     parent
-        Name of the account above, or None for a dataset.
+        Name of the account above, or None.
     labels
         Free text for people, such as the name of a team.
     per_charge
         The largest single charge, or None.
     expires
         The moment after which nothing can be charged, or None.
+    above
+        How many accounts stand above the dataset's own account, and pay for several datasets.
+    frozen
+        Whether the curator has stopped every charge to this account and to those below it.
+    record
+        What the log keeps of a question: ``"words"``, or its ``"shape"``, without the constants in it.
     blocks
         The public partition of the data whose blocks are charged apart, or None.
     totals
@@ -80,6 +86,9 @@ class Account:
     labels: dict[str, str] = field(default_factory=dict, hash=False)
     per_charge: Budget | None = None
     expires: datetime | None = None
+    above: int = 0
+    frozen: bool = False
+    record: str = "words"
     blocks: Blocks | None = None
     totals: BlockTotals | None = field(default=None, repr=False)
     declared: str = field(default="", compare=False, repr=False)
@@ -96,8 +105,13 @@ class Account:
 
     @property
     def root(self) -> int:
-        """Number of the dataset's account."""
-        return self.path[-1]
+        """Number of the dataset's own account: releases are stored for it."""
+        return self.path[-1 - self.above]
+
+    @property
+    def below(self) -> tuple[int, ...]:
+        """Numbers of this account and of those above it, up to the dataset's own, without that one."""
+        return self.path[: self.path.index(self.root)]
 
     @property
     def levels(self) -> str:
@@ -105,7 +119,8 @@ class Account:
         return ",".join(map(str, self.path))
 
     def facts(self) -> dict[str, object]:
-        """Return what was declared, as JSON values."""
+        """Return what was declared, as JSON values; facts that few accounts have are absent in the others."""
+        rare = {"above": self.above, "frozen": self.frozen}
         return {
             "adjacency": self.adjacency,
             "expires": None if self.expires is None else self.expires.isoformat(),
@@ -115,6 +130,8 @@ class Account:
             "per_charge": None if self.per_charge is None else self.per_charge.to_json(),
             "unit": self.unit,
             "version": self.version,
+            **{name: value for name, value in rare.items() if value},
+            **({} if self.record == "words" else {"record": self.record}),
             **({} if self.blocks is None else {"blocks": self.blocks.to_json()}),
         }
 
@@ -173,6 +190,9 @@ class Account:
             per_charge=None if limit is None else Budget.from_json(limit),
             expires=None if expires is None else datetime.fromisoformat(str(expires)),
             blocks=None if facts.get("blocks") is None else Blocks.from_json(facts["blocks"]),
+            above=int(str(facts.get("above", 0))),
+            frozen=facts.get("frozen") is True,
+            record=str(facts.get("record", "words")),
             declared=declared,
         )
         return account if account.blocks is None else account.with_filter(filter_)

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from tacit.accounting import Budget, Cost, Spend
 from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
 from tacit.fixes import Code, Set
 from tacit.ledger._accounts import Account
 from tacit.ledger._blocks import Blocks, read_block_names
@@ -27,6 +28,7 @@ __all__ = [
     "read_name",
     "read_payload",
     "read_receipt",
+    "read_record",
     "read_text",
 ]
 
@@ -85,6 +87,13 @@ def read_expiry(parameter: str, value: object) -> datetime | None:
     raise bad_parameter(
         parameter, "a date, or a datetime with a time zone", value, fix=Set(**{parameter: date(2030, 12, 31)})
     )
+
+
+def read_record(record: object) -> str:
+    """Read what the log keeps of questions."""
+    if record not in {"words", "shape"}:
+        raise bad_parameter("record", "'words' or 'shape'", record, fix=Set(record="shape"))
+    return str(record)
 
 
 def read_budget(parameter: str, budget: object) -> Budget:
@@ -167,14 +176,18 @@ def read_charge(
     dataset: str | Account | None = None,
     asked: str = "",
     blocks: Sequence[str] = (),
+    version: int | None = None,
+    certificate: str = "",
+    record: str = "words",
 ) -> ChargeRequest:
     """Read a charge; the cost must be a `Cost`, not a subclass or something that looks like one."""
     if type(cost) is not Cost:
         raise _not_a_cost(cost)
     stored, spend, text = _read_cost(cost)
+    declared = account.version if version is None and isinstance(account, Account) else version
     return ChargeRequest(
         account=read_account_name(account),
-        version=account.version if isinstance(account, Account) else None,
+        version=None if declared is None else count("version", declared, zero=False),
         cost=stored,
         spend=spend,
         spend_text=text,
@@ -187,4 +200,6 @@ def read_charge(
         asked=read_text("asked", asked),
         blocks=read_block_names(blocks) if blocks != () else (),
         law=cost,
+        certificate=read_name("certificate", certificate) if certificate else "",
+        record=read_record(record),
     )

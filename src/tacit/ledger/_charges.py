@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,9 @@ from tacit.ledger._chain import Head, spend_to_text
 from tacit.ledger._curves import at_orders, fits_limit, orders_of
 from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
+from tacit.ledger._restrictions import check_expiry, check_frozen
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from tacit.accounting import Cost, Spend
     from tacit.ledger._accounts import Account
     from tacit.ledger._block_totals import BlockSums
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "find_charge", "same_charge"]
 
-_CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
+#: Which accounts keep a question that is given in its words, or as its shape.
+_KEEPS = {"words": frozenset({"words"}), "shape": frozenset({"words", "shape"})}
 
 
 class BudgetExceeded(Exception):  # noqa: N818 - becomes a refusal
@@ -73,6 +72,8 @@ class ChargeRequest:
     law: Cost | None = None
     parts: int = 0  # the instalments of a run
     run: int = 0  # the run that a view pays for
+    certificate: str = ""
+    record: str = "words"  # whether `asked` is the question in words, or its shape
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -98,8 +99,11 @@ def find_charge(
 
 
 def check_lineage(transaction: Transaction, account: Account, dataset: str) -> None:
-    """Refuse an account whose charges do not reach the dataset's own account."""
-    if dataset and transaction.account(dataset).id not in account.path:
+    """Refuse an account whose charges do not reach the dataset's own account, or another dataset's."""
+    if not dataset:
+        return
+    own = transaction.account(dataset)
+    if own.id not in account.path or own.root != account.root:
         raise TacitError(
             "account-differs",
             f"account {account.name!r} is not below {dataset!r}, the dataset's own account",
@@ -120,18 +124,24 @@ def charge(
     known, key = find_charge(transaction, request, account)
     if known is not None:
         return same_charge(transaction, known, account, request)
+    check_frozen(transaction, account)
+    check_expiry(transaction, account)
     levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
-    _check_limits(transaction, levels, request)
+    _check_limits(levels, request)
     check_blocks(levels, request.blocks)
     spend, text = _priced(request, levels)
     after = [_charged(transaction, level, spend, request.blocks) for level in levels]
+    asked = (
+        request.asked if transaction.account_numbered(account.root).record in _KEEPS[request.record] else ""
+    )
     body = {
         "cost": request.cost,
         "purpose": request.purpose,
         "version": request.version or account.version,
         "who": request.who,
-        **({"asked": request.asked} if request.asked else {}),
+        **({"asked": asked} if asked else {}),
         **({"blocks": request.blocks} if request.blocks else {}),
+        **({"certificate": request.certificate} if request.certificate else {}),
         **({"parts": request.parts} if request.parts else {}),
         **({"run": request.run} if request.run else {}),
     }
@@ -158,6 +168,7 @@ def charge(
         at=transaction.at,
         head=Head(row.seq, row.mac.hex()),
         blocks=request.blocks,
+        certificate=request.certificate,
     )
 
 
@@ -175,7 +186,7 @@ def _text(spend: Spend) -> str:
     return spend_to_text(spend)
 
 
-def _check_limits(transaction: Transaction, levels: list[Account], request: ChargeRequest) -> None:
+def _check_limits(levels: list[Account], request: ChargeRequest) -> None:
     for level in levels:
         if request.adjacency != level.adjacency:
             raise TacitError(
@@ -185,8 +196,6 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
                 why="the same noise protects differently under the two kinds of adjacency",
                 fix=f"compute the cost for the adjacency {level.adjacency}",
             )
-        if level.expires is not None:
-            _check_expiry(transaction, level.name, level.expires)
         if level.per_charge is not None and not fits_limit(
             level.per_charge, request.spend, request.law or request.cost
         ):
@@ -195,27 +204,6 @@ def _check_limits(transaction: Transaction, levels: list[Account], request: Char
                 f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
                 fix="ask for less at once: a smaller epsilon or rho",
             )
-
-
-def _check_expiry(transaction: Transaction, name: str, expires: datetime) -> None:
-    """Refuse an account whose last day has passed, or one for which the clock cannot say so."""
-    latest = transaction.latest
-    if latest >= expires:
-        raise TacitError(
-            "account-expired",
-            f"account {name!r} expired at {expires.isoformat()}",
-            why="nothing can be charged after its last day",
-            fix="open an account for the new period",
-        )
-    if latest - transaction.now > _CLOCKS_DIFFER:
-        raise TacitError(
-            "account-expired",
-            f"nobody can say whether account {name!r} has expired: the clock shows {transaction.at}, but the "
-            f"ledger has an entry of {latest.isoformat(timespec='milliseconds')}",
-            why="a clock that runs backwards would let charges go on after the last day",
-            fix="set the clock of this machine; if the clock was wrong when that entry was recorded, open an "
-            "account without a last day",
-        )
 
 
 def _charged(

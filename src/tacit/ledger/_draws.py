@@ -10,8 +10,9 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._artifacts import stored_digest
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
-from tacit.ledger._payments import claim_key, covers, payments, stored_draw
+from tacit.ledger._payments import certificate_of, claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
+from tacit.ledger._restrictions import check_frozen
 from tacit.ledger._rows import ReleaseRow
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ def authorise(
     check_lineage(transaction, account, request.dataset)
     version = request.version or account.version
     stored = transaction.release_of_plan(account.root, version, request.plan)
+    if stored is None and request.certificate:  # the hash of such a plan names the version of the data;
+        # older versions of Tacit stored its release under the version that the paying account was opened with
+        stored = transaction.release_of_plan(account.root, account.version, request.plan)
     known, _ = find_charge(transaction, request, account)
     if stored is None:
         return _authorise_new(transaction, request, account, known)
@@ -60,8 +64,8 @@ def _authorise_new(
     receipt = same_charge(transaction, known, account, request)
     if known.kind != "charge" or transaction.claim_of(known.seq) is not None:
         raise _spent(known.seq)
-    _append_claim(transaction, known)
-    return DrawDecision(receipt, None)
+    _append_claim(transaction, known, request.certificate)
+    return DrawDecision(replace(receipt, certificate=request.certificate), None)
 
 
 def _authorise_stored(
@@ -78,9 +82,11 @@ def _authorise_stored(
     receipt = None
     if known is not None:
         receipt = same_charge(transaction, known, account, as_charged(request, known))
-    unpaid = frozenset(account.path[:-1]) - paid.keys()
+        receipt = replace(receipt, certificate=certificate_of(transaction, known))
+    unpaid = frozenset(account.below) - paid.keys()
     if unpaid and stored.artifact != readable:
         return stored
+    certificate = certificate_of(transaction, drawn)
     if unpaid:
         transaction.require_linked(drawn)  # the price is read from the store
         price = replace(
@@ -90,14 +96,19 @@ def _authorise_stored(
             spend=spend_from_text(drawn.spend),
             spend_text=drawn.spend,
             blocks=tuple(blocks_of(drawn.body)),
+            certificate=certificate,
+            version=stored.version,
             key=request.key if known is None else "",  # the key names the earlier charge
         )
         receipt = charge(transaction, price, kind="view", only=unpaid)
     if known is not None and unclaimed:
-        _append_claim(transaction, known)
+        _append_claim(transaction, known, certificate)
+        receipt = None if receipt is None else replace(receipt, certificate=certificate)
     if receipt is None:
         proof = paid.get(account.id, drawn)
-        receipt = receipt_of(proof, transaction.names(proof))
+        if certificate_of(transaction, proof) != certificate:
+            proof = drawn  # two processes drew this plan at once: the certificate of the stored one is kept
+        receipt = replace(receipt_of(proof, transaction.names(proof)), certificate=certificate)
     return DrawDecision(receipt, stored)
 
 
@@ -120,9 +131,12 @@ def claim(transaction: Transaction, receipt: Head) -> None:
     _append_claim(transaction, row)
 
 
-def _append_claim(transaction: Transaction, known: EntryRow) -> None:
+def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    transaction.append("claim", known.account, {"receipt": known.seq}, key=claim_key(known.seq))
+    check_frozen(transaction, transaction.account_numbered(known.account))
+    body: dict[str, object] = {"receipt": known.seq}
+    body |= {"certificate": certificate} if certificate else {}
+    transaction.append("claim", known.account, body, key=claim_key(known.seq))
 
 
 def _spent(receipt: int) -> TacitError:
@@ -147,7 +161,7 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
             fix="give the receipt of the charge or of the draw",
         )
     version = json.loads(row.body)["version"]
-    root = int(row.levels.rsplit(",", 1)[-1])
+    root = transaction.account_numbered(row.account).root
     held = transaction.release_of_receipt(receipt)
     if held is None and row.plan:
         held = transaction.release_of_plan(root, version, row.plan)

@@ -20,6 +20,7 @@ from tacit.ledger._charges import charge, check_lineage, find_charge, same_charg
 from tacit.ledger._draws import as_charged
 from tacit.ledger._payments import claim_key, run_of_plan, run_payments
 from tacit.ledger._receipts import receipt_of
+from tacit.ledger._restrictions import check_frozen
 from tacit.ledger._rows import ReleaseRow
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _join_run(
             fix=Set(instalments=body["parts"]),
         )  # fmt: skip
     paid = run_payments(transaction, run)
-    unpaid = frozenset(account.path[:-1]) - paid.keys()
+    unpaid = frozenset(account.below) - paid.keys()
     if not unpaid:
         proof = paid.get(account.id, run)
         return receipt_of(proof, transaction.names(proof)), run
@@ -123,6 +124,8 @@ def _join_run(
         spend=spend_from_text(run.spend),
         spend_text=run.spend,
         blocks=tuple(blocks_of(run.body)),
+        certificate=str(body.get("certificate", "")),
+        version=body["version"],
         run=run.seq,
     )
     return charge(transaction, price, kind="view", only=unpaid), run
@@ -131,7 +134,8 @@ def _join_run(
 def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
     """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now."""
     row, parts = _run_entry(transaction, head)
-    found = run_progress(transaction.entry_with_own_key, row.seq, stored)
+    check_frozen(transaction, transaction.account_numbered(row.account))
+    found = run_progress(transaction.entry_keyed, row.seq, stored)
     if found.stored != stored:
         return None
     if found.claimed >= parts:
@@ -153,7 +157,7 @@ def keep_instalment(
     """Store an instalment and the run's new secret, unless a later one is claimed; return its entry."""
     row, _ = _run_entry(transaction, head)
     held = transaction.release_of_receipt(row.seq, number)
-    if held is not None or run_progress(transaction.entry_with_own_key, row.seq, number).claimed != number:
+    if held is not None or run_progress(transaction.entry_keyed, row.seq, number).claimed != number:
         raise TacitError(
             "instalment-lost",
             f"instalment {number} of run {row.seq} cannot be stored any more",
@@ -161,7 +165,7 @@ def keep_instalment(
             fix="draw the next one",
         )
     version = json.loads(row.body)["version"]
-    root = int(row.levels.rsplit(",", 1)[-1])
+    root = transaction.root_of(row.account)
     body: dict[str, object] = {
         "receipt": row.seq, "part": number, "sha256": kept.digest, "version": version,
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
@@ -181,6 +181,9 @@ class Ledger(LedgerCuration):
         key: str | None = None,
         dataset: str | Account | None = None,
         blocks: Sequence[str] = (),
+        version: int | None = None,
+        certificate: str = "",
+        record: Literal["words", "shape"] = "words",
     ) -> StoredRelease:
         """Charge, compute, store, return: the only way to a release.
 
@@ -190,8 +193,12 @@ class Ledger(LedgerCuration):
         not paid yet. It then costs what it cost when it was drawn, whatever ``cost`` says. If anything fails
         after the charge, one opaque error is raised (``release-failed``) and the charge stays. If ``dataset``
         is given, an account that is neither that one nor below it is refused, because its charge would not
-        reach the dataset's budget. ``asked`` is the question in words, for the record. ``blocks`` are the
-        blocks that the answer depends on; none stands for all of the data.
+        reach the dataset's budget; so is an account below it that is another dataset's. ``asked`` is the
+        question in words, for the record. ``version`` is the declared version of the data (by default the
+        latest that the account knows). ``certificate`` is the digest of the certificate that will travel with
+        the release: it is recorded with the charge, so that an edited certificate is found. ``record`` says
+        whether ``asked`` is the question in words or its shape; a dataset that keeps shapes keeps no words.
+        ``blocks`` are the blocks that the answer depends on; none stands for all of the data.
 
         Examples
         --------
@@ -213,6 +220,9 @@ class Ledger(LedgerCuration):
             dataset=dataset,
             asked=asked,
             blocks=blocks,
+            version=version,
+            certificate=certificate,
+            record=record,
         )
         with self._writer.hold((self.account(request.account).root, request.plan)):
             decision = self._authorise(request)
@@ -264,6 +274,10 @@ class Ledger(LedgerCuration):
         asked: str = "",
         key: str | None = None,
         dataset: str | Account | None = None,
+        blocks: Sequence[str] = (),
+        version: int | None = None,
+        certificate: str = "",
+        record: Literal["words", "shape"] = "words",
     ) -> LedgerRun:
         """Charge a run of numbered instalments once, or go on with the run of this plan.
 
@@ -274,7 +288,7 @@ class Ledger(LedgerCuration):
 
         Parameters
         ----------
-        account, who, purpose, asked, key, dataset
+        account, who, purpose, asked, key, dataset, blocks, version, certificate, record
             As in `draw`.
         cost
             The cost of the whole run.
@@ -304,6 +318,10 @@ class Ledger(LedgerCuration):
                 key=key,
                 dataset=dataset,
                 asked=asked,
+                blocks=blocks,
+                version=version,
+                certificate=certificate,
+                record=record,
             ),
             parts=count("instalments", instalments, zero=False),
         )

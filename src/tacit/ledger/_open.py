@@ -88,7 +88,11 @@ def _start_witness(store: SqliteStore, writer: Writer) -> TacitError | None:
             f"the witness {seen.path} is missing or empty, but {store.name} had one",
             why="without it, nobody would notice an old copy, or a copy without the newest entries, whose "
             "totals are too low; name a new witness only if this is certainly the latest copy",
-            fix=Either(Say(f"put {seen.path} back"), Do("give-witness-file", path=str(seen.path))),
+            fix=Either(
+                Say(f"put {seen.path} back"),
+                Do("give-witness-file", path=str(seen.path)),
+                _refusals.CONTINUE,
+            ),
         )
     with store.reading() as reader:
         tip = reader.tip()

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Protocol
 
 from tacit.ledger import _refusals
+from tacit.ledger._accounts import Account
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._curves import at_orders
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from tacit.ledger._store import StoreReader
 
 __all__ = [
-    "CommittedEntries", "EntrySource", "claim_key", "covers", "payments", "run_of_plan", "run_payments",
-    "stored_draw",
+    "CommittedEntries", "EntrySource", "certificate_of", "claim_key", "covers", "payments", "run_of_plan",
+    "run_payments", "stored_draw",
 ]  # fmt: skip
 
 _PAYMENTS = frozenset({"draw", "view", "charge"})
@@ -30,6 +31,9 @@ class EntrySource(Protocol):
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan."""
 
+    def root_of(self, account: int) -> int:
+        """Return the number of the dataset's own account, from the number of one below it."""
+
 
 class CommittedEntries:
     """The entries of a store outside of a transaction."""
@@ -42,10 +46,29 @@ class CommittedEntries:
         """Find the claim of a charge's one draw."""
         return self._reader.entry_with_key(claim_key(receipt))
 
+    def root_of(self, account: int) -> int:
+        """Return the number of the dataset's own account, from the number of one below it."""
+        row = self._reader.account(account)
+        if row is None:
+            raise _refusals.damaged(f"account {account}, which the log names, is missing")
+        return Account.from_row(row).root
+
 
 def claim_key(receipt: int, part: int = 0) -> str:
     """Return the key of the claim of a charge's one draw, or of an instalment; it is unique in the store."""
     return f"d:{receipt}:{part}" if part else f"d:{receipt}"
+
+
+def certificate_of(source: EntrySource, payment: EntryRow) -> str:
+    """Return the digest of the certificate that a payment is for: in its entry, or in the claim of its draw.
+
+    Empty where there is none, as in entries of older versions.
+    """
+    for row in (payment, source.claim_of(payment.seq) if payment.kind == "charge" else None):
+        digest = "" if row is None else json.loads(row.body).get("certificate", "")
+        if digest:
+            return str(digest)
+    return ""
 
 
 def stored_draw(source: EntrySource, release: ReleaseRow) -> EntryRow:
@@ -87,8 +110,8 @@ def payments(
 def run_of_plan(source: EntrySource, root: int, version: int, plan: str) -> EntryRow | None:
     """Find the charge of a plan's run on a declared version of a dataset."""
     for row in source.entries_of_plan(plan):
-        same_root = row.levels.rsplit(",", 1)[-1] == str(root)
-        if row.kind == "run" and same_root and json.loads(row.body)["version"] == version:
+        same_version = row.kind == "run" and json.loads(row.body)["version"] == version
+        if same_version and source.root_of(row.account) == root:
             return row
     return None
 

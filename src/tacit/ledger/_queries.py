@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
@@ -18,13 +16,13 @@ from tacit.ledger._block_totals import sums_from_text
 from tacit.ledger._blocks import read_block
 from tacit.ledger._chain import Head
 from tacit.ledger._curves import CurveNeeded
-from tacit.ledger._payments import CommittedEntries, payments
+from tacit.ledger._payments import CommittedEntries, certificate_of, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
 from tacit.ledger._verification import Verification, verify
-from tacit.ledger._witness import read_witness
+from tacit.ledger._witness import contains, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -73,6 +71,17 @@ class LedgerQueries:
         with self._reading() as reader:
             tip = reader.tip()
         return Head(tip.seq, tip.mac.hex())
+
+    @property
+    def missing(self) -> Head | None:
+        """The last entry that the ledger's own witness has seen, if the log lacks it; read in constant time.
+
+        A ledger that lacks it takes no charges. See `Ledger.continue_from_backup`.
+        """
+        own = self._writer.witness
+        seen = None if own is None else own.head()
+        with self._reading() as reader:
+            return None if seen is None or contains(reader, seen) else seen
 
     def account(self, name: str | Account) -> Account:
         """Return an account in its present state, in constant time.
@@ -228,7 +237,7 @@ class LedgerQueries:
         self, reader: StoreReader, asked: Account, drawn: EntryRow, paid: dict[int, EntryRow]
     ) -> Receipt | None:
         """Return an account's own payment; None if it, or an account above it, has not paid."""
-        proofs = [paid.get(id_) for id_ in asked.path[:-1]] or [drawn]
+        proofs = [paid.get(id_) for id_ in asked.below] or [drawn]
         for proof in (drawn, *proofs):
             if proof is None:
                 return None
@@ -290,6 +299,32 @@ class LedgerQueries:
         if not self._is_linked(row, before):
             raise _refusals.tampered(f"entry {wanted} of {self.name} does not match the keyed chain")
         return entry_of(row, names)
+
+    def certified(self, number: int) -> str | None:
+        """Return the digest of the certificate that an entry was charged for, or None if it records none.
+
+        Guarantee: takes the same time however long the log is, and only entries that match the keyed chain
+        are used (`entry`). Entries of older versions record no certificate.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> certificate = visits.agg(n=tc.count()).plan(epsilon=1).release().certificate
+        >>> ledger = visits._ledger
+        >>> ledger.certified(certificate.fields["ledger"]["entry"]) == certificate.digest
+        True
+        """
+        if self.entry(number) is None:
+            return None
+        with self._reading() as reader:
+            row = reader.entry(number)
+            source = CommittedEntries(reader)
+            digest = "" if row is None else certificate_of(source, row)
+            claimed = source.claim_of(number)
+        if claimed is not None:
+            self.entry(claimed.seq)  # refuses an edited one
+        return digest or None
 
     def history(
         self, account: str | Account | None = None, *, after: int = 0, limit: int | None = None
@@ -392,31 +427,12 @@ class LedgerQueries:
             if seen is not None:
                 witnesses.append((f"the witness {own.path}", seen))
         if witness is not None:
-            witnesses.append(("the given witness", self._read_witness(witness)))
+            witnesses.append(("the given witness", read_head(witness, self.id)))
         with self._writer.store.snapshot() as reader:
             return verify(
                 reader, self._writer.chain, witnesses, proves=witness is not None,
                 artifact=self._writer.store.artifact,
             )  # fmt: skip
-
-    def _read_witness(self, witness: object) -> Head:
-        if isinstance(witness, Receipt):
-            witness = witness.head
-        if isinstance(witness, Head):
-            witness = (witness.count, witness.hash)
-        if isinstance(witness, Mapping):
-            witness = (witness.get("count"), witness.get("hash"))
-        if isinstance(witness, str | os.PathLike):
-            return read_witness(witness, self.id)
-        match witness:
-            case (int(number), str(digest)) if number >= 0 and len(digest) == 64:
-                return Head(number, digest.lower())
-        raise bad_parameter(
-            "witness",
-            "a witness file, a Head, a Receipt or (count, hash)",
-            witness,
-            fix="a witness file of this ledger, or a receipt that it returned",
-        )
 
     def _reading(self) -> AbstractContextManager[StoreReader]:
         return self._writer.reading()

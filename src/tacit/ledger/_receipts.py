@@ -38,6 +38,8 @@ class Receipt:
         Number and hash of the entry. Kept outside the store, it is a witness for `Ledger.verify`.
     blocks
         The blocks that the charge concerns; none stands for all of the data.
+    certificate
+        The digest of the certificate that the charge is for; empty where there is none.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class Receipt:
     at: str
     head: Head
     blocks: tuple[str, ...] = ()
+    certificate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,12 @@ class StoredRelease:
 class Entry:
     """One entry of the log.
 
-    ``kind`` is one of: ``open``, ``version``, ``grow``, ``refresh`` (the curator's decisions); ``charge`` (a
-    charge alone), ``draw`` (a charge together with its one draw), ``run`` (a charge for a run), ``claim``
-    (the draw of an earlier charge, or an instalment of a run, was started), ``view`` (an account pays for a
-    release or a run that the dataset has paid for), ``release`` (a release or an instalment was stored),
-    ``unseal``.
+    ``kind`` is one of: ``open``, ``version``, ``record``, ``grow``, ``refresh``, ``freeze``, ``unfreeze``,
+    ``expiry`` (the curator's decisions), ``gap`` (entries were lost) and ``lost`` (an account counts as spent
+    because of it); ``charge`` (a charge alone), ``draw`` (a charge together with its one draw), ``run`` (a
+    charge for a run), ``claim`` (the draw of an earlier charge, or an instalment of a run, was started),
+    ``view`` (an account pays for a release or a run that the dataset has paid for), ``release`` (a release or
+    an instalment was stored), ``unseal``.
 
     Examples
     --------
@@ -202,6 +206,7 @@ def receipt_of(row: EntryRow, names: dict[int, str]) -> Receipt:
         at=entry.at,
         head=Head(row.seq, row.mac.hex()),
         blocks=entry.blocks,
+        certificate=str(entry.body.get("certificate", "")),
     )
 
 

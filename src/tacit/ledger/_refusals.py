@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tacit.fixes import Fix
 
 __all__ = [
+    "CONTINUE",
     "RESTORE",
     "artifact_lost",
     "budget_in_words",
@@ -29,10 +30,14 @@ __all__ = [
     "tampered",
     "unavailable",
     "unknown_account",
+    "unwritten_witness",
 ]
 
 #: What helps after every kind of damage: a good copy, and the check of it.
 RESTORE = Do("restore-ledger")
+
+#: What helps if a good copy does not exist any more.
+CONTINUE = Do("continue-from-backup", statement="the latest copy is lost")
 
 
 def unknown_account(name: str) -> TacitError:
@@ -144,7 +149,17 @@ def rolled_back(what: str) -> TacitError:
         "ledger-rolled-back",
         what,
         why="an old copy has taken its place, and the totals of an old copy are too low",
-        fix=RESTORE,
+        fix=Either(RESTORE, CONTINUE),
+    )
+
+
+def unwritten_witness(where: str, error: OSError) -> TacitError:
+    """Report that the ledger went on from a backup, but its witness does not know it."""
+    return TacitError(
+        "ledger-unavailable",
+        f"the witness of {where} cannot be written: {error.strerror or error}",
+        why="the loss is recorded, but the witness still names an entry that is lost",
+        fix="make the witness file writable, then repeat this step",
     )
 
 

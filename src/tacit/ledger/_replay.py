@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "ReplayedAccount", "ReplayedRun", "cost_text", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "run", "view"})
+_DECISIONS = frozenset({"grow", "refresh", "lost", "version", "freeze", "unfreeze", "expiry", "record"})
 
 
 @dataclass(slots=True)
@@ -129,6 +131,7 @@ class Replay:
         self.released: dict[tuple[int, int], tuple[int, str, str, int, int]] = {}
         self.runs: dict[int, ReplayedRun] = {}
         self.problems: list[str] = []
+        self.gaps: dict[int, int] = {}  # the entries that record a gap, and the last entry before it
         self._counts: dict[tuple[str, str, str], int] = defaultdict(int)
         self._shapes: set[tuple[str, int, str]] = set()
         self._costs: set[tuple[str, str, str]] = set()
@@ -136,10 +139,13 @@ class Replay:
         self._latest: dict[tuple[str, str], EntryRow] = {}
         self._changes: dict[int, Tip] = {}
         self._block_changes: dict[tuple[int, str], Tip] = {}
+        self._frozen: set[int] = set()
 
     def take(self, row: EntryRow) -> None:
         """Take the next entry."""
         if row.kind in _CHARGES:
+            if self._frozen and not self._frozen.isdisjoint(self.accounts[row.account].account.path):
+                self.problems.append(f"entry {row.seq} charges a frozen account")
             named = blocks_of(row.body)
             blocks = json.dumps(named) if named else ""
             self._latest[row.levels, blocks] = row
@@ -167,8 +173,10 @@ class Replay:
             self._latest[str(row.seq), ""] = row
             account = Account.from_facts(row.seq, body["name"], body, opening_filter(body))
             self.accounts[row.seq] = ReplayedAccount(account)
-        elif row.kind in {"grow", "refresh", "version"}:
+        elif row.kind in _DECISIONS:
             self._decide(row, body)
+        elif row.kind == "gap":
+            self.gaps[row.seq] = body["last"]["count"]
 
     def _follow_run(self, row: EntryRow, body: dict[str, Any]) -> None:
         """Check that an instalment of a run is claimed in its turn, and stored only after that, once."""
@@ -198,8 +206,24 @@ class Replay:
             replayed.account = account.with_budget(budget)
         elif row.kind == "refresh":
             replayed.start_again(row.seq)
+        elif row.kind == "lost":
+            replayed.start_again(row.seq)
+            replayed.total.add(row.spend, 1)
         else:
-            replayed.account = replace(account, version=int(str(body["version"])), declared="")
+            replayed.account = replace(account, **self._declared(row, body), declared="")
+
+    def _declared(self, row: EntryRow, body: dict[str, object]) -> dict[str, Any]:
+        """Return the facts that a decision of the curator changed."""
+        match row.kind:
+            case "version":
+                return {"version": int(str(body["version"]))}
+            case "record":
+                return {"record": str(body["record"])}
+            case "expiry":
+                written = body["expires"]
+                return {"expires": None if written is None else datetime.fromisoformat(str(written))}
+        (self._frozen.add if row.kind == "freeze" else self._frozen.discard)(row.account)
+        return {"frozen": row.kind == "freeze"}
 
     def end(self) -> None:
         """Add up what is left and check every cap, after the last entry."""
@@ -236,9 +260,9 @@ class Replay:
 
     def _check_shape(self, row: EntryRow) -> None:
         """Check that a charge is paid on every level, and a view on some levels below the dataset."""
-        path = self.accounts[row.account].account.path
+        account = self.accounts[row.account].account
         levels = tuple(int(id_) for id_ in row.levels.split(","))
-        right = set(levels) <= set(path[:-1]) if row.kind == "view" else levels == path
+        right = set(levels) <= set(account.below) if row.kind == "view" else levels == account.path
         if not right:
             self.problems.append(f"entry {row.seq} charges the wrong accounts")
 
@@ -295,6 +319,12 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
         elif row.kind == "refresh" and row.account in accounts:
             account = accounts[row.account].account
             accounts[row.account].account = account.with_filter(empty_filter(account.filter), since=row.seq)
+            accounts[row.account].blocks = {}
+        elif row.kind == "lost" and row.account in accounts:
+            account = accounts[row.account].account
+            accounts[row.account].account = account.with_filter(
+                empty_filter(account.filter).after(spend_from_text(row.spend)), since=row.seq
+            )
             accounts[row.account].blocks = {}
     for replayed in accounts.values():
         totals = replayed.account.totals

@@ -141,6 +141,11 @@ class Transaction:
             account = self._cache.keep(self._checked(row))
         return account
 
+    def accounts(self) -> list[Account]:
+        """Return all accounts."""
+        known = [id_ for id_, _ in self._reader.names_after(0)]
+        return [self.account_numbered(id_) for id_ in [*known, *(self.changed.keys() - set(known))]]
+
     def _checked(self, row: AccountRow) -> Account:
         """Read an account, but only if its seal is right and no later entry has changed it.
 
@@ -188,6 +193,10 @@ class Transaction:
             )
         return sums
 
+    def root_of(self, account: int) -> int:
+        """Return the number of the dataset's own account, from the number of one below it."""
+        return self.account_numbered(account).root
+
     def names(self, row: EntryRow) -> dict[int, str]:
         """Return the names of the accounts in an entry."""
         ids = {row.account, *(int(id_) for id_ in row.levels.split(",") if id_)}
@@ -197,13 +206,13 @@ class Transaction:
         """Find the entry that carries a key, in the store or in this batch."""
         return self._known.get(key)
 
+    def entry_keyed(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key of the ledger's own, in the store or in this batch."""
+        return self._known.get(key) or self._reader.entry_with_key(key)
+
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
-        return self.entry_with_own_key(claim_key(receipt))
-
-    def entry_with_own_key(self, key: str) -> EntryRow | None:
-        """Find the entry that carries a key of the ledger's own making, in the store or in this batch."""
-        return self._known.get(key) or self._reader.entry_with_key(key)
+        return self.entry_keyed(claim_key(receipt))
 
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number, in the store or in this batch."""

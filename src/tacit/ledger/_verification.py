@@ -112,7 +112,7 @@ def verify(
             break
         if count in awaited:
             problems += [
-                f"entry {count} is not the one that {name} has seen"
+                f"entry {count} is not the one that {name} has seen" + _after_a_gap(replay, count)
                 for name, head in awaited[count]
                 if head.hash != mac.hex()
             ]
@@ -122,7 +122,7 @@ def verify(
         problems += _compare_accounts(reader, replay, chain if sealed else None)
     problems += [
         f"{name} has seen {at:,} entries, but the ledger has {count:,}: "
-        "it was cut, or an old copy took its place"
+        f"it was cut, or an old copy took its place{_after_a_gap(replay, at)}"
         for at, seen in awaited.items()
         if at > count
         for name, _ in seen
@@ -139,6 +139,14 @@ def verify(
         witnessed=witnesses[-1][1].count if proves else 0,
         problems=tuple(problems),
     )
+
+
+def _after_a_gap(replay: Replay, count: int) -> str:
+    """Say that an entry may have been lost, if the ledger went on from a backup that was older."""
+    for entry, last in replay.gaps.items():
+        if count > last:
+            return f" (the ledger went on from a backup that ended at entry {last}, as entry {entry} records)"
+    return ""
 
 
 def accounts_to_seal(reader: StoreReader, *, chain: Chain, name: str) -> list[AccountRow]:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.errors import TacitError
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Do
 from tacit.ledger._chain import Head
+from tacit.ledger._receipts import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tacit.ledger._store import StoreReader
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows has no advisory locks of this kind
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Witness", "read_witness"]
+__all__ = ["Witness", "contains", "read_head"]
 
 _MARK = "tacit-witness-1"
 _LINE = len(_MARK) + 1 + 32 + 1 + 20 + 1 + 64 + 1 + 8 + 1
@@ -30,7 +34,7 @@ class Witness:
     """A file of two lines, written in turn, each with a checksum: a torn write loses one line, not both.
 
     Guarantee: a head is written after its commit, so the file may lag behind the store and is never ahead of
-    it. A writer that finds a later head in the file does not change it.
+    it. A writer that finds a later head in the file does not change it, except for `replace`.
     """
 
     def __init__(self, path: Path, ledger: str) -> None:
@@ -64,6 +68,17 @@ class Witness:
                 os.pwrite(self._file, line, slot * _LINE)
                 self._counts[slot] = head.count
                 self._written = data[: slot * _LINE] + line + data[(slot + 1) * _LINE :]
+
+    def replace(self, head: Head) -> None:
+        """Write a head in place of a later one, durably: the ledger goes on from an older backup.
+
+        If this breaks off after one of the two lines, the other still holds the later head.
+        """
+        with self._lock():
+            for slot in (0, 1):
+                os.pwrite(self._file, _line(self._ledger, head), slot * _LINE)
+            self._counts, self._written = [head.count] * 2, _line(self._ledger, head) * 2
+            os.fsync(self._file)
 
     def start(self, head: Head) -> None:
         """Write the first head, durably: from now on the file is never empty."""
@@ -103,7 +118,34 @@ class Witness:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
-def read_witness(path: str | os.PathLike[str], ledger: str) -> Head:
+def read_head(witness: object, ledger: str) -> Head:
+    """Read what somebody has kept of a ledger: a witness file, a head, a receipt, or (count, hash)."""
+    if isinstance(witness, Receipt):
+        witness = witness.head
+    if isinstance(witness, Head):
+        witness = (witness.count, witness.hash)
+    if isinstance(witness, Mapping):
+        witness = (witness.get("count"), witness.get("hash"))
+    if isinstance(witness, str | os.PathLike):
+        return _read_file(witness, ledger)
+    match witness:
+        case (int(number), str(digest)) if number >= 0 and len(digest) == 64:
+            return Head(number, digest.lower())
+    raise bad_parameter(
+        "witness",
+        "a witness file, a Head, a Receipt or (count, hash)",
+        witness,
+        fix="a witness file of this ledger, or a receipt that it returned",
+    )
+
+
+def contains(reader: StoreReader, head: Head) -> bool:
+    """Whether the log contains an entry that somebody has seen."""
+    row = reader.entry(head.count) if head.count.bit_length() <= 63 else None
+    return head.count == 0 or (row is not None and row.mac.hex() == head.hash)
+
+
+def _read_file(path: str | os.PathLike[str], ledger: str) -> Head:
     """Read a witness file of this ledger."""
     try:
         data = Path(path).read_bytes()

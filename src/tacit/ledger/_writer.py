@@ -92,6 +92,20 @@ class Writer:
                 raise signal.refusal()
             signal.compute()  # the store is not locked now
 
+    def continue_after_loss(self, operation: Callable[[Transaction], Head]) -> None:
+        """Run the operation that records the loss of entries; then accept changes again."""
+        refusal, self.refusal = self.refusal, None
+        try:
+            head = self.run(operation)
+            if self.witness is not None:
+                self.witness.replace(head)
+        except OSError as error:
+            self.refusal = refusal
+            raise _refusals.unwritten_witness(str(self.store.name), error) from None
+        except BaseException:
+            self.refusal = refusal
+            raise
+
     def hold(self, name: object) -> AbstractContextManager[None]:
         """Wait until no other thread of this process works on the same thing."""
         self.ensure_open()

@@ -24,7 +24,7 @@ __all__ = ["Config", "load_config", "open_config", "read_config"]
 
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
-    "adjacency", "budget",
+    "adjacency", "budget", "parent", "record",
 }  # fmt: skip
 _BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
 
@@ -122,7 +122,8 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
 
     The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
-    {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``.
+    {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
+    ``record``.
 
     Examples
     --------

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from tacit.core import KINDS, Kind, is_writable
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "KINDS",
@@ -208,8 +211,10 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def words_of(node: Node) -> str:
+def words_of(node: Node, hidden: Mapping[str, str] | None = None) -> str:
     """Write an expression for people, the way they would write it in SQL; nothing is computed from it.
+
+    With ``hidden``, only its shape: ``?`` stands for each constant, and columns get the names given there.
 
     Examples
     --------
@@ -217,24 +222,29 @@ def words_of(node: Node) -> str:
     '(stay + 1) / 2'
     >>> words_of(Column("Cost (EUR)")), words_of(Call("abs", (Column("Cost (EUR)"),)))
     ('Cost (EUR)', 'abs("Cost (EUR)")')
+    >>> words_of(Call("gt", (Column("stay", "number"), lit(30))), hidden={})
+    'stay > ?'
     """
     match node:
         case Column(name):
-            return name
+            return name if hidden is None else hidden.get(name, name)
+        case Literal() if hidden is not None:
+            return "?"
         case Literal(value, "number"):
             return f"{value:.15g}" if isinstance(value, float) else "NULL"
         case Literal(value):
             return "NULL" if value is None else f"{value!r}" if isinstance(value, str) else str(value).upper()
         case Call(op, args) if op in _SIGNS and len(args) > 1:
             bracketed = (
-                f"({_part(a)})" if isinstance(a, Call) and a.op in _SIGNS else _part(a) for a in args
+                f"({_part(a, hidden)})" if isinstance(a, Call) and a.op in _SIGNS else _part(a, hidden)
+                for a in args
             )
             return f" {_SIGNS[op]} ".join(bracketed)
         case Call(op, args):
-            return f"{op}({', '.join(_part(a) for a in args)})"
+            return f"{op}({', '.join(_part(a, hidden) for a in args)})"
 
 
-def _part(node: Node) -> str:
+def _part(node: Node, hidden: Mapping[str, str] | None) -> str:
     """Write a part of a longer expression: the name of a column that is not a plain word needs quotes."""
     odd = isinstance(node, Column) and not (node.name.isascii() and node.name.isidentifier())
-    return f'"{words_of(node)}"' if odd else words_of(node)
+    return f'"{words_of(node, hidden)}"' if odd else words_of(node, hidden)

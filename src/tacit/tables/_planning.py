@@ -90,7 +90,7 @@ def _plan(
         forecast=[_forecast(column, noises[column.step], level, pricing.size) for column in columns],
         facts=(*facts_of(question, pricing.who, paid, columns, unit), *facts_of_blocks(dataset, blocks)),
         confidence=float(level),
-        asked=in_words(question),
+        asked=in_words(question, shape=dataset.record == "shape"),
         request=lambda: {
             "question": document(question),
             "goal": goal.to_json(),

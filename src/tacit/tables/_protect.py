@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tacit.core import (
     Fact,
@@ -56,6 +56,8 @@ def protect(
     public: Mapping[str, tuple[object, str]] | None = None,
     adjacency: Adjacency = "add/remove",
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
+    record: Literal["words", "shape"] = "words",
     blocks: Blocks | None = None,
     block: str | int | date | None = None,
 ) -> TableDataset:
@@ -97,6 +99,12 @@ def protect(
         ``add/remove`` (default) or ``replace`` (the number of units is public).
     ledger
         A `Ledger`, or where to open one; None keeps it in memory, for notebooks.
+    parent
+        An account of the ledger, of the same unit and adjacency, that several datasets share: every question
+        to one of them is charged to its own budget and to this account.
+    record
+        What the ledger's log keeps of a question: its ``"words"``, or only its ``"shape"``, in which ``?``
+        stands for each constant. Once a dataset is declared with ``"shape"``, no session writes more.
     blocks
         A public partition of the data whose blocks are charged apart, for the adjacency add/remove. Without
         ``block``, by a column of the tables: the unit is a single row, or the column is part of the unit.
@@ -136,9 +144,11 @@ def protect(
     limited = Limits.read(limits)
     column = read_partition(blocks, identity.block, whom, tables)
     books = open_ledger(ledger)
-    open_account(identity, budget, books, blocks)
+    open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
     one = len(sources) == 1 and "csv" not in kinds
-    return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine, column)
+    return TableDataset(
+        identity, books, tables, limited, next(iter(sources)), one, engine, column, record=record
+    )
 
 
 def _of_tables(unit: Unit) -> Unit:

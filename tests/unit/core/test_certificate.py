@@ -113,3 +113,161 @@ def test_a_certificate_of_an_earlier_version_is_read_but_says_what_it_lacks():
         "schema": "tacit/certificate/1"
     }
     assert "earlier version" in tc.Certificate(early).problems(ledger)[0]
+
+
+def leaves(value, path=()):
+    """Yield the path and the value of every leaf of a JSON document."""
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, one in inner:
+            yield from leaves(one, (*path, step))
+    else:
+        yield path, value
+
+
+def edits(value):
+    """Return other values for a leaf: of the same kind, of another, and equal ones that are not the same."""
+    match value:
+        case bool():
+            return [not value, int(value), None]
+        case str():
+            return [value + "0", "1/3", "", None]
+        case int() | float():
+            return [value + 1, float(value) if isinstance(value, int) else str(value), str(value), None]
+    return ["x", 0]
+
+
+def edited(fields, path, value):
+    forged = place = json.loads(json.dumps(fields))
+    *way, last = path
+    for step in way:
+        place = place[step]
+    place[last] = value
+    return forged
+
+
+def found(fields, *ledgers):
+    try:
+        return tc.Certificate(fields).problems(*ledgers)
+    except TacitError as refusal:
+        assert refusal.code == "bad-certificate"
+        return [refusal.what]
+
+
+def assert_every_edit_is_found(certificate, *ledgers):
+    fields = json.loads(certificate.to_json())
+    assert found(fields, *ledgers) == []
+    tried = [(path, value, other) for path, value in leaves(fields) for other in edits(value)]
+    assert len(tried) > 60
+    for path, value, other in tried:
+        if json.dumps(other) != json.dumps(value):
+            assert found(edited(fields, path, other), *ledgers), (path, value, other)
+    for path in {path[:-1] for path, _ in leaves(fields)}:  # additions and omissions, at every level
+        place = fields
+        for step in path:
+            place = place[step]
+        if isinstance(place, dict):
+            assert found(edited(fields, (*path, "added"), 1), *ledgers), path
+            for name in place:
+                forged = json.loads(json.dumps(fields))
+                inner = forged
+                for step in path:
+                    inner = inner[step]
+                del inner[name]
+                assert found(forged, *ledgers), (*path, name)
+        elif len(place) > 1:
+            assert found(edited(fields, path, place[:-1]), *ledgers), path
+
+
+def test_every_edit_of_a_certificate_is_found():
+    ledger = tc.Ledger.memory()
+    north, _ = members([ledger, tc.Ledger.memory()])
+    ledger.create_account("team", parent="north", budget=tc.Budget(epsilon=5))
+    plan = north.agg(n=tc.count(), m=tc.count()).plan(epsilon=1)
+    for account in (None, "team"):  # who draws, and who sees what is stored
+        assert_every_edit_is_found(plan.release(account=account).certificate, ledger)
+
+
+@pytest.mark.parametrize("disjoint", [True, False])
+def test_every_edit_of_a_consortium_s_certificate_is_found(disjoint):
+    ledgers = [tc.Ledger.memory(), tc.Ledger.memory()]
+    both = tc.consortium(members(ledgers), disjoint=disjoint)
+    certificate = both.agg(n=tc.count()).plan(epsilon=[0.5, 1]).release().certificate
+    assert certificate.fields["promised"] == {"epsilon": "1" if disjoint else "3/2"}
+    assert_every_edit_is_found(certificate, *ledgers)
+    swapped = json.loads(certificate.to_json())
+    swapped["members"].reverse()
+    assert found(swapped, *ledgers)
+
+
+def test_a_stored_release_keeps_the_certificate_that_it_was_drawn_with(monkeypatch):
+    ledger = tc.Ledger.memory()
+    north, _ = members([ledger, tc.Ledger.memory()])
+    first = north.agg(n=tc.count()).plan(epsilon=1)
+    drawn = first.release().certificate
+    monkeypatch.setattr("tacit.core._certificate._software", lambda: "tacit 99")
+    other = north.agg(n=tc.count()).plan(within=first.forecast[0].error, confidence=0.95)
+    if other.hash == first.hash:
+        assert other.release().certificate == drawn
+    assert north.agg(m=tc.count()).plan(epsilon=1).release().certificate == drawn
+    ledger.create_account("team", parent="north", budget=tc.Budget(epsilon=5))
+    seen = first.release(account="team").certificate
+    assert seen.digest == drawn.digest
+    assert seen.fields["filter"] == ["team"]
+    assert seen.fields["software"] != "tacit 99"
+    assert seen.matches(ledger)
+
+
+def test_a_release_stored_by_an_older_version_is_answered_and_its_certificate_verifies():
+    """Older versions kept the noisy integers alone, and no digest in the entry."""
+    ledger = tc.Ledger.memory()
+    north, _ = members([ledger, tc.Ledger.memory()])
+    plan = north.agg(n=tc.count()).plan(epsilon=1)
+    ledger.draw("north", plan.cost, plan=plan.hash, compute=lambda _: b'{"noisy": [[[40]]]}', dataset="north")
+    release = plan.release()
+    assert release.value == 40
+    assert float(north.remaining.epsilon) == 4
+    assert release.certificate.problems(ledger) == []
+    ledger.create_account("team", parent="north", budget=tc.Budget(epsilon=5))
+    assert plan.release(account="team").certificate.problems(ledger) == []
+
+
+def test_a_certificate_is_checked_without_reading_the_log(monkeypatch):
+    ledger = tc.Ledger.memory()
+    north, _ = members([ledger, tc.Ledger.memory()])
+    certificate = north.agg(n=tc.count()).plan(epsilon=1).release().certificate
+    for reader in ("history", "export", "verify"):
+        monkeypatch.setattr(tc.Ledger, reader, None)
+    for reader in ("entries", "entries_between", "accounts", "names_after", "releases"):
+        monkeypatch.setattr(f"tacit.ledger._memory_store.MemoryStore.{reader}", None)
+    assert certificate.problems(ledger) == []
+
+
+def test_a_plan_passes_its_key_on_and_each_member_pays_once():
+    ledgers = [tc.Ledger.memory(), tc.Ledger.memory()]
+    north, south = members(ledgers)
+    plan = tc.consortium([north, south], disjoint=True).agg(n=tc.count()).plan(epsilon=1)
+    assert plan.release(key="request-17").value == plan.release(key="request-17").value
+    keys = [entry.key for ledger in ledgers for entry in ledger.history() if entry.kind == "draw"]
+    assert keys == ["request-17"] * 2
+    with pytest.raises(TacitError) as refused:
+        north.agg(n=tc.count()).plan(epsilon=2).release(key="request-17")
+    assert refused.value.code == "key-reused"
+    assert float(north.remaining.epsilon) == 4
+    ledgers[0].create_account("team", parent="north", budget=tc.Budget(epsilon=5))
+    north.agg(n=tc.count()).plan(epsilon=2).release(key="request-17", account="team")  # a key of its own
+    assert float(north.remaining.epsilon) == 2
+
+
+def test_the_certificate_of_a_later_version_is_right_whoever_pays():
+    ledger = tc.Ledger.memory()
+    frame = pd.DataFrame({"pid": range(50)})
+    how = {"name": "north", "unit": "pid", "budget": tc.Budget(epsilon=5), "ledger": ledger}
+    old = tc.protect(frame, **how)
+    ledger.create_account("team", parent="north", budget=tc.Budget(epsilon=5))
+    new = tc.protect(frame, **how, version=2)
+    first = new.agg(n=tc.count()).plan(epsilon=1).release()
+    again = new.agg(n=tc.count()).plan(epsilon=1).release(account="team")
+    assert (first.value, float(new.remaining.epsilon)) == (again.value, 4)
+    late = old.agg(n=tc.count()).plan(epsilon=1).release()  # a session that still has the old data
+    assert [one.certificate.problems(ledger) for one in (first, again, late)] == [[], [], []]

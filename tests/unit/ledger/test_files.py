@@ -15,7 +15,7 @@ import pytest
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger import Head, Ledger
-from tacit.ledger._witness import Witness, read_witness
+from tacit.ledger._witness import Witness, read_head
 
 
 def refused(code):
@@ -290,7 +290,7 @@ def test_the_witness_never_goes_back(tmp_path):
     late.note(Head(4, "4" * 64))
     assert witness.head() == Head(5, "5" * 64)
     late.note(Head(6, "6" * 64))
-    assert read_witness(tmp_path / "w", "a" * 32) == Head(6, "6" * 64)
+    assert read_head(tmp_path / "w", "a" * 32) == Head(6, "6" * 64)
     witness.close()
     late.close()
 
@@ -304,7 +304,7 @@ def test_a_torn_write_loses_one_line_of_the_witness_not_both(tmp_path):
     half = len(whole) // 2
     for torn in (b"\0" * half + whole[half:], whole[:half] + b"x" * half, whole[:half], whole[: half + 9]):
         (tmp_path / "w").write_bytes(torn)
-        assert read_witness(tmp_path / "w", "a" * 32).count in {6, 7}
+        assert read_head(tmp_path / "w", "a" * 32).count in {6, 7}
 
 
 def test_a_witness_that_lags_is_accepted(path):
@@ -362,6 +362,40 @@ def test_a_new_witness_is_started_only_where_it_is_named(path):
         ledger.charge("visits", Cost.pure(0.01))
 
 
+def test_a_copy_whose_witness_is_lost_goes_on_with_nothing_left(moved):
+    """Nobody knows how many entries are missing, so the record says so."""
+    with Ledger.open(moved("", ".key")) as ledger:
+        ledger.continue_from_backup(statement="only this copy is left", who="curator")
+        assert ledger.remaining("visits").epsilon == 0
+        assert next(entry for entry in ledger.history() if entry.kind == "gap").body["seen"] is None
+    with Ledger.open(moved()) as ledger:
+        assert ledger.verify().ok
+        ledger.grow("visits", Budget(epsilon=9), statement="more", who="curator")
+
+
+def test_a_crash_before_the_witness_is_replaced_leaves_the_ledger_refused(path, tmp_path, monkeypatch):
+    shutil.copy(path, tmp_path / "backup")
+    with Ledger.open(path) as ledger:
+        for _ in range(30):
+            ledger.charge("visits", Cost.pure(0.01))
+    shutil.copy(tmp_path / "backup", path)
+    act = {"statement": "disk broke", "who": "curator"}
+    with monkeypatch.context() as broken, Ledger.open(path) as ledger:
+        broken.setattr(Witness, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with refused("ledger-unavailable"):
+            ledger.continue_from_backup(**act)
+        with refused("ledger-rolled-back"):
+            ledger.charge("visits", Cost.pure(0.01))
+    for _ in range(2):
+        with Ledger.open(path) as ledger, refused("ledger-rolled-back"):
+            ledger.charge("visits", Cost.pure(0.01))
+    with Ledger.open(path) as ledger:
+        ledger.continue_from_backup(**act)
+        assert ledger.remaining("visits").epsilon == 0
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().ok
+
+
 def test_a_copy_without_its_witness_takes_no_charges(moved):
     with Ledger.open(moved("", ".key")) as ledger, refused("ledger-rolled-back"):
         ledger.charge("visits", Cost.pure(0.01))
@@ -409,7 +443,7 @@ def test_a_file_of_an_older_version_without_a_witness_gets_one(path):
     connection.close()
     path.with_name("a.ledger.witness").unlink()
     with Ledger.open(path) as ledger:
-        assert read_witness(ledger.witness, ledger.id) == ledger.head
+        assert read_head(ledger.witness, ledger.id) == ledger.head
         ledger.charge("visits", Cost.pure(0.01))
     path.with_name("a.ledger.witness").unlink()
     with Ledger.open(path) as ledger, refused("ledger-rolled-back"):

@@ -1,0 +1,87 @@
+"""The ledger's restrictions: an account that is frozen or past its last day refuses every charge."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.fixes import Either, Say
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tacit.ledger._accounts import Account
+    from tacit.ledger._transaction import Transaction
+
+__all__ = ["check_expiry", "check_frozen", "set_expiry", "set_frozen"]
+
+_CLOCKS_DIFFER = timedelta(seconds=5)  # between machines that share a ledger
+
+
+def set_frozen(transaction: Transaction, name: str, *, frozen: bool, statement: str, who: str) -> Account:
+    """Stop every charge to an account and to those below it, or allow them again, on record."""
+    account = transaction.account(name)
+    kind = "freeze" if frozen else "unfreeze"
+    transaction.append(kind, account.id, {"statement": statement, "who": who})
+    changed = replace(account, frozen=frozen, declared="")
+    transaction.change(changed)
+    return changed
+
+
+def set_expiry(
+    transaction: Transaction, name: str, *, expires: datetime | None, statement: str, who: str
+) -> Account:
+    """Change the last day of an account, on record."""
+    account = transaction.account(name)
+    written = None if expires is None else expires.isoformat()
+    transaction.append("expiry", account.id, {"expires": written, "statement": statement, "who": who})
+    changed = replace(account, expires=expires, declared="")
+    transaction.change(changed)
+    return changed
+
+
+def check_frozen(transaction: Transaction, account: Account) -> None:
+    """Refuse a charge, or the draw of an earlier charge, if the account or one above it is frozen."""
+    for id_ in account.path:
+        level = transaction.account_numbered(id_)
+        if level.frozen:
+            which = "" if level.id == account.id else f", which stands above {account.name!r},"
+            raise TacitError(
+                "account-frozen",
+                f"account {level.name!r}{which} is frozen",
+                why="its curator has stopped every charge to it and to those below it; the log says why",
+                fix=Either(
+                    Say("repeat a question that you have paid for, which is free"),
+                    Say("ask the curator to unfreeze the account"),
+                ),
+            )
+
+
+def check_expiry(transaction: Transaction, account: Account) -> None:
+    """Refuse an account whose last day has passed, or one for which the clock cannot say so."""
+    for id_ in account.path:
+        level = transaction.account_numbered(id_)
+        if level.expires is not None:
+            _check_clock(transaction, level.name, level.expires)
+
+
+def _check_clock(transaction: Transaction, name: str, expires: datetime) -> None:
+    latest = transaction.latest
+    if latest >= expires:
+        raise TacitError(
+            "account-expired",
+            f"account {name!r} expired at {expires.isoformat()}",
+            why="nothing can be charged to it, or to an account below it, after its last day",
+            fix="open an account for the new period, or ask the curator for a later last day",
+        )
+    if latest - transaction.now > _CLOCKS_DIFFER:
+        raise TacitError(
+            "clock-behind",
+            f"nobody can say whether account {name!r} has expired: the clock shows {transaction.at}, but the "
+            f"ledger has an entry of {latest.isoformat(timespec='milliseconds')}",
+            why="a clock that runs backwards would let charges go on after the last day",
+            fix="set the clock of this machine; if the clock was wrong when that entry was recorded, ask the "
+            "curator to remove the last day of the account",
+        )

@@ -47,26 +47,13 @@ def open_account(
     about the largest single charge and the last day.
     """
     above = None if parent is None else transaction.account(parent)
-    if above is not None:
-        unit = above.unit if unit is None else unit
-        adjacency = above.adjacency if adjacency is None else adjacency
-        if (unit, adjacency) != (above.unit, above.adjacency):
-            raise TacitError(
-                "account-differs",
-                f"account {name!r} would protect {unit!r} ({adjacency}), but {parent!r} above it "
-                f"protects {above.unit!r} ({above.adjacency})",
-                why="a charge to an account is also charged to the accounts above it, so all must protect "
-                "the same unit",
-                fix=Set(unit=above.unit, adjacency=above.adjacency),
-            )
-    if unit is None:
-        raise bad_parameter("unit", "given for an account without a parent", None, fix=Set(unit="patient_id"))
-    check_partition(name, blocks, adjacency or "add/remove", above)
+    unit, adjacency = _protected(name, unit, adjacency, above)
+    check_partition(name, blocks, adjacency, above)
     wanted = Account(
         id=0,
         name=name,
         unit=unit,
-        adjacency=adjacency or "add/remove",
+        adjacency=adjacency,
         version=version,
         filter=Filter.start(budget),
         path=(0,) if above is None else (0, *above.path),
@@ -93,6 +80,25 @@ def open_account(
     )
     transaction.change(account)
     return count_as_spent(transaction, account) if lost else account
+
+
+def _protected(name: str, unit: str | None, adjacency: str | None, above: Account | None) -> tuple[str, str]:
+    """Return who is protected and what neighbouring means: as declared, or as in the account above."""
+    if above is not None:
+        unit = above.unit if unit is None else unit
+        adjacency = above.adjacency if adjacency is None else adjacency
+        if (unit, adjacency) != (above.unit, above.adjacency):
+            raise TacitError(
+                "account-differs",
+                f"account {name!r} would protect {unit!r} ({adjacency}), but {above.name!r} above it "
+                f"protects {above.unit!r} ({above.adjacency})",
+                why="a charge to an account is also charged to the accounts above it, so all must protect "
+                "the same unit",
+                fix=Set(unit=above.unit, adjacency=above.adjacency),
+            )
+    if unit is None:
+        raise bad_parameter("unit", "given for an account without a parent", None, fix=Set(unit="patient_id"))
+    return unit, adjacency or "add/remove"
 
 
 def _check_appearance(transaction: Transaction, name: str) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "charge_blocks",
     "fullest_of",
     "sums_from_text",
+    "sums_of",
     "sums_to_text",
     "with_sums",
 ]
@@ -132,7 +133,7 @@ def charge_blocks(
         beside = totals.beside(own)
         if not beside.admits(spend):
             raise BlockFull(name, beside)
-        charged[name] = _sums(with_sums(totals.all, own).added(spend))
+        charged[name] = sums_of(with_sums(totals.all, own).added(spend))
         totals = totals.risen(own, charged[name])
     return totals, charged
 
@@ -173,15 +174,15 @@ def _without(ranked: tuple[Fraction | None, ...], value: Fraction | None) -> tup
 
 
 def _plus(filter_: Filter, ranks: Iterable[BlockSums]) -> Filter:
-    columns = zip(_sums(filter_), *ranks, strict=True)
+    columns = zip(sums_of(filter_), *ranks, strict=True)
     return with_sums(filter_, tuple(None if None in column else sum(column) for column in columns))
 
 
 def _zeros(filter_: Filter) -> BlockSums:
-    return (Fraction(0),) * len(_sums(filter_))
+    return (Fraction(0),) * len(sums_of(filter_))
 
 
-def _sums(filter_: Filter) -> BlockSums:
+def sums_of(filter_: Filter) -> BlockSums:
     return (filter_.epsilon, filter_.delta, filter_.rho, *(total for _, total in filter_.curve))
 
 

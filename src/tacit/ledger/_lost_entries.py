@@ -5,7 +5,7 @@ admitted by the filter of its account, and so everything released against an acc
 known and lost together. As one mechanism, the past of an account is therefore within its budget: (epsilon,
 delta), or rho. This is what `whole_budget` charges in place of everything that is on record. What the curator
 grants later composes with it by addition. Of a budget with delta, a filter lets charges add up to one half;
-the past is charged this half and no finite rho. If x more is granted later, the total delta is at most
+the past is charged this half, no finite rho and no finite divergence at any order. If x more is granted later, the total delta is at most
 delta + x / 2, and the budget allows delta + x.
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
@@ -18,17 +18,17 @@ import json
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Spend
-from tacit.ledger._accounts import empty_filter
+from tacit.ledger._block_totals import with_sums
 from tacit.ledger._chain import spend_to_text
 from tacit.ledger._likeness import appearance
 
 if TYPE_CHECKING:
-    from tacit.accounting import Budget
+    from tacit.accounting import Budget, Filter
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["count_as_spent", "gap_key", "gaps", "may_have_been_lost", "whole_budget"]
+__all__ = ["count_as_spent", "gap_key", "gaps", "may_have_been_lost", "spent_filter", "whole_budget"]
 
 
 def gap_key(number: int) -> str:
@@ -50,11 +50,26 @@ def whole_budget(budget: Budget) -> Spend:
     return Spend(budget.epsilon, budget.delta / 2, None)
 
 
+def spent_filter(filter_: Filter) -> Filter:
+    """Return a filter from which the whole budget was spent, with no finite rho and no finite divergence.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget, Filter
+    >>> print(spent_filter(Filter.start(Budget(epsilon=3, delta=1e-6))).remaining)
+    nothing of epsilon 3
+    """
+    spend = whole_budget(filter_.budget)
+    rest: tuple[None, ...] = (None,) * len(filter_.orders)
+    rho = None if filter_.budget.rho is None else spend.rho
+    return with_sums(filter_, (spend.epsilon, spend.delta, rho, *rest))
+
+
 def count_as_spent(transaction: Transaction, account: Account) -> Account:
     """Charge an account its whole budget, in place of what is on record."""
     spend = whole_budget(account.budget)
     row = transaction.append("lost", account.id, {}, levels=str(account.id), spend=spend_to_text(spend))
-    emptied = account.with_filter(empty_filter(account.filter).after(spend), since=row.seq)
+    emptied = account.with_filter(spent_filter(account.filter), since=row.seq)
     transaction.change(emptied)
     return emptied
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger._accounts import Account, empty_filter, opening_filter
-from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of, with_sums
+from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of, sums_of, with_sums
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._curves import CurveNeeded, fits_limit
+from tacit.ledger._lost_entries import spent_filter
 from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ class _SpendSum:
     infinite: set[int] = field(default_factory=set)
 
     def add(self, spend: str, times: int) -> None:
-        for which, value in enumerate(_coordinates(spend, self.orders)):
+        self.hold(_coordinates(spend, self.orders), times)
+
+    def hold(self, sums: BlockSums, times: int = 1) -> None:
+        """Add a number to each coordinate, some times; None is not finite."""
+        for which, value in enumerate(sums):
             if value is None:
                 self.infinite.add(which)
             else:
@@ -208,7 +213,7 @@ class Replay:
             replayed.start_again(row.seq)
         elif row.kind == "lost":
             replayed.start_again(row.seq)
-            replayed.total.add(row.spend, 1)
+            replayed.total.hold(sums_of(spent_filter(account.filter)))
         else:
             replayed.account = replace(account, **self._declared(row, body), declared="")
 
@@ -322,9 +327,7 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
             accounts[row.account].blocks = {}
         elif row.kind == "lost" and row.account in accounts:
             account = accounts[row.account].account
-            accounts[row.account].account = account.with_filter(
-                empty_filter(account.filter).after(spend_from_text(row.spend)), since=row.seq
-            )
+            accounts[row.account].account = account.with_filter(spent_filter(account.filter), since=row.seq)
             accounts[row.account].blocks = {}
     for replayed in accounts.values():
         totals = replayed.account.totals

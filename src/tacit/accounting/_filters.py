@@ -32,7 +32,7 @@ from tacit.accounting._json import (
     write,
     write_curve,
 )
-from tacit.accounting._mixture import ANSWERS, mixture
+from tacit.accounting._mixture import ANSWERS, are_orders, mixture, readings_of
 from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
@@ -182,16 +182,15 @@ class Filter:
         budget, delta = Budget.from_json(stored["budget"]), read("delta", stored["delta"])
         if "curve" not in stored:
             return cls(budget, epsilon, delta, rho)
-        curve, fresh = read_curve(stored["curve"]), cls.start(budget)
-        if [order for order, _ in curve] != [order for order, _ in fresh.curve]:
+        curve = read_curve(stored["curve"])
+        if budget.epsilon is None or not budget.delta or not are_orders([order for order, _ in curve]):
             raise bad_parameter(
                 "stored filter",
-                "a filter with the Renyi orders of its budget",
-                [float(order) for order, _ in curve],
+                "a budget in epsilon and delta with its Renyi orders",
+                (budget, [float(order) for order, _ in curve]),
                 fix="read the stored value exactly as Tacit wrote it",
             )
-        sums = tuple((order, total) for (order, _), (_, total) in zip(fresh.curve, curve, strict=True))
-        return cls(budget, epsilon, delta, rho, sums)
+        return cls(budget, epsilon, delta, rho, curve)
 
     def added(self, spend: Spend) -> Filter:
         """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""
@@ -232,8 +231,7 @@ class Filter:
         if self.epsilon is not None and self.epsilon <= budget.epsilon:
             return True
         if self.curve:
-            readings = mixture(budget.epsilon, budget.delta).readings
-            return any(reading.admits(self.curve) for reading in readings)
+            return any(reading.admits(self.curve) for reading in readings_of(budget, self.curve))
         left = budget.delta / 2 - self.delta
         return left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, left)
 

@@ -32,7 +32,7 @@ from tacit.accounting._json import (
     write,
     write_curve,
 )
-from tacit.accounting._mixture import ANSWERS, OrderReading, grown_mixture, mixture
+from tacit.accounting._mixture import ANSWERS, OrderReading, are_orders, grown_mixture, mixture, readings_of
 from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
@@ -120,7 +120,7 @@ class Filter:
         if budget.epsilon is None or not self.curve:
             return ()
         if self.opened is None or self.opened.epsilon is None:
-            return mixture(budget.epsilon, budget.delta).readings
+            return readings_of(budget, self.curve)
         first = mixture(self.opened.epsilon, self.opened.delta)
         return grown_mixture(first, budget.epsilon, budget.delta).readings
 
@@ -211,16 +211,15 @@ class Filter:
         if "curve" not in stored:
             return cls(budget, epsilon, delta, rho)
         opened = Budget.from_json(stored["opened"]) if "opened" in stored else None
-        curve, fresh = read_curve(stored["curve"]), cls.start(opened or budget)
-        if [order for order, _ in curve] != [order for order, _ in fresh.curve]:
+        curve = read_curve(stored["curve"])
+        if budget.epsilon is None or not budget.delta or not are_orders([order for order, _ in curve]):
             raise bad_parameter(
                 "stored filter",
-                "a filter with the Renyi orders of its budget",
-                [float(order) for order, _ in curve],
+                "a budget in epsilon and delta with its Renyi orders",
+                (budget, [float(order) for order, _ in curve]),
                 fix="read the stored value exactly as Tacit wrote it",
             )
-        sums = tuple((order, total) for (order, _), (_, total) in zip(fresh.curve, curve, strict=True))
-        return cls(budget, epsilon, delta, rho, sums, opened)
+        return cls(budget, epsilon, delta, rho, curve, opened)
 
     def added(self, spend: Spend) -> Filter:
         """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""

@@ -18,9 +18,10 @@ from tacit.accounting.numeric import log_down, log_up, round_down
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tacit.accounting._budget import Budget
     from tacit.accounting._json import RenyiCurve
 
-__all__ = ["ANSWERS", "Mixture", "OrderReading", "grown_mixture", "mixture"]
+__all__ = ["ANSWERS", "Mixture", "OrderReading", "are_orders", "grown_mixture", "mixture", "readings_of"]
 
 #: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
 ANSWERS = Fraction(1, 2)
@@ -75,7 +76,13 @@ def mixture(epsilon: Fraction, delta: Fraction) -> Mixture:
     [6, 8, 10, 39]
     """
     tail = delta * (1 - ANSWERS)
-    orders = _orders(_decimal(epsilon), _NEAR.ln(_decimal(tail)))
+    return mixture_of(_orders(_decimal(epsilon), _NEAR.ln(_decimal(tail))), epsilon, delta)
+
+
+@lru_cache(maxsize=1024)
+def mixture_of(orders: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction) -> Mixture:
+    """Return the mixture of given orders for a budget: an account keeps its orders when its budget grows."""
+    tail = delta * (1 - ANSWERS)
     averages: list[Shares] = [
         ((place, Fraction(1)),) for place in (2, 3, 1, 0)
     ]  # the quickest and likeliest first
@@ -98,6 +105,19 @@ def grown_mixture(opened: Mixture, epsilon: Fraction, delta: Fraction) -> Mixtur
     found = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
     raised = [one._replace(cap=max(one.cap, kept.get(one.shares, one.cap))) for one in found]
     return Mixture(orders, tuple(reading for reading in raised if reading.cap > 0))
+
+
+def readings_of(budget: Budget, sums: RenyiCurve) -> tuple[OrderReading, ...]:
+    """Return the readings of a filter's sums, at the orders that it has had since it was opened."""
+    assert budget.epsilon is not None  # noqa: S101 - only budgets in epsilon and delta have orders
+    usual = mixture(budget.epsilon, budget.delta)
+    orders = tuple([order for order, _ in sums])
+    return (usual if usual.orders == orders else mixture_of(orders, budget.epsilon, budget.delta)).readings
+
+
+def are_orders(orders: Sequence[Fraction]) -> bool:
+    """Return whether these may be the orders of a stored filter: as many as weights, above 1, ascending."""
+    return len(orders) == len(_WEIGHTS) and all(low < high for low, high in pairwise([Fraction(1), *orders]))
 
 
 def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail: Fraction) -> OrderReading:

@@ -66,6 +66,8 @@ def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
 @lru_cache(maxsize=16384)
 def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     """Return the smaller of the law's own value and what its epsilon and rho imply."""
+    if not isinstance(law, SampledLoss | ShuffledLoss | GroupLoss | ParallelLoss):
+        return _own(law, order)  # a closed form is never larger
     whole = charge(((law, 1),))
     known = [implied_divergence(whole.epsilon, whole.rho, order), _own(law, order)]
     return min((value for value in known if value is not None), default=None)

@@ -5,8 +5,8 @@ admitted by the filter of its account, and so everything released against an acc
 known and lost together. As one mechanism, the past of an account is therefore within its budget: (epsilon,
 delta), or rho. This is what `whole_budget` charges in place of everything that is on record. What the curator
 grants later composes with it by addition. Of a budget with delta, a filter lets charges add up to one half;
-the past is charged this half, no finite rho and no finite divergence at any order. If x more is granted later, the total delta is at most
-delta + x / 2, and the budget allows delta + x.
+the past is charged this half, no finite rho and no finite divergence at any order. If x more is granted
+later, the total delta is at most delta + x / 2, and the budget allows delta + x.
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
 so it starts with nothing left, unless the curator has stated which accounts were opened there.

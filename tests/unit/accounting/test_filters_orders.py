@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -286,7 +287,10 @@ def test_a_filter_stored_by_version_1_keeps_its_rule_for_ever():
         {"version": 3},
         {"curve": []},
         {"curve": [["6", "0"], ["8", "0"], ["10", "0"]]},
-        {"curve": [["6", "0"], ["8", "0"], ["11", "0"], ["39", "0"]]},
+        {"curve": [["6", "0"], ["8", "0"], ["8", "0"], ["39", "0"]]},
+        {"curve": [["1", "0"], ["8", "0"], ["10", "0"], ["39", "0"]]},
+        {"budget": Budget(1).to_json()},
+        {"budget": Budget(rho=1).to_json()},
         {"curve": [["6", "-1"], ["8", "0"], ["10", "0"], ["39", "0"]]},
         {"curve": [["6"], ["8", "0"], ["10", "0"], ["39", "0"]]},
         {"curve": "6"},
@@ -296,6 +300,19 @@ def test_a_damaged_filter_is_refused(damage):
     with pytest.raises(TacitError) as refusal:
         Filter.from_json({**Filter.start(Budget(3, 1e-6)).to_json(), **damage})
     assert refusal.value.code in {"bad-parameter", "unknown-version"}
+
+
+def test_an_account_keeps_its_orders_when_its_budget_grows():
+    small, large = Budget(1, 1e-6), Budget(3, 1e-6)
+    grown = replace(Filter.start(small).after(Spend(rho=F(1, 100))), budget=large)
+    assert grown.orders == Filter.start(small).orders
+    assert Filter.from_json(grown.to_json()) == grown
+    # readings at these orders, for the larger epsilon: more than before, less than if it were opened now
+    cost = Cost.gaussian(sigma=100, sensitivity=1)
+    many = [one.how_many(cost) for one in (replace(grown, budget=small), grown, Filter.start(large))]
+    assert many == sorted(many)
+    assert many[0] < many[1] < many[2]
+    assert (many[1] * cost + Cost.zcdp(F(1, 100))).fits(large)
 
 
 # -- adversaries: the largest delta that any adaptive strategy reaches, by dynamic programming

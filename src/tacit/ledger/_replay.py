@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_in_order"]
+__all__ = ["Replay", "ReplayedAccount", "cost_text", "replay_entry", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "view"})
 
@@ -243,30 +243,35 @@ def cost_text(body: str) -> str:
 
 def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -> None:
     """Add up charges one after another, as the filter did: it rounds up where denominators grow too long."""
-    opened: set[int] = set()
     for replayed in accounts.values():
         replayed.exceeded = False
         replayed.blocks = {}
     for row in reader.entries():
-        if row.kind in _CHARGES:
-            for id_ in opened & {int(level) for level in row.levels.split(",")}:
-                _charge_again(accounts[id_], row)
-        elif row.kind == "open" and row.seq in accounts:
-            opened.add(row.seq)
-            account = accounts[row.seq].account
-            accounts[row.seq].account = account.with_filter(opening_filter(json.loads(row.body)))
-        elif row.kind == "grow" and row.account in accounts:
-            budget = Budget.from_json(json.loads(row.body)["budget"])
-            accounts[row.account].account = accounts[row.account].account.with_budget(budget)
-        elif row.kind == "refresh" and row.account in accounts:
-            account = accounts[row.account].account
-            accounts[row.account].account = account.with_filter(empty_filter(account.filter), since=row.seq)
-            accounts[row.account].blocks = {}
+        ids = row.levels.split(",") if row.kind in _CHARGES else [str(row.account)]
+        for replayed in (accounts[int(id_)] for id_ in ids if int(id_) in accounts):
+            replay_entry(replayed, row)
     for replayed in accounts.values():
         totals = replayed.account.totals
         if totals is not None:  # the largest sums again from all blocks, not as the charges kept them
             fullest = fullest_of(replayed.blocks.values(), totals.without_blocks())
             replayed.account = replayed.account.with_totals(replace(totals, fullest=fullest))
+
+
+def replay_entry(replayed: ReplayedAccount, row: EntryRow) -> bool:
+    """Apply one entry to an account's filter as the ledger did; return whether it changed the filter."""
+    account = replayed.account
+    if row.kind in _CHARGES:
+        _charge_again(replayed, row)
+    elif row.kind == "open":
+        replayed.account = account.with_filter(opening_filter(json.loads(row.body)))
+    elif row.kind == "grow":
+        replayed.account = account.with_budget(Budget.from_json(json.loads(row.body)["budget"]))
+    elif row.kind == "refresh":
+        replayed.account = account.with_filter(empty_filter(account.filter), since=row.seq)
+        replayed.blocks = {}
+    else:
+        return False
+    return True
 
 
 def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:

@@ -23,6 +23,7 @@ VISITS = pd.DataFrame(
 )
 BY_DAY = tc.Blocks("day")
 PATIENT_DAY = tc.Unit("patient_id", per="day")
+REDEFINED = "(SELECT CAST('2026-01-03' AS DATE) AS day FROM visits) AS t"
 
 
 def events(source=VISITS, **options):
@@ -168,8 +169,7 @@ def test_a_filter_by_constants_names_its_blocks(where, blocks):
         ("SELECT count(*) AS n FROM (SELECT day AS d FROM visits) AS t WHERE d = '2026-01-03'", days(3)),
         ("WITH t AS (SELECT * FROM visits WHERE day = '2026-01-03') SELECT sum(stay) AS s FROM t", days(3)),
         ("SELECT count(*) AS n FROM (SELECT stay AS day FROM visits) AS t WHERE day = 3", ()),
-        ("SELECT count(*) AS n FROM (SELECT CAST('2026-01-03' AS DATE) AS day FROM visits) AS t"
-          " WHERE day = '2026-01-03'", ()),
+        (f"SELECT count(*) AS n FROM {REDEFINED} WHERE day = '2026-01-03'", ()),
         ("SELECT count(*) AS n FROM visits", ()),
         ("SELECT ward, count(*) AS n FROM visits GROUP BY ward HAVING ward = 'A'", ()),
     ],

@@ -10,6 +10,7 @@ from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -49,6 +50,8 @@ def grouped(law: LossLaw, m: int) -> LossLaw:
             return GaussianLoss(sigma, m * s)
         case DiscreteGaussianLoss(sigma, s):
             return DiscreteGaussianLoss(sigma, m * s)
+        case DiscreteGaussianVectorLoss(sigma, squared):
+            return DiscreteGaussianVectorLoss(sigma, m * m * squared)
         case LaplaceLoss(scale, s):
             return LaplaceLoss(scale, m * s)
         case DiscreteLaplaceLoss(scale, s):

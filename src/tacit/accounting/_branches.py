@@ -11,19 +11,24 @@ from tacit.accounting._algebra import can_sample, dominates
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
+    DiscreteGaussianVectorLoss,
+    GroupLoss,
     LossLaw,
     ParallelLoss,
     Parts,
     PureLoss,
+    RenyiLoss,
     SampledLoss,
     ZCDPLoss,
     canonical,
 )
+from tacit.accounting._renyi_curve import divergence_of_sum
 from tacit.errors import TacitError
 
 __all__ = ["sums_without_branches"]
 
 _MOST = 64
+_LARGEST_VALUE = 1000  # a Renyi divergence that guarantees nothing
 
 
 @lru_cache(maxsize=256)
@@ -68,6 +73,10 @@ def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:
             options = [one for sums, _ in found for one in sums]
             exact = all(exact for _, exact in found)
             return list(dict.fromkeys(options)) if every else _undominated(options), exact
+        case DiscreteGaussianVectorLoss():
+            return [((ZCDPLoss(law.squared / (2 * law.sigma**2)), 1),)], True
+        case SampledLoss(_, inner) if _has_vector(inner):
+            return [_whole_orders(law)], False
         case SampledLoss(q, inner):
             sums, exact = sums_without_branches(inner, every=every)
             if not all(can_sample(one) for one in sums):
@@ -75,6 +84,40 @@ def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:
             return [((SampledLoss(q, one), 1),) for one in sums], exact
         case _:
             return [((law, 1),)], True
+
+
+def _has_vector(parts: Parts) -> bool:
+    """Return whether a part is a vector of discrete Gaussian noise, which has no single pair to mix."""
+    for law, _ in parts:
+        match law:
+            case DiscreteGaussianVectorLoss():
+                return True
+            case SampledLoss(_, inner) | GroupLoss(_, inner) if _has_vector(inner):
+                return True
+            case ParallelLoss(branches) if any(_has_vector(branch) for branch in branches):
+                return True
+    return False
+
+
+@lru_cache(maxsize=256)
+def _whole_orders(law: LossLaw) -> Parts:
+    """Return a law as its Renyi divergences of whole orders, and its delta."""
+    curve: list[tuple[Fraction, Fraction]] = []
+    for order in (*range(2, 65), 80, 96, 128, 192, 256, 384, 512):
+        value = divergence_of_sum(((law, 1),), Fraction(order))
+        if value is None or value > _LARGEST_VALUE:
+            break
+        curve.append((Fraction(order), value))
+    delta = charge(((law, 1),)).delta
+    leak: Parts = ((ApproximateLoss(Fraction(0), delta), 1),) if delta else ()
+    if not curve or delta >= 1:
+        raise TacitError(
+            "no-guarantee",
+            "this sample has no finite Renyi divergence",
+            why="its noise is too small for a guarantee",
+            fix="add more noise",
+        )
+    return canonical((*leak, (RenyiLoss(tuple(curve)), 1)))
 
 
 def _undominated(options: list[Parts]) -> list[Parts]:

@@ -11,8 +11,8 @@ from tacit.accounting._divergences import pure_divergence
 from tacit.accounting._json import (
     VERSION,
     WITH_CURVE,
-    Curve,
     Json,
+    RenyiCurve,
     read,
     read_curve,
     read_fields,
@@ -131,7 +131,7 @@ class Spend:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
-    curve: Curve
+    curve: RenyiCurve
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ def read_delta(delta: Number) -> Fraction:
     return exact
 
 
-def _checked_curve(curve: Iterable[tuple[Number, Number | None]]) -> Curve:
+def _checked_curve(curve: Iterable[tuple[Number, Number | None]]) -> RenyiCurve:
     """Read orders above 1, ascending, each once; values are exact or rounded up."""
     points: list[tuple[Fraction, Fraction | None]] = []
     for point in curve:

@@ -12,6 +12,7 @@ from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -60,6 +61,8 @@ def _charge(law: LossLaw) -> UpperCharge:
     match law:
         case GaussianLoss(sigma, s) | DiscreteGaussianLoss(sigma, s):
             return UpperCharge(None, _ZERO, (s / sigma) ** 2 / 2)
+        case DiscreteGaussianVectorLoss(sigma, squared):
+            return UpperCharge(None, _ZERO, squared / (2 * sigma**2))
         case GDPLoss(mu):
             return UpperCharge(None, _ZERO, mu**2 / 2)
         case ZCDPLoss(rho):

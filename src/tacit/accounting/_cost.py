@@ -151,7 +151,8 @@ class Cost(Readings):
 
         One number (``dimension=1``) has the curve of the discrete law. In a vector with an L2 sensitivity,
         several numbers move at once, and only rho = sensitivity^2 / (2 sigma^2) is known (Canonne, Kamath
-        and Steinke 2020), so the cost of a vector is `Cost.zcdp` of this rho. Numbers move by whole steps, so
+        and Steinke 2020), so a vector reads as `Cost.zcdp` of this rho. Samples of it are read at whole Renyi
+        orders, where a discrete vector has the values of a continuous one. Numbers move by whole steps, so
         the squared length of a move is whole: a sensitivity whose square is within 1e-12 of a whole number
         counts as its root, and any other square is rounded up (1.73 stands for the root of 3).
 
@@ -159,8 +160,8 @@ class Cost(Readings):
         --------
         >>> Cost.discrete_gaussian(sigma=8, sensitivity=1).rho == Cost.gaussian(sigma=8, sensitivity=1).rho
         True
-        >>> Cost.discrete_gaussian(sigma=8, sensitivity=2**0.5, dimension=10)
-        Cost.zcdp(0.015625)
+        >>> Cost.discrete_gaussian(sigma=8, sensitivity=2**0.5, dimension=10).rho
+        0.015625
         """
         spread, move = rational("sigma", sigma), rational("sensitivity", sensitivity)
         if count("dimension", dimension, zero=False) == 1:
@@ -168,7 +169,7 @@ class Cost(Readings):
         squared = _whole_square(move)
         if squared == 1:  # one number moves by 1
             return cls(((_laws.DiscreteGaussianLoss(spread, squared), 1),), adjacency)
-        return cls.zcdp(squared / (2 * spread**2), adjacency=adjacency)
+        return cls(((_laws.DiscreteGaussianVectorLoss(spread, squared), 1),), adjacency)
 
     @classmethod
     def randomized_response(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:

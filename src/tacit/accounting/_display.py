@@ -48,6 +48,9 @@ def _law(law: LossLaw, adjacency: str) -> str:
             return f"Cost.discrete_laplace(scale={shown(scale)}, sensitivity={shown(s)}{more})"
         case _laws.DiscreteGaussianLoss(sigma, s):
             return f"Cost.discrete_gaussian(sigma={shown(sigma)}, sensitivity={shown(s)}{more})"
+        case _laws.DiscreteGaussianVectorLoss(sigma, squared):
+            root = shown(Fraction(repr(math.sqrt(squared))))
+            return f"Cost.discrete_gaussian(sigma={shown(sigma)}, sensitivity={root}, dimension=2{more})"
         case _laws.RandomizedResponseLoss(epsilon):
             return f"Cost.randomized_response({shown(epsilon)}{more})"
         case _laws.BoundedRangeLoss(epsilon):
@@ -88,7 +91,7 @@ def words(law: LossLaw) -> str:
             return "Laplace noise"
         case _laws.DiscreteLaplaceLoss():
             return "discrete Laplace noise"
-        case _laws.DiscreteGaussianLoss():
+        case _laws.DiscreteGaussianLoss() | _laws.DiscreteGaussianVectorLoss():
             return "discrete Gaussian noise"
         case _laws.RandomizedResponseLoss():
             return "randomized response"

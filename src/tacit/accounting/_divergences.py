@@ -10,9 +10,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
-from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
+from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
 
 __all__ = ["bounded_range_divergence", "discrete_laplace_divergence", "laplace_divergence", "pure_divergence"]
+
+_TINY = Fraction(1, 10**25)  # below it, log(1 + x) is x
 
 
 @lru_cache(maxsize=4096)
@@ -22,19 +24,26 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     Examples
     --------
     >>> round(float(pure_divergence(Fraction(1), Fraction(2))), 6)
-    0.735334
+    0.735326
     """
     if not epsilon:
         return epsilon
-    far = (1 + exp_up(-(2 * order - 1) * epsilon)) / (1 + exp_down(-epsilon))
-    return _least(epsilon, order, far, pure_rho(epsilon))
+    far = exp_up(-(2 * order - 1) * epsilon)
+    log = (far if far < _TINY else log_up(1 + far)) - _near(epsilon)
+    return _least(epsilon, order, log, pure_rho(epsilon))
+
+
+@lru_cache(maxsize=1024)
+def _near(epsilon: Fraction) -> Fraction:
+    """Return log(1 + exp(-epsilon)), rounded down."""
+    return log_down(1 + exp_down(-epsilon))
 
 
 @lru_cache(maxsize=4096)
 def laplace_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
     """Return the divergence of one number with Laplace noise."""
     far = (order + (order - 1) * exp_up(-(2 * order - 1) * epsilon)) / (2 * order - 1)
-    return _least(epsilon, order, far, laplace_rho(epsilon))
+    return _least(epsilon, order, log_up(far), laplace_rho(epsilon))
 
 
 @lru_cache(maxsize=4096)
@@ -52,7 +61,7 @@ def discrete_laplace_divergence(scale: Fraction, move: Fraction, order: Fraction
         return round_up(order * discrete_laplace_rho(scale, move))
     last = -(2 * order - 1) * epsilon
     far = (1 + exp_up(last) + (1 - r) * (s - exp_down(last)) / (1 - s)) / (1 + r)
-    return _least(epsilon, order, far, discrete_laplace_rho(scale, move))
+    return _least(epsilon, order, log_up(far), discrete_laplace_rho(scale, move))
 
 
 @lru_cache(maxsize=4096)
@@ -80,6 +89,6 @@ def bounded_range_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
         return round_up(known)
 
 
-def _least(epsilon: Fraction, order: Fraction, far: Fraction, rho: Fraction) -> Fraction:
-    """Return epsilon + log(far) / (order - 1), or order rho if that is smaller; rounded up."""
-    return round_up(max(Fraction(0), min(epsilon, epsilon + log_up(far) / (order - 1), order * rho)))
+def _least(epsilon: Fraction, order: Fraction, log: Fraction, rho: Fraction) -> Fraction:
+    """Return epsilon + log / (order - 1), or epsilon or order rho if that is smaller; rounded up."""
+    return round_up(max(Fraction(0), min(epsilon, epsilon + log / (order - 1), order * rho)))

@@ -16,7 +16,7 @@ queries declared in advance. The proof is `docs/proofs/filters.md`. Rules (sums 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,15 +24,15 @@ from tacit.accounting._budget import Budget, Spend
 from tacit.accounting._json import (
     VERSION,
     WITH_CURVE,
-    Curve,
     Json,
+    RenyiCurve,
     read,
     read_curve,
     read_fields,
     write,
     write_curve,
 )
-from tacit.accounting._mixture import ANSWERS, Reading, grown_mixture, mixture
+from tacit.accounting._mixture import ANSWERS, are_orders, mixture, readings_of
 from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
@@ -68,15 +68,22 @@ class Filter:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
-    curve: Curve = ()
-    opened: Budget | None = None
+    curve: RenyiCurve = ()
 
     @classmethod
-    def start(cls, budget: Budget) -> Filter:
-        """Return the filter of an untouched budget."""
+    def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
+        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier releases.
+
+        Examples
+        --------
+        >>> Filter.start(Budget(epsilon=3, delta=1e-6), version=1).orders
+        ()
+        """
         if not isinstance(budget, Budget):
             raise bad_parameter("budget", "a Budget", budget, fix=Code("Filter.start(Budget(epsilon=1))"))
-        if budget.epsilon is None or not budget.delta:
+        if version not in (VERSION, WITH_CURVE):
+            raise bad_parameter("version", "1 or 2", version, fix=Set(version=WITH_CURVE))
+        if version == VERSION or budget.epsilon is None or not budget.delta:
             return cls(budget, _ZERO, _ZERO, _ZERO)
         orders = mixture(budget.epsilon, budget.delta).orders
         return cls(budget, _ZERO, _ZERO, _ZERO, tuple((order, _ZERO) for order in orders))
@@ -104,29 +111,6 @@ class Filter:
         True
         """
         return cost.spend_at(self.orders)
-
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        """The averages of the orders' sums that may not exceed their caps; one that holds is enough."""
-        budget = self.budget
-        if budget.epsilon is None or not self.curve:
-            return ()
-        if self.opened is None or self.opened.epsilon is None:
-            return mixture(budget.epsilon, budget.delta).readings
-        first = mixture(self.opened.epsilon, self.opened.delta)
-        return grown_mixture(first, budget.epsilon, budget.delta).readings
-
-    def grown(self, budget: Budget) -> Filter:
-        """Return the filter with a larger budget and the same sums, at the orders that it was opened with.
-
-        Examples
-        --------
-        >>> small = Filter.start(Budget(epsilon=1, delta=1e-6)).after(Spend(rho=0.01))
-        >>> large = small.grown(Budget(epsilon=2, delta=1e-6))
-        >>> large.orders == small.orders, large.remaining.rho > small.remaining.rho
-        (True, True)
-        """
-        return replace(self, budget=budget, opened=(self.opened or self.budget) if self.curve else None)
 
     def admits(self, spend: Spend) -> bool:
         """Return whether the charge fits."""
@@ -175,10 +159,7 @@ class Filter:
             "delta": write(self.delta),
             "rho": write(self.rho),
         }
-        if not self.curve:
-            return stored
-        opened = {} if self.opened is None else {"opened": self.opened.to_json()}
-        return {**stored, "curve": write_curve(self.curve), **opened}
+        return {**stored, "curve": write_curve(self.curve)} if self.curve else stored
 
     @classmethod
     def from_json(cls, data: object) -> Filter:
@@ -192,8 +173,7 @@ class Filter:
         """
         fields = {"budget", "epsilon", "delta", "rho"}
         if isinstance(data, Mapping) and "curve" in data:
-            fields |= {"curve"} | ({"opened"} & data.keys())
-            stored = read_fields("filter", data, fields, version=WITH_CURVE)
+            stored = read_fields("filter", data, {*fields, "curve"}, version=WITH_CURVE)
         else:
             stored = read_fields("filter", data, fields)
         epsilon, rho = (
@@ -202,17 +182,15 @@ class Filter:
         budget, delta = Budget.from_json(stored["budget"]), read("delta", stored["delta"])
         if "curve" not in stored:
             return cls(budget, epsilon, delta, rho)
-        opened = Budget.from_json(stored["opened"]) if "opened" in stored else None
-        curve, fresh = read_curve(stored["curve"]), cls.start(opened or budget)
-        if [order for order, _ in curve] != [order for order, _ in fresh.curve]:
+        curve = read_curve(stored["curve"])
+        if budget.epsilon is None or not budget.delta or not are_orders([order for order, _ in curve]):
             raise bad_parameter(
                 "stored filter",
-                "a filter with the Renyi orders of its budget",
-                [float(order) for order, _ in curve],
+                "a budget in epsilon and delta with its Renyi orders",
+                (budget, [float(order) for order, _ in curve]),
                 fix="read the stored value exactly as Tacit wrote it",
             )
-        sums = tuple((order, total) for (order, _), (_, total) in zip(fresh.curve, curve, strict=True))
-        return cls(budget, epsilon, delta, rho, sums, opened)
+        return cls(budget, epsilon, delta, rho, curve)
 
     def added(self, spend: Spend) -> Filter:
         """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""
@@ -224,10 +202,9 @@ class Filter:
             on_grid(self.delta + spend.delta),
             _add(self.rho, spend.rho),
             self._curve_with(spend) if self.curve else (),
-            self.opened,
         )
 
-    def _curve_with(self, spend: Spend) -> Curve:
+    def _curve_with(self, spend: Spend) -> RenyiCurve:
         """Add the charge at each order of the filter."""
         if [order for order, _ in spend.curve] != [order for order, _ in self.curve]:
             return tuple((order, _add(total, spend.divergence(order))) for order, total in self.curve)
@@ -254,7 +231,7 @@ class Filter:
         if self.epsilon is not None and self.epsilon <= budget.epsilon:
             return True
         if self.curve:
-            return any(reading.admits(self.curve) for reading in self.readings)
+            return any(reading.admits(self.curve) for reading in readings_of(budget, self.curve))
         left = budget.delta / 2 - self.delta
         return left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, left)
 

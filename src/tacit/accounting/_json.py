@@ -12,6 +12,7 @@ from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -35,8 +36,8 @@ from tacit.fixes import Choose
 __all__ = [
     "VERSION",
     "WITH_CURVE",
-    "Curve",
     "Json",
+    "RenyiCurve",
     "decode",
     "encode",
     "read",
@@ -53,7 +54,7 @@ WITH_CURVE = 2
 
 Json = dict[str, object]
 #: Values at Renyi orders, orders ascending; None is not finite.
-Curve = tuple[tuple[Fraction, Fraction | None], ...]
+RenyiCurve = tuple[tuple[Fraction, Fraction | None], ...]
 
 _EXACT = re.compile(r"(0|[1-9][0-9]{0,1999})(/[1-9][0-9]{0,1999})?")
 
@@ -69,6 +70,7 @@ _PLAIN: Final[dict[str, tuple[Callable[..., LossLaw], tuple[str, ...]]]] = {
     "approximate": (ApproximateLoss, ("epsilon", "delta")),
     "zcdp": (ZCDPLoss, ("rho",)),
     "gdp": (GDPLoss, ("mu",)),
+    "discrete-gaussian-vector": (DiscreteGaussianVectorLoss, ("sigma", "squared")),
 }
 _NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
 #: Stored names of the laws that hold other laws, or a curve.
@@ -107,7 +109,7 @@ def _parsed(text: str) -> Fraction:
     return Fraction(int(numerator), int(denominator or 1))
 
 
-def write_curve(curve: Curve) -> list[list[str | None]]:
+def write_curve(curve: RenyiCurve) -> list[list[str | None]]:
     """Write values at Renyi orders, None if not finite.
 
     Examples
@@ -118,7 +120,7 @@ def write_curve(curve: Curve) -> list[list[str | None]]:
     return [[str(order), write(value)] for order, value in curve]
 
 
-def read_curve(data: object) -> Curve:
+def read_curve(data: object) -> RenyiCurve:
     """Read what `write_curve` wrote."""
     points = [_sequence("curve", point) for point in _sequence("curve", data)]
     if any(len(point) != 2 for point in points):

@@ -29,6 +29,7 @@ __all__ = [
     "ApproximateLoss",
     "BoundedRangeLoss",
     "DiscreteGaussianLoss",
+    "DiscreteGaussianVectorLoss",
     "DiscreteLaplaceLoss",
     "GDPLoss",
     "GaussianLoss",
@@ -91,6 +92,22 @@ class DiscreteGaussianLoss:
     def __post_init__(self) -> None:
         _positive(self, "sigma", "sensitivity")
         _whole_move(self.sensitivity)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianVectorLoss:
+    """Discrete Gaussian noise on several whole numbers, whose move has at most this squared length.
+
+    No move is known to dominate the others, so the loss has no single pair. But every move of squared length
+    s has ``E_Q[(P/Q)^k] = exp(k (k-1) s / (2 sigma^2))`` at whole k, and a reflection exchanges its two laws.
+    """
+
+    sigma: Fraction
+    squared: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self, "sigma", "squared")
+        _whole_move(self.squared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +265,7 @@ LossLaw: TypeAlias = (
     | SampledLoss
     | ShuffledLoss
     | ZCDPLoss
+    | DiscreteGaussianVectorLoss
 )
 _PLACE: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
 

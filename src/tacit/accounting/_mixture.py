@@ -18,9 +18,10 @@ from tacit.accounting.numeric import log_down, log_up, round_down
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.accounting._json import Curve
+    from tacit.accounting._budget import Budget
+    from tacit.accounting._json import RenyiCurve
 
-__all__ = ["ANSWERS", "Mixture", "Reading", "grown_mixture", "mixture"]
+__all__ = ["ANSWERS", "Mixture", "OrderReading", "are_orders", "mixture", "readings_of"]
 
 #: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
 ANSWERS = Fraction(1, 2)
@@ -34,13 +35,13 @@ _WEIGHTS = (Fraction(7, 100), Fraction(30, 100), Fraction(59, 100), Fraction(4, 
 Shares: TypeAlias = tuple[tuple[int, Fraction], ...]
 
 
-class Reading(NamedTuple):
+class OrderReading(NamedTuple):
     """The budget holds if this average of the orders' sums is at most the cap."""
 
     shares: Shares
     cap: Fraction
 
-    def total(self, sums: Curve) -> Fraction | None:
+    def total(self, sums: RenyiCurve) -> Fraction | None:
         """Return the average of the sums, one for each order; None if it is not finite."""
         total = Fraction(0)
         for place, share in self.shares:
@@ -52,7 +53,7 @@ class Reading(NamedTuple):
             total += share * one
         return total
 
-    def admits(self, sums: Curve) -> bool:
+    def admits(self, sums: RenyiCurve) -> bool:
         """Return whether the average is at most the cap."""
         total = self.total(sums)
         return total is not None and total <= self.cap
@@ -62,7 +63,7 @@ class Mixture(NamedTuple):
     """The orders of a budget, and the readings, each of which is enough."""
 
     orders: tuple[Fraction, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[OrderReading, ...]
 
 
 @lru_cache(maxsize=1024)
@@ -75,7 +76,13 @@ def mixture(epsilon: Fraction, delta: Fraction) -> Mixture:
     [6, 8, 10, 39]
     """
     tail = delta * (1 - ANSWERS)
-    orders = _orders(_decimal(epsilon), _NEAR.ln(_decimal(tail)))
+    return mixture_of(_orders(_decimal(epsilon), _NEAR.ln(_decimal(tail))), epsilon, delta)
+
+
+@lru_cache(maxsize=1024)
+def mixture_of(orders: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction) -> Mixture:
+    """Return the mixture of given orders for a budget: an account keeps its orders when its budget grows."""
+    tail = delta * (1 - ANSWERS)
     averages: list[Shares] = [
         ((place, Fraction(1)),) for place in (2, 3, 1, 0)
     ]  # the quickest and likeliest first
@@ -84,23 +91,20 @@ def mixture(epsilon: Fraction, delta: Fraction) -> Mixture:
     return Mixture(orders, tuple(reading for reading in found if reading.cap > 0))
 
 
-@lru_cache(maxsize=1024)
-def grown_mixture(opened: Mixture, epsilon: Fraction, delta: Fraction) -> Mixture:
-    """Return the mixture of a budget that has grown: the orders stay, because sums were kept at them.
-
-    At fixed orders and shares a cap only rises with the budget. So whatever the smaller budget admitted, the
-    larger one admits, and one condition holds on every transcript, whenever the budget grew.
-    """
-    tail, orders = delta * (1 - ANSWERS), opened.orders
-    kept = {reading.shares: reading.cap for reading in opened.readings}
-    averages: list[Shares] = [*kept, *(((place, Fraction(1)),) for place in (2, 3, 1, 0))]
-    averages.append(_gaussian_shares(orders, _decimal(epsilon), _NEAR.ln(_decimal(tail))))
-    found = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
-    raised = [one._replace(cap=max(one.cap, kept.get(one.shares, one.cap))) for one in found]
-    return Mixture(orders, tuple(reading for reading in raised if reading.cap > 0))
+def readings_of(budget: Budget, sums: RenyiCurve) -> tuple[OrderReading, ...]:
+    """Return the readings of a filter's sums, at the orders that it has had since it was opened."""
+    assert budget.epsilon is not None  # noqa: S101 - only budgets in epsilon and delta have orders
+    usual = mixture(budget.epsilon, budget.delta)
+    orders = tuple([order for order, _ in sums])
+    return (usual if usual.orders == orders else mixture_of(orders, budget.epsilon, budget.delta)).readings
 
 
-def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail: Fraction) -> Reading:
+def are_orders(orders: Sequence[Fraction]) -> bool:
+    """Return whether these may be the orders of a stored filter: as many as weights, above 1, ascending."""
+    return len(orders) == len(_WEIGHTS) and all(low < high for low, high in pairwise([Fraction(1), *orders]))
+
+
+def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail: Fraction) -> OrderReading:
     """Return the reading of an average, its cap rounded down (`docs/proofs/filters.md`, the lemma).
 
     With t = 1 / (1 + sum of c/(a-1)) and t_a = t c/(a-1) for the shares c, the cap is
@@ -112,7 +116,7 @@ def _reading(shares: Shares, orders: Sequence[Fraction], epsilon: Fraction, tail
         part = share / (orders[place] - 1)
         price += part * log_up(rest * part / (tail * _WEIGHTS[place]))
     cap = epsilon - price
-    return Reading(shares, round_down(cap) if cap > 0 else Fraction(0))
+    return OrderReading(shares, round_down(cap) if cap > 0 else Fraction(0))
 
 
 def _orders(epsilon: Decimal, log_tail: Decimal) -> tuple[Fraction, ...]:

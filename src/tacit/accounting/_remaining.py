@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting._budget import Budget, Spend
-from tacit.accounting._mixture import ANSWERS, Reading
+from tacit.accounting._mixture import ANSWERS, OrderReading, readings_of
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.numeric import below, room, round_down, round_up
 
@@ -136,11 +136,12 @@ def _by_orders(state: Filter, plain: Fraction) -> Remaining:
     return Remaining(plain, delta, rho, state.budget)
 
 
-def _slack(state: Filter) -> list[tuple[Reading, Fraction]]:
+def _slack(state: Filter) -> list[tuple[OrderReading, Fraction]]:
     """Return the readings that hold, and what is left of the cap of each."""
     if state.delta > state.budget.delta * ANSWERS:
         return []
-    totals = ((reading, reading.total(state.curve)) for reading in state.readings)
+    readings = readings_of(state.budget, state.curve)
+    totals = ((reading, reading.total(state.curve)) for reading in readings)
     return [
         (reading, reading.cap - total)
         for reading, total in totals
@@ -157,7 +158,9 @@ def _fitting(state: Filter, value: Fraction, charge: Callable[[Fraction], Spend]
     return _ZERO
 
 
-def _largest_epsilon(slack: list[tuple[Reading, Fraction]], orders: list[Fraction], least: float) -> float:
+def _largest_epsilon(
+    slack: list[tuple[OrderReading, Fraction]], orders: list[Fraction], least: float
+) -> float:
     """Return about the largest pure epsilon above ``least`` that fits one of the readings (0: none).
 
     It is in floating point: the caller checks it. The slope of a divergence varies little, so false position

@@ -21,6 +21,7 @@ from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -65,6 +66,8 @@ def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
 @lru_cache(maxsize=16384)
 def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     """Return the smaller of the law's own value and what its epsilon and rho imply."""
+    if not isinstance(law, SampledLoss | ShuffledLoss | GroupLoss | ParallelLoss):
+        return _own(law, order)  # a closed form is never larger
     whole = charge(((law, 1),))
     known = [implied_divergence(whole.epsilon, whole.rho, order), _own(law, order)]
     return min((value for value in known if value is not None), default=None)
@@ -74,6 +77,8 @@ def _own(law: LossLaw, order: Fraction) -> Fraction | None:
     match law:
         case GaussianLoss(sigma, s) | DiscreteGaussianLoss(sigma, s):
             return order * (s / sigma) ** 2 / 2
+        case DiscreteGaussianVectorLoss(sigma, squared):
+            return order * squared / (2 * sigma**2)
         case GDPLoss(mu):
             return order * mu**2 / 2
         case ZCDPLoss(rho):
@@ -180,7 +185,7 @@ def _is_symmetric(parts: Parts) -> bool:
         match law:
             case GaussianLoss() | DiscreteGaussianLoss() | GDPLoss() | LaplaceLoss() | DiscreteLaplaceLoss():
                 continue
-            case PureLoss() | RandomizedResponseLoss() | ApproximateLoss():
+            case PureLoss() | RandomizedResponseLoss() | ApproximateLoss() | DiscreteGaussianVectorLoss():
                 continue
             case ParallelLoss(branches) if all(_is_symmetric(branch) for branch in branches):
                 continue

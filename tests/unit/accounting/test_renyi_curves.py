@@ -270,3 +270,41 @@ def test_absurd_parameters_charge_something_that_is_never_too_small():
             charged = value(cost, order)
             assert charged is not None
             assert charged > 0
+
+
+def test_a_sampled_vector_of_discrete_gaussians_has_the_values_of_the_continuous_law():
+    vector = Cost.discrete_gaussian(sigma=4, sensitivity=math.sqrt(5), dimension=20)
+    smooth = Cost.gaussian(sigma=4, sensitivity=F(repr(math.sqrt(5))))
+    assert vector.rho == 5 / 32
+    for order in (2, 7, 24):
+        assert float(value(vector.sampled(0.01), order)) == pytest.approx(
+            float(value(smooth.sampled(0.01), order)), rel=1e-9
+        )
+    # two numbers that move, by summation: both directions, and moves that are not along one axis
+    p, q = (np.exp(-((np.arange(-40, 41) - m) ** 2) / 32.0) for m in (1, 0))
+    far = np.exp(-((np.arange(-40, 41) - 2) ** 2) / 32.0)
+    one, two = np.outer(p, far).ravel(), np.outer(q, q).ravel()
+    one, two = one / one.sum(), two / two.sum()
+    mixture = 0.99 * two + 0.01 * one
+    for order in (2, 7, 12):
+        charged = float(value(vector.sampled(0.01), order))
+        for a, b in ((mixture, two), (two, mixture)):
+            truth = logsumexp(order * np.log(a) + (1 - order) * np.log(b)) / (order - 1)
+            assert truth <= charged * (1 + 1e-9)
+
+
+def test_a_sampled_vector_is_read_charged_stored_and_shown():
+    vector = Cost.discrete_gaussian(sigma=4, sensitivity=2**0.5, dimension=20)
+    step = vector.sampled(0.01)
+    assert Cost.from_json(step.to_json()) == step
+    assert eval(repr(step), {"Cost": Cost}) == step
+    assert vector.group(2).rho == 4 * vector.rho
+    smooth = Cost.gaussian(sigma=4, sensitivity=F(repr(2**0.5))).sampled(0.01)
+    run, like = (1000 * one for one in (step, smooth))
+    assert like.epsilon(delta=1e-6) < run.epsilon(delta=1e-6) < 1.6 * like.epsilon(delta=1e-6)
+    filter_ = Filter.start(Budget(3, 1e-6))
+    assert filter_.how_many(step) == filter_.how_many(smooth)
+    both = Cost.parallel(vector, Cost.pure(0.1)).sampled(0.1) + Cost.pure(0.1)
+    assert both.epsilon(delta=1e-6) < 0.6
+    leaky = (vector + Cost.approximate(0, 1e-8)).sampled(0.1)
+    assert leaky.delta(epsilon=1) >= 1e-9

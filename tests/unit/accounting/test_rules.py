@@ -161,7 +161,11 @@ def test_a_discrete_gaussian_vector_is_not_the_scalar_curve_and_its_cost_covers_
         assert delta(*both, mpf(e)) <= vector.delta(epsilon=e)
     assert vector.rho == 4.0
     with pytest.raises(Exception, match="cannot be sampled"):
-        vector.sampled(0.1)
+        Cost.zcdp(4).sampled(0.1)
+    mixture = {x: mpf("0.9") * mass + mpf("0.1") * both[0][x] for x, mass in both[1].items()}
+    for e in [0.5, 1, 2, 4]:
+        truth = max(delta(mixture, both[1], mpf(e)), delta(both[1], mixture, mpf(e)))
+        assert truth <= vector.sampled(0.1).delta(epsilon=e)
 
 
 def test_a_float_root_stands_for_the_whole_square():

@@ -4,6 +4,7 @@ import itertools
 import sqlite3
 import threading
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,13 @@ from ledger_sites import refused
 from tacit.accounting import Budget, Cost, Filter
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger, _curves
+from tacit.ledger._account_operations import refresh_account
+from tacit.ledger._arguments import read_charge
+from tacit.ledger._charges import charge
+from tacit.ledger._group_commit import Job
+from tacit.ledger._refusals import disk_full
 from tacit.ledger._rows import BlockRow
+from tacit.ledger._writer import _Request
 
 DAYS = Blocks("day")
 LARGE = Cost.pure(0.8)
@@ -283,6 +290,49 @@ def test_threads_race_for_the_last_of_a_block(ledger, names, per_unit):
     else:
         assert sum(counts[:2]) == 7
     assert ledger.verify().ok
+
+
+def test_a_refresh_that_was_not_committed_empties_no_block(durable, monkeypatch):
+    ledger = durable.open()
+    visits(ledger)
+    ledger.charge("visits", LARGE, blocks=["1"])
+    again = read_charge("visits", LARGE, plan=None, who="", purpose="", key=None, blocks=["1"])
+    operations = (
+        partial(refresh_account, name="visits", statement="other people", who="curator"),
+        partial(charge, request=again),
+    )
+    writer, jobs = ledger._writer, [Job(_Request(operation)) for operation in operations]
+
+    def full(*_):
+        raise disk_full("a.ledger")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(writer.store, "commit", full)
+        with refused("disk-full"):
+            writer._run_batch(jobs)
+    with refused("budget-exceeded"):
+        ledger.charge("visits", LARGE, blocks=["1"])
+    assert ledger.verify().ok
+
+
+def test_a_block_that_others_charge_is_read_again_and_no_other(durable):
+    one, two = durable.open(), durable.open()
+    visits(one)
+    for day in "12":
+        one.charge("visits", TENTH, blocks=[day])
+    reads = []
+    reader = type(one._writer.store.transaction_reader())
+    original = reader.block
+    with pytest.MonkeyPatch.context() as watched:
+        watched.setattr(reader, "block", lambda *words: reads.append(words[2]) or original(*words))
+        for _ in range(3):
+            two.charge("visits", TENTH, blocks=["1"])
+            reads.clear()
+            one.charge("visits", TENTH, blocks=["2"])
+            one.charge("visits", TENTH, blocks=["1"])
+            assert reads == ["1"]
+    assert (left(one, "1"), left(one, "2")) == (Fraction(3, 10), Fraction(6, 10))
+    assert one.verify().ok
 
 
 # tampering

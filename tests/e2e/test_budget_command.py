@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tacit.accounting import Budget, Cost
 from tacit.cli import main
 from tacit.errors import TacitError
-from tacit.ledger import Ledger
+from tacit.ledger import Blocks, Ledger
 
 
 @pytest.fixture
@@ -261,3 +262,23 @@ def test_the_latest_entries_are_found_however_much_lies_before_them(run, path, m
     assert "late 59" in told
     assert len(read) < 20
     assert "report 2" in run("history", path, "--limit", "1", "--account", "ana").stdout
+
+
+def test_the_fullest_blocks_are_shown(run, tmp_path):
+    where = tmp_path / "days.ledger"
+    with Ledger.open(where) as ledger:
+        ledger.create_account("visits", unit="row", budget=Budget(epsilon=1), blocks=Blocks("day"))
+        for day in range(6):
+            ledger.charge("visits", Cost.pure(Fraction(day + 1, 10)), blocks=[f"2026-01-0{day}"])
+    shown = run("status", where).stdout
+    assert "day 2026-01-05" in shown
+    assert "epsilon 0.4 of 1" in shown
+    assert "day 2026-01-02" not in shown
+    assert "3 more that were charged" in shown
+    assert "any other day" in shown
+    (found,) = json.loads(run("status", where, "--json").stdout)["accounts"]
+    assert [one["block"] for one in found["fullest"]] == [f"2026-01-0{day}" for day in (5, 4, 3, 2, 1, 0)]
+    assert found["fullest"][0]["left"]["epsilon"] == "2/5"
+    assert "(block 2026-01-05)" in run("history", where).stdout
+    points = json.loads(run("burn-down", where, "--json").stdout)
+    assert [round(point["left"], 3) for point in points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]

@@ -16,7 +16,7 @@ queries declared in advance. The proof is `docs/proofs/filters.md`. Rules (sums 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ from tacit.accounting._json import (
     write,
     write_curve,
 )
-from tacit.accounting._mixture import ANSWERS, OrderReading, are_orders, grown_mixture, mixture, readings_of
+from tacit.accounting._mixture import ANSWERS, are_orders, mixture, readings_of
 from tacit.accounting._remaining import Remaining, count_of, remaining_of, rounded_down
 from tacit.accounting._zcdp import rho_cap
 from tacit.accounting.numeric import on_grid
@@ -69,7 +69,6 @@ class Filter:
     delta: Fraction
     rho: Fraction | None
     curve: RenyiCurve = ()
-    opened: Budget | None = None
 
     @classmethod
     def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
@@ -112,29 +111,6 @@ class Filter:
         True
         """
         return cost.spend_at(self.orders)
-
-    @property
-    def readings(self) -> tuple[OrderReading, ...]:
-        """The averages of the orders' sums that may not exceed their caps; one that holds is enough."""
-        budget = self.budget
-        if budget.epsilon is None or not self.curve:
-            return ()
-        if self.opened is None or self.opened.epsilon is None:
-            return readings_of(budget, self.curve)
-        first = mixture(self.opened.epsilon, self.opened.delta)
-        return grown_mixture(first, budget.epsilon, budget.delta).readings
-
-    def grown(self, budget: Budget) -> Filter:
-        """Return the filter with a larger budget and the same sums, at the orders that it was opened with.
-
-        Examples
-        --------
-        >>> small = Filter.start(Budget(epsilon=1, delta=1e-6)).after(Spend(rho=0.01))
-        >>> large = small.grown(Budget(epsilon=2, delta=1e-6))
-        >>> large.orders == small.orders, large.remaining.rho > small.remaining.rho
-        (True, True)
-        """
-        return replace(self, budget=budget, opened=(self.opened or self.budget) if self.curve else None)
 
     def admits(self, spend: Spend) -> bool:
         """Return whether the charge fits."""
@@ -183,10 +159,7 @@ class Filter:
             "delta": write(self.delta),
             "rho": write(self.rho),
         }
-        if not self.curve:
-            return stored
-        opened = {} if self.opened is None else {"opened": self.opened.to_json()}
-        return {**stored, "curve": write_curve(self.curve), **opened}
+        return {**stored, "curve": write_curve(self.curve)} if self.curve else stored
 
     @classmethod
     def from_json(cls, data: object) -> Filter:
@@ -200,8 +173,7 @@ class Filter:
         """
         fields = {"budget", "epsilon", "delta", "rho"}
         if isinstance(data, Mapping) and "curve" in data:
-            fields |= {"curve"} | ({"opened"} & data.keys())
-            stored = read_fields("filter", data, fields, version=WITH_CURVE)
+            stored = read_fields("filter", data, {*fields, "curve"}, version=WITH_CURVE)
         else:
             stored = read_fields("filter", data, fields)
         epsilon, rho = (
@@ -210,7 +182,6 @@ class Filter:
         budget, delta = Budget.from_json(stored["budget"]), read("delta", stored["delta"])
         if "curve" not in stored:
             return cls(budget, epsilon, delta, rho)
-        opened = Budget.from_json(stored["opened"]) if "opened" in stored else None
         curve = read_curve(stored["curve"])
         if budget.epsilon is None or not budget.delta or not are_orders([order for order, _ in curve]):
             raise bad_parameter(
@@ -219,7 +190,7 @@ class Filter:
                 (budget, [float(order) for order, _ in curve]),
                 fix="read the stored value exactly as Tacit wrote it",
             )
-        return cls(budget, epsilon, delta, rho, curve, opened)
+        return cls(budget, epsilon, delta, rho, curve)
 
     def added(self, spend: Spend) -> Filter:
         """Return the filter with the charge added, without asking whether it fits (`within` answers that)."""
@@ -231,7 +202,6 @@ class Filter:
             on_grid(self.delta + spend.delta),
             _add(self.rho, spend.rho),
             self._curve_with(spend) if self.curve else (),
-            self.opened,
         )
 
     def _curve_with(self, spend: Spend) -> RenyiCurve:
@@ -261,7 +231,7 @@ class Filter:
         if self.epsilon is not None and self.epsilon <= budget.epsilon:
             return True
         if self.curve:
-            return any(reading.admits(self.curve) for reading in self.readings)
+            return any(reading.admits(self.curve) for reading in readings_of(budget, self.curve))
         left = budget.delta / 2 - self.delta
         return left > 0 and self.rho is not None and self.rho <= rho_cap(budget.epsilon, left)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.accounting._budget import Budget
     from tacit.accounting._json import RenyiCurve
 
-__all__ = ["ANSWERS", "Mixture", "OrderReading", "are_orders", "grown_mixture", "mixture", "readings_of"]
+__all__ = ["ANSWERS", "Mixture", "OrderReading", "are_orders", "mixture", "readings_of"]
 
 #: The share of a budget's delta that answers may spend themselves; the other half pays for adding them up.
 ANSWERS = Fraction(1, 2)
@@ -89,22 +89,6 @@ def mixture_of(orders: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction)
     averages.append(_gaussian_shares(orders, _decimal(epsilon), _NEAR.ln(_decimal(tail))))
     found = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
     return Mixture(orders, tuple(reading for reading in found if reading.cap > 0))
-
-
-@lru_cache(maxsize=1024)
-def grown_mixture(opened: Mixture, epsilon: Fraction, delta: Fraction) -> Mixture:
-    """Return the mixture of a budget that has grown: the orders stay, because sums were kept at them.
-
-    At fixed orders and shares a cap only rises with the budget. So whatever the smaller budget admitted, the
-    larger one admits, and one condition holds on every transcript, whenever the budget grew.
-    """
-    tail, orders = delta * (1 - ANSWERS), opened.orders
-    kept = {reading.shares: reading.cap for reading in opened.readings}
-    averages: list[Shares] = [*kept, *(((place, Fraction(1)),) for place in (2, 3, 1, 0))]
-    averages.append(_gaussian_shares(orders, _decimal(epsilon), _NEAR.ln(_decimal(tail))))
-    found = [_reading(shares, orders, epsilon, tail) for shares in dict.fromkeys(averages)]
-    raised = [one._replace(cap=max(one.cap, kept.get(one.shares, one.cap))) for one in found]
-    return Mixture(orders, tuple(reading for reading in raised if reading.cap > 0))
 
 
 def readings_of(budget: Budget, sums: RenyiCurve) -> tuple[OrderReading, ...]:

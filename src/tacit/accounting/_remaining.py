@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting._budget import Budget, Spend
-from tacit.accounting._mixture import ANSWERS, OrderReading
+from tacit.accounting._mixture import ANSWERS, OrderReading, readings_of
 from tacit.accounting._zcdp import largest_pure, rho_cap
 from tacit.accounting.numeric import below, room, round_down, round_up
 
@@ -140,7 +140,8 @@ def _slack(state: Filter) -> list[tuple[OrderReading, Fraction]]:
     """Return the readings that hold, and what is left of the cap of each."""
     if state.delta > state.budget.delta * ANSWERS:
         return []
-    totals = ((reading, reading.total(state.curve)) for reading in state.readings)
+    readings = readings_of(state.budget, state.curve)
+    totals = ((reading, reading.total(state.curve)) for reading in readings)
     return [
         (reading, reading.cap - total)
         for reading, total in totals

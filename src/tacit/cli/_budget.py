@@ -14,16 +14,17 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from tacit.cli._app import app
+from tacit.cli._block_rows import block_lines, blocks_to_json, named_blocks
 from tacit.cli._ledger import KeyFileOption, find_ledger, note_on_completeness, open_ledger
 from tacit.cli._output import JsonOption, exact_text, printable, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.accounting import Filter
+    from tacit.accounting import Filter, Remaining
     from tacit.ledger import Account, Entry, Ledger
 
-__all__ = ["AccountOption", "LedgerArgument", "bar", "budget", "print_json", "share_left"]
+__all__ = ["AccountOption", "LedgerArgument", "bar", "budget", "print_json", "share_left", "share_of"]
 
 #: The kinds of entries of the log, in words.
 _KINDS = {
@@ -71,9 +72,11 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
     """Show what is left of every account."""
     with open_ledger(find_ledger(where), key) as ledger:
         accounts, sealed = ledger.accounts(), ledger.sealed
-    if as_json:
-        print_json({"ledger": ledger.name, "sealed": sealed, "accounts": [_facts(one) for one in accounts]})
-        return
+        if as_json:
+            listed = [_facts(one) | _blocks(ledger, one) for one in accounts]
+            print_json({"ledger": ledger.name, "sealed": sealed, "accounts": listed})
+            return
+        blocks = {account.id: block_lines(ledger, account) for account in accounts}
     table = Table(box=None, header_style="dim", pad_edge=False)
     expiring = any(account.expires is not None or account.frozen for account in accounts)
     for title in ("account", "protects", "left of the budget", "", *(["expires"] if expiring else [])):
@@ -87,6 +90,9 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
             bar(share, 16),
             *([Text(_until(account))] if expiring else []),
         )
+        for label, left in blocks[account.id]:
+            drawn = bar(share_of(left, account.filter), 16) if left is not None else Text()
+            table.add_row(Text("  " * len(account.path) + label), Text(), Text(str(left or "")), drawn)
     console = Console()
     console.print(table if accounts else "no accounts yet")
     if sealed is not None:
@@ -226,9 +232,18 @@ def _facts(account: Account) -> dict[str, object]:
     }
 
 
+def _blocks(ledger: Ledger, account: Account) -> dict[str, object]:
+    return {"fullest": blocks_to_json(ledger, account)} if account.blocks is not None else {}
+
+
 def share_left(filter_: Filter) -> float:
     """Return the largest charge that still fits, as a share of the largest that fitted at first."""
-    start, left = type(filter_).start(filter_.budget).remaining, filter_.remaining
+    return share_of(filter_.remaining, filter_)
+
+
+def share_of(left: Remaining, filter_: Filter) -> float:
+    """Return what is left as a share of the largest charge that fitted at first."""
+    start = type(filter_).start(filter_.budget).remaining
     if filter_.budget.rho is not None and start.rho and left.rho is not None:
         return float(left.rho / start.rho)
     return float(left.epsilon / start.epsilon) if start.epsilon and left.epsilon is not None else 0.0
@@ -256,7 +271,7 @@ def _what(entry: Entry) -> str:
 
 
 def _cost(entry: Entry) -> str:
-    return "" if entry.spend is None else str(entry.spend)
+    return "" if entry.spend is None else str(entry.spend) + named_blocks(entry)
 
 
 def print_json(value: object) -> None:

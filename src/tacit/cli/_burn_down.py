@@ -16,7 +16,6 @@ from tacit.cli._output import JsonOption, printable, write_file
 
 if TYPE_CHECKING:
     from tacit.accounting import Filter
-    from tacit.ledger import Account, Entry
 
 __all__ = ["burn_down"]
 
@@ -39,7 +38,7 @@ def burn_down(
     with open_ledger(find_ledger(where), key) as ledger:
         accounts = ledger.accounts()
         name = account if account is not None else accounts[0].name if accounts else ""
-        points = _points(ledger.account(name), ledger.history(name))
+        points = _points(ledger.filters(name))
     if plot is not None:
         write_file(plot, lambda path: _draw(name, points, path), "the picture")
     if as_json:
@@ -54,28 +53,8 @@ def burn_down(
     Console().print(table)
 
 
-def _points(account: Account, entries: list[Entry]) -> list[tuple[str, float]]:
-    """Replay an account's charges; a long history gives a few hundred points."""
-    from dataclasses import replace
-
-    from tacit.accounting import Budget, Filter
-
-    filter_ = Filter.start(account.budget)
-    states: list[tuple[str, Filter]] = []
-    for entry in entries:
-        if entry.kind == "open" and entry.account == account.name:
-            filter_ = Filter.start(Budget.from_json(entry.body["budget"]))
-        elif entry.kind == "grow" and entry.account == account.name:
-            filter_ = replace(filter_, budget=Budget.from_json(entry.body["budget"]))
-        elif entry.kind == "refresh" and entry.account == account.name:
-            filter_ = Filter.start(filter_.budget)
-        elif entry.kind == "lost" and entry.spend is not None:
-            filter_ = Filter.start(filter_.budget).after(entry.spend)
-        elif entry.spend is not None and account.name in entry.charged:
-            filter_ = filter_.after(entry.spend)
-        else:
-            continue
-        states.append((entry.at, filter_))
+def _points(states: list[tuple[str, Filter]]) -> list[tuple[str, float]]:
+    """Return what was left after each charge; a long history gives a few hundred points."""
     return [(at, share_left(state)) for at, state in _thinned(states, 300)]
 
 

@@ -47,7 +47,7 @@ def plan(
         return
     say(repr(made))
     try:
-        account.filter.after(made.cost.spend)
+        account.filter.after(account.filter.spend_of(made.cost))
     except TacitError as refusal:
         fix = in_words_of_the_command(refusal).fix
         whole = budget_text(account.budget)

@@ -144,8 +144,8 @@ class Account:
     def with_budget(self, budget: Budget) -> Account:
         """Return the account with another budget and the same sums."""
         if self.totals is None:
-            return replace(self, filter=self.filter.grown(budget))
-        return self.with_totals(replace(self.totals, all=self.totals.all.grown(budget)))
+            return replace(self, filter=replace(self.filter, budget=budget))
+        return self.with_totals(replace(self.totals, all=replace(self.totals.all, budget=budget)))
 
     def with_totals(self, totals: BlockTotals) -> Account:
         """Return an account with blocks after a charge."""

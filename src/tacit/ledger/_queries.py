@@ -18,6 +18,7 @@ from tacit.ledger._chain import Head
 from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._payments import CommittedEntries, certificate_of, payments
 from tacit.ledger._receipts import Entry, Receipt, StoredRelease, entry_of, receipt_of
+from tacit.ledger._replay import ReplayedAccount, replay_entry
 from tacit.ledger._verification import Verification, verify
 from tacit.ledger._witness import contains, read_head
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from tacit.accounting import Remaining, Spend
+    from tacit.accounting import Filter, Remaining, Spend
     from tacit.ledger._open import Location
     from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
@@ -368,6 +369,31 @@ class LedgerQueries:
         with self._reading() as reader:
             names = _names(reader, *rows)
         return [entry_of(row, names) for row in rows]
+
+    def filters(self, account: str | Account) -> list[tuple[str, Filter]]:
+        """Return an account's filter after each entry that changed it, with the time of the entry.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> ledger = tc.Ledger.memory()
+        >>> _ = ledger.create_account("visits", unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> _ = ledger.charge("visits", tc.Cost.pure(0.5))
+        >>> [str(filter_.remaining) for _, filter_ in ledger.filters("visits")]
+        ['epsilon 1 of 1', 'epsilon 0.5 of 1']
+        """
+        asked = self.account(account)
+        with self._reading() as reader:
+            end = reader.tip().seq
+        replayed, found = ReplayedAccount(asked), []
+        for start in range(0, end, _STEP):  # in short steps that keep nobody else waiting
+            with self._reading() as reader:
+                rows = reader.entries_between(start, min(end, start + _STEP), asked.id, _STEP)
+            for row in rows:
+                charged = not row.levels or str(asked.id) in row.levels.split(",")
+                if charged and replay_entry(replayed, row):
+                    found.append((str(json.loads(row.body)["at"]), replayed.account.filter))
+        return found
 
     def _account_row(self, reader: StoreReader, account: str | Account) -> AccountRow:
         wanted = read_account_name(account)

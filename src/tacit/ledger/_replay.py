@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._store import StoreReader
 
-__all__ = ["Replay", "ReplayedAccount", "ReplayedRun", "cost_text", "replay_in_order"]
+__all__ = ["Replay", "ReplayedAccount", "ReplayedRun", "cost_text", "replay_entry", "replay_in_order"]
 
 _CHARGES = frozenset({"charge", "draw", "run", "view"})
 _DECISIONS = frozenset({"grow", "refresh", "lost", "version", "freeze", "unfreeze", "expiry", "record"})
@@ -73,6 +73,7 @@ class ReplayedAccount:
     account: Account
     exceeded: bool = False
     blocks: dict[str, BlockSums] = field(default_factory=dict)
+    charged: bool = False  # since the cap was checked last
     total: _SpendSum = field(init=False)
     block_totals: dict[str, _SpendSum] = field(default_factory=dict)
 
@@ -81,6 +82,7 @@ class ReplayedAccount:
 
     def add(self, spend: str, blocks: str, times: int) -> None:
         """Add some equal charges, to the blocks that they name or to the whole."""
+        self.charged = True
         if not blocks or self.account.blocks is None:
             self.total.add(spend, times)
             return
@@ -96,21 +98,23 @@ class ReplayedAccount:
             self.account = replace(self.account, totals=replace(self.account.totals, since=seq))
 
     def add_up(self) -> None:
-        """Work out the filter, and check that nothing exceeds the budget."""
-        totals = self.account.totals
+        """Work out the filter, and check that nothing exceeds the budget.
+
+        The check is for new charges: after a budget has grown, another reading may be the one that holds.
+        """
+        totals, charged = self.account.totals, self.charged
+        self.charged = False
         if totals is None:
             filled = with_sums(self.account.filter, self.total.sums())
             self.account = replace(self.account, filter=filled)
-            self.exceeded |= not filled.within
+            self.exceeded |= charged and not filled.within
             return
         self.blocks = {name: total.sums() for name, total in self.block_totals.items()}
         everywhere = with_sums(totals.all, self.total.sums())
-        totals = replace(
-            totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals.without_blocks())
-        )
+        totals = replace(totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals))
         self.account = self.account.with_totals(totals)
         filters = map(totals.beside, self.blocks.values()) if self.blocks else [everywhere]
-        self.exceeded |= not all(each.within for each in filters)
+        self.exceeded |= charged and not all(each.within for each in filters)
 
 
 @dataclass(slots=True)
@@ -306,34 +310,36 @@ def cost_text(body: str) -> str:
 
 def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -> None:
     """Add up charges one after another, as the filter did: it rounds up where denominators grow too long."""
-    opened: set[int] = set()
     for replayed in accounts.values():
         replayed.exceeded = False
         replayed.blocks = {}
     for row in reader.entries():
-        if row.kind in _CHARGES:
-            for id_ in opened & {int(level) for level in row.levels.split(",")}:
-                _charge_again(accounts[id_], row)
-        elif row.kind == "open" and row.seq in accounts:
-            opened.add(row.seq)
-            account = accounts[row.seq].account
-            accounts[row.seq].account = account.with_filter(opening_filter(json.loads(row.body)))
-        elif row.kind == "grow" and row.account in accounts:
-            budget = Budget.from_json(json.loads(row.body)["budget"])
-            accounts[row.account].account = accounts[row.account].account.with_budget(budget)
-        elif row.kind == "refresh" and row.account in accounts:
-            account = accounts[row.account].account
-            accounts[row.account].account = account.with_filter(empty_filter(account.filter), since=row.seq)
-            accounts[row.account].blocks = {}
-        elif row.kind == "lost" and row.account in accounts:
-            account = accounts[row.account].account
-            accounts[row.account].account = account.with_filter(spent_filter(account.filter), since=row.seq)
-            accounts[row.account].blocks = {}
+        ids = row.levels.split(",") if row.kind in _CHARGES else [str(row.account)]
+        for replayed in (accounts[int(id_)] for id_ in ids if int(id_) in accounts):
+            replay_entry(replayed, row)
     for replayed in accounts.values():
         totals = replayed.account.totals
         if totals is not None:  # the largest sums again from all blocks, not as the charges kept them
             fullest = fullest_of(replayed.blocks.values(), totals.without_blocks())
             replayed.account = replayed.account.with_totals(replace(totals, fullest=fullest))
+
+
+def replay_entry(replayed: ReplayedAccount, row: EntryRow) -> bool:
+    """Apply one entry to an account's filter as the ledger did; return whether it changed the filter."""
+    account = replayed.account
+    if row.kind in _CHARGES:
+        _charge_again(replayed, row)
+    elif row.kind == "open":
+        replayed.account = account.with_filter(opening_filter(json.loads(row.body)))
+    elif row.kind == "grow":
+        replayed.account = account.with_budget(Budget.from_json(json.loads(row.body)["budget"]))
+    elif row.kind in {"lost", "refresh"}:
+        start = empty_filter if row.kind == "refresh" else spent_filter
+        replayed.account = account.with_filter(start(account.filter), since=row.seq)
+        replayed.blocks = {}
+    else:
+        return False
+    return True
 
 
 def _charge_again(replayed: ReplayedAccount, row: EntryRow) -> None:

@@ -31,21 +31,24 @@ class AccountCache:
     """What this process knows of the committed accounts; valid as long as the log still ends at ``tip``.
 
     ``latest`` is the latest time at which an entry was recorded, as text; texts of this form sort like times.
+    ``blocks`` holds the sums of blocks, and the number of the entry up to which nobody charged them further.
     """
 
     tip: Tip = field(default_factory=lambda: Tip(0, START))
     latest: str = ""
     accounts: dict[int, Account] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
-    blocks: dict[tuple[int, str], BlockSums] = field(default_factory=dict)
+    blocks: dict[tuple[int, str], tuple[BlockSums, int]] = field(default_factory=dict)
     appearances: dict[str, str] = field(default_factory=dict)
     compared: int = 0  # number of the last account whose appearance is known
 
     def clear(self) -> None:
-        """Drop the accounts; they are read again when they are needed. Names never change, so they stay."""
+        """Drop the accounts; they are read again when they are needed. Names never change, so they stay.
+
+        Blocks stay too: before one is used, the entries since are searched for it.
+        """
         self.accounts.clear()
         self.names.clear()
-        self.blocks.clear()
 
     def keep(self, account: Account) -> Account:
         """Keep an account."""
@@ -168,9 +171,20 @@ class Transaction:
         key = (account.id, name)
         if key in self._blocks:
             return self._blocks[key][0]
-        if key not in self._cache.blocks:
-            self._cache.blocks[key] = self._checked_block(account, name, self._reader.block(*key))
-        return self._cache.blocks[key]
+        assert account.totals is not None  # noqa: S101 - the caller has checked
+        sums, mark = self._cache.blocks.get(key, (account.totals.empty, -1))
+        if mark < max(account.id, account.totals.since) or self._is_charged(account, name, mark):
+            sums = self._checked_block(account, name, self._reader.block(*key))
+        if account.totals.since <= self._start:  # else the block is empty only if this batch is committed
+            self._cache.blocks[key] = (sums, self._start)
+        return sums
+
+    def _is_charged(self, account: Account, name: str, after: int) -> bool:
+        """Whether an entry of the store after this number charged a block of an account."""
+        if after >= self._start:
+            return False
+        bodies = self._reader.bodies_with(account.id, canonical(name), after, self._start)
+        return any(name in blocks_of(body) for body in bodies)
 
     def _checked_block(self, account: Account, name: str, row: BlockRow | None) -> BlockSums:
         """Read a block, but only if its seal is right and no later entry has charged it."""
@@ -185,8 +199,7 @@ class Transaction:
                 )
             if row.seq > after:
                 sums, after = sums_from_text(row.state), row.seq
-        bodies = self._reader.bodies_with(account.id, canonical(name), after, self._start)
-        if any(name in blocks_of(body) for body in bodies):
+        if self._is_charged(account, name, after):
             raise _refusals.tampered(
                 f"the stored sums of block {name!r} of account {account.name!r} are older than the block's "
                 "last charge"
@@ -271,16 +284,12 @@ class Transaction:
     def change(self, account: Account, blocks: Mapping[str, BlockSums] | None = None) -> None:
         """Write an account's new state, and the new sums of blocks; the entry for it is already appended."""
         if account.totals is not None and account.totals.since == self.tip.seq:  # started again just now
-            self._forget_blocks(account.id)
+            for key in [key for key in self._blocks if key[0] == account.id]:
+                del self._blocks[key]
         self.changed[account.id] = account
         self._changed_at[account.id] = self.tip
         for name, sums in (blocks or {}).items():
             self._blocks[account.id, name] = (sums, self.tip)
-
-    def _forget_blocks(self, account: int) -> None:
-        for known in (self._blocks, self._cache.blocks):
-            for key in [key for key in known if key[0] == account]:
-                del known[key]
 
     def changes(self) -> StoreChanges:
         """Return what this transaction writes."""
@@ -299,7 +308,7 @@ class Transaction:
         self._cache.latest = max(self.at, self._cache.latest)
         for account in self.changed.values():
             self._cache.keep(account)
-        self._cache.blocks |= {key: sums for key, (sums, _) in self._blocks.items()}
+        self._cache.blocks |= {key: (sums, self.tip.seq) for key, (sums, _) in self._blocks.items()}
 
 
 def latest_time(body: str) -> str:

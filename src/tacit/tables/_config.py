@@ -11,6 +11,7 @@ from tacit.accounting import Budget
 from tacit.core import Unit
 from tacit.errors import TacitError
 from tacit.fixes import Declare
+from tacit.ledger import Blocks
 from tacit.tables._protect import protect
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["Config", "load_config", "open_config", "read_config"]
 
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
-    "adjacency", "budget", "parent", "record",
+    "adjacency", "budget", "parent", "record", "blocks", "block",
 }  # fmt: skip
 _BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
 
@@ -123,7 +124,7 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
-    ``record``.
+    ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is).
 
     Examples
     --------
@@ -183,7 +184,7 @@ def _wrong_facts(name: str, facts: Any) -> TacitError:
 
 
 def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> TableDataset:
-    rest = {k: v for k, v in facts.items() if k not in {"source", "unit", "budget", "public"}}
+    rest = {k: v for k, v in facts.items() if k not in {"source", "unit", "budget", "public", "blocks"}}
     source = facts["source"]
     places: Any = (
         {t: folder / s for t, s in source.items()} if isinstance(source, dict) else folder / str(source)
@@ -197,6 +198,7 @@ def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -
         budget=_budget(name, facts["budget"]),
         ledger=ledger,
         public=public,
+        blocks=_blocks(name, facts.get("blocks")),
         **rest,
     )
 
@@ -208,6 +210,20 @@ def _budget(name: str, parts: Any) -> Budget:
     except TacitError as error:
         fix = Declare("budget", _BUDGET, column=name)
         raise TacitError(error.code, error.what, why=error.why, fix=fix) from None
+
+
+def _blocks(name: str, written: Any) -> Blocks | None:
+    """Read a partition: what the data is divided by, or ``{by = "day", per_unit = 1}``."""
+    if written is None:
+        return None
+    parts = {"by": written} if isinstance(written, str) else written
+    if not isinstance(parts, dict) or not {"by"} <= set(parts) <= {"by", "per_unit"}:
+        raise TacitError(
+            "bad-parameter",
+            f"the blocks of {name!r} must name what the data is divided by, got {written!r}",
+            fix=f'under [datasets.{name}]: blocks = "day"',
+        )
+    return Blocks(**parts)
 
 
 def _unit(written: Any) -> Unit:

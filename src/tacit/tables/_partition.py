@@ -41,7 +41,7 @@ class BlockColumn:
     def _grouped(self, question: TableQuestion) -> frozenset[str] | None:
         """Rows whose key is not listed are dropped before anything else is done with them."""
         for place, (_, node) in enumerate(question.by):
-            if question.keys is not None and self._is_own(question.input, node):
+            if question.keys is not None and self._is_read(question.input, node):
                 return self._names(key[place] for key in question.keys)
         return None
 
@@ -61,11 +61,11 @@ class BlockColumn:
     def _pinned(self, rows: Relation, predicate: Node) -> frozenset[str] | None:
         """Return the only blocks for which a condition can be true; None where it names none."""
         match predicate:
-            case Call("eq", (own, Literal(value, _))) | Call("eq", (Literal(value, _), own)) if self._is_own(
+            case Call("eq", (own, Literal(value, _))) | Call("eq", (Literal(value, _), own)) if self._is_read(
                 rows, own
             ):
                 return self._names([value])
-            case Call("in", (own, *values)) if self._is_own(rows, own):
+            case Call("in", (own, *values)) if self._is_read(rows, own):
                 constants = [v.value for v in values if isinstance(v, Literal)]
                 return self._names(constants) if len(constants) == len(values) else None
             case Call("and", parts):
@@ -79,6 +79,10 @@ class BlockColumn:
                     return None
                 return frozenset().union(*(one for one in each if one is not None))
         return None
+
+    def _is_read(self, rows: Relation, node: Node) -> bool:
+        """Whether an expression is the block column, read as its declared kind."""
+        return isinstance(node, Column) and node.kind == self.kind and self._is_own(rows, node)
 
     def _is_own(self, rows: Relation, node: Node) -> bool:
         """Whether an expression is the block column as it stands in the declared table, nothing else."""

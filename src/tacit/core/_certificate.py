@@ -207,6 +207,8 @@ class Certificate:
     def _about_all_members(self, ledgers: Sequence[Any]) -> list[str]:
         """Compare what is stated for all members together with what follows from their own certificates."""
         members, found = self.members, []
+        if not members:
+            return ["it names no member"]
         if self.fields["software"] != members[0].fields["software"]:
             found.append("the software is not the one that the first member states")
         disjoint = self.fields["disjoint"] is True
@@ -217,7 +219,7 @@ class Certificate:
 
     def _bound_in(self, ledger: Any) -> bool:
         """Whether the entry of this certificate records a digest."""
-        written = self.fields["ledger"]
+        written = self.fields.get("ledger")
         number = written.get("entry") if isinstance(written, Mapping) else None
         return _is_number(number) and ledger.certified(number) is not None
 

@@ -124,16 +124,16 @@ def charge(
     known, key = find_charge(transaction, request, account)
     if known is not None:
         return same_charge(transaction, known, account, request)
-    check_frozen(transaction, account)
-    check_expiry(transaction, account)
-    levels = [transaction.account_numbered(id_) for id_ in account.path if only is None or id_ in only]
+    path = transaction.path(account)
+    check_frozen(path)
+    check_expiry(transaction, path)
+    levels = [level for level in path if only is None or level.id in only]
     _check_limits(levels, request)
     check_blocks(levels, request.blocks)
     spend, text = _priced(request, levels)
     after = [_charged(transaction, level, spend, request.blocks) for level in levels]
-    asked = (
-        request.asked if transaction.account_numbered(account.root).record in _KEEPS[request.record] else ""
-    )
+    keeps = path[-1 - account.above].record  # what the dataset declares
+    asked = request.asked if keeps in _KEEPS[request.record] else ""
     body = {
         "cost": request.cost,
         "purpose": request.purpose,

@@ -133,7 +133,7 @@ def claim(transaction: Transaction, receipt: Head) -> None:
 
 def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
-    check_frozen(transaction, transaction.account_numbered(known.account))
+    check_frozen(transaction.path(transaction.account_numbered(known.account)))
     body: dict[str, object] = {"receipt": known.seq}
     body |= {"certificate": certificate} if certificate else {}
     transaction.append("claim", known.account, body, key=claim_key(known.seq))

@@ -134,7 +134,7 @@ def _join_run(
 def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
     """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now."""
     row, parts = _run_entry(transaction, head)
-    check_frozen(transaction, transaction.account_numbered(row.account))
+    check_frozen(transaction.path(transaction.account_numbered(row.account)))
     found = run_progress(transaction.entry_keyed, row.seq, stored)
     if found.stored != stored:
         return None

@@ -10,6 +10,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Either, Say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from tacit.ledger._accounts import Account
@@ -42,12 +43,11 @@ def set_expiry(
     return changed
 
 
-def check_frozen(transaction: Transaction, account: Account) -> None:
+def check_frozen(path: Sequence[Account]) -> None:
     """Refuse a charge, or the draw of an earlier charge, if the account or one above it is frozen."""
-    for id_ in account.path:
-        level = transaction.account_numbered(id_)
+    for level in path:
         if level.frozen:
-            which = "" if level.id == account.id else f", which stands above {account.name!r},"
+            which = "" if level is path[0] else f", which stands above {path[0].name!r},"
             raise TacitError(
                 "account-frozen",
                 f"account {level.name!r}{which} is frozen",
@@ -59,10 +59,9 @@ def check_frozen(transaction: Transaction, account: Account) -> None:
             )
 
 
-def check_expiry(transaction: Transaction, account: Account) -> None:
-    """Refuse an account whose last day has passed, or one for which the clock cannot say so."""
-    for id_ in account.path:
-        level = transaction.account_numbered(id_)
+def check_expiry(transaction: Transaction, path: Sequence[Account]) -> None:
+    """Refuse an account if its last day, or that of one above it, has passed or nobody can say so."""
+    for level in path:
         if level.expires is not None:
             _check_clock(transaction, level.name, level.expires)
 

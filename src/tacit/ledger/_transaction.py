@@ -144,6 +144,10 @@ class Transaction:
             account = self._cache.keep(self._checked(row))
         return account
 
+    def path(self, account: Account) -> list[Account]:
+        """Return an account and all accounts above it."""
+        return [self.account_numbered(id_) for id_ in account.path]
+
     def accounts(self) -> list[Account]:
         """Return all accounts."""
         known = [id_ for id_, _ in self._reader.names_after(0)]

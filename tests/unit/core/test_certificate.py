@@ -198,6 +198,8 @@ def test_every_edit_of_a_consortium_s_certificate_is_found(disjoint):
     swapped = json.loads(certificate.to_json())
     swapped["members"].reverse()
     assert found(swapped, *ledgers)
+    assert found({**swapped, "members": []}, *ledgers)
+    assert found({**swapped, "members": [json.loads(certificate.to_json())]}, *ledgers)
 
 
 def test_a_stored_release_keeps_the_certificate_that_it_was_drawn_with(monkeypatch):

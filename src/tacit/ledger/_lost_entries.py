@@ -3,10 +3,14 @@
 Argument. The entries after the backup are lost, so nobody knows what was charged in them; but each charge was
 admitted by the filter of its account, and so everything released against an account stayed within its budget,
 known and lost together. As one mechanism, the past of an account is therefore within its budget: (epsilon,
-delta), or rho. This is what `whole_budget` charges in place of everything that is on record. What the curator
-grants later composes with it by addition. Of a budget with delta, a filter lets charges add up to one half;
-the past is charged this half and no finite rho. If x more is granted later, the total delta is at most
-delta + x / 2, and the budget allows delta + x.
+delta), or rho. `exhausted` puts this in place of everything that is on record. What the curator grants later
+composes with it by addition.
+
+For a budget with epsilon and delta, a filter spends at most one half of delta on charges, and keeps the other
+half for its second reading, by rho. Here the past takes the whole delta. So it is charged one half and no
+finite rho: the second reading stays closed, and epsilons are added. If the budget becomes (epsilon', delta'),
+later charges have deltas of at most delta'/2 - delta/2 in total. All deltas then add up to at most
+delta + delta'/2 - delta/2, which is within delta'.
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
 so it starts with nothing left, unless the curator has stated which accounts were opened there.
@@ -18,8 +22,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Filter, Spend
-from tacit.ledger._chain import spend_to_text
+from tacit.accounting import Filter
 from tacit.ledger._likeness import appearance
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["count_as_spent", "gap_key", "gaps", "may_have_been_lost", "whole_budget"]
+__all__ = ["count_as_spent", "exhausted", "gap_key", "gaps", "may_have_been_lost"]
 
 
 def gap_key(number: int) -> str:
@@ -36,25 +39,28 @@ def gap_key(number: int) -> str:
     return f"g:{number}"
 
 
-def whole_budget(budget: Budget) -> Spend:
-    """Return the charge that stands for everything that a budget may have been spent on.
+def exhausted(budget: Budget) -> Filter:
+    """Return the filter of a budget of which everything may have been spent.
 
     Examples
     --------
     >>> from tacit.accounting import Budget
-    >>> print(Filter.start(Budget(epsilon=3, delta=1e-6)).after(whole_budget(Budget(3, 1e-6))).remaining)
+    >>> print(exhausted(Budget(epsilon=3, delta=1e-6)).remaining)
     nothing of epsilon 3
     """
+    start = Filter.start(budget)
     if budget.rho is not None:
-        return Spend(None, budget.delta, budget.rho)
-    return Spend(budget.epsilon, budget.delta / 2, None)
+        return replace(start, epsilon=None, delta=budget.delta, rho=budget.rho)
+    return replace(start, epsilon=budget.epsilon, delta=budget.delta / 2, rho=None)
 
 
 def count_as_spent(transaction: Transaction, account: Account) -> Account:
     """Charge an account its whole budget, in place of what is on record."""
-    spend = whole_budget(account.budget)
-    transaction.append("lost", account.id, {}, levels=str(account.id), spend=spend_to_text(spend))
-    emptied = replace(account, filter=Filter.start(account.budget).after(spend))
+    empty = exhausted(account.budget)
+    parts = (empty.epsilon, empty.delta, empty.rho)
+    spend = ";".join("-" if part is None else str(part) for part in parts)
+    transaction.append("lost", account.id, {}, levels=str(account.id), spend=spend)
+    emptied = replace(account, filter=empty)
     transaction.change(emptied)
     return emptied
 

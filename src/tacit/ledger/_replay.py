@@ -13,6 +13,7 @@ from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import TacitError
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import spend_from_text
+from tacit.ledger._lost_entries import exhausted
 from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
@@ -221,6 +222,6 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
         elif row.kind == "refresh" and row.account in accounts:
             filters[row.account] = Filter.start(filters[row.account].budget)
         elif row.kind == "lost" and row.account in accounts:
-            filters[row.account] = Filter.start(filters[row.account].budget).after(spend_from_text(row.spend))
+            filters[row.account] = exhausted(filters[row.account].budget)
     for id_, filter_ in filters.items():
         accounts[id_].account = replace(accounts[id_].account, filter=filter_)

@@ -3,10 +3,14 @@
 Argument. The entries after the backup are lost, so nobody knows what was charged in them; but each charge was
 admitted by the filter of its account, and so everything released against an account stayed within its budget,
 known and lost together. As one mechanism, the past of an account is therefore within its budget: (epsilon,
-delta), or rho. This is what `whole_budget` charges in place of everything that is on record. What the curator
-grants later composes with it by addition. Of a budget with delta, a filter lets charges add up to one half;
-the past is charged this half, no finite rho and no finite divergence at any order. If x more is granted
-later, the total delta is at most delta + x / 2, and the budget allows delta + x.
+delta), or rho. `exhausted` puts this in place of everything that is on record. What the curator grants later
+composes with it by addition.
+
+For a budget with epsilon and delta, a filter spends at most one half of delta on charges, and keeps the other
+half for its readings by Renyi orders or by rho. Here the past takes the whole delta. So it is charged one
+half, no finite rho and no finite divergence at any order: these readings stay closed, and epsilons are added.
+If the budget becomes (epsilon', delta'), later charges have deltas of at most delta'/2 - delta/2 in total. All
+deltas then add up to at most delta + delta'/2 - delta/2, which is within delta'.
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
 so it starts with nothing left, unless the curator has stated which accounts were opened there.
@@ -17,18 +21,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tacit.accounting import Spend
 from tacit.ledger._block_totals import with_sums
-from tacit.ledger._chain import spend_to_text
 from tacit.ledger._likeness import appearance
 
 if TYPE_CHECKING:
-    from tacit.accounting import Budget, Filter
+    from tacit.accounting import Filter
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["count_as_spent", "gap_key", "gaps", "may_have_been_lost", "spent_filter", "whole_budget"]
+__all__ = ["count_as_spent", "exhausted", "gap_key", "gaps", "may_have_been_lost"]
 
 
 def gap_key(number: int) -> str:
@@ -36,40 +38,28 @@ def gap_key(number: int) -> str:
     return f"g:{number}"
 
 
-def whole_budget(budget: Budget) -> Spend:
-    """Return the charge that stands for everything that a budget may have been spent on.
+def exhausted(filter_: Filter) -> Filter:
+    """Return the filter of the same budget and orders that stands for everything the budget may have paid for.
 
     Examples
     --------
     >>> from tacit.accounting import Budget, Filter
-    >>> print(Filter.start(Budget(epsilon=3, delta=1e-6)).after(whole_budget(Budget(3, 1e-6))).remaining)
+    >>> print(exhausted(Filter.start(Budget(epsilon=3, delta=1e-6))).remaining)
     nothing of epsilon 3
     """
+    budget = filter_.budget
     if budget.rho is not None:
-        return Spend(None, budget.delta, budget.rho)
-    return Spend(budget.epsilon, budget.delta / 2, None)
-
-
-def spent_filter(filter_: Filter) -> Filter:
-    """Return a filter from which the whole budget was spent, with no finite rho and no finite divergence.
-
-    Examples
-    --------
-    >>> from tacit.accounting import Budget, Filter
-    >>> print(spent_filter(Filter.start(Budget(epsilon=3, delta=1e-6))).remaining)
-    nothing of epsilon 3
-    """
-    spend = whole_budget(filter_.budget)
-    rest: tuple[None, ...] = (None,) * len(filter_.orders)
-    rho = None if filter_.budget.rho is None else spend.rho
-    return with_sums(filter_, (spend.epsilon, spend.delta, rho, *rest))
+        return with_sums(filter_, (None, budget.delta, budget.rho))
+    return with_sums(filter_, (budget.epsilon, budget.delta / 2, None, *(None for _ in filter_.orders)))
 
 
 def count_as_spent(transaction: Transaction, account: Account) -> Account:
     """Charge an account its whole budget, in place of what is on record."""
-    spend = whole_budget(account.budget)
-    row = transaction.append("lost", account.id, {}, levels=str(account.id), spend=spend_to_text(spend))
-    emptied = account.with_filter(spent_filter(account.filter), since=row.seq)
+    empty = exhausted(account.filter)
+    parts = (empty.epsilon, empty.delta, empty.rho)
+    spend = ";".join("-" if part is None else str(part) for part in parts)
+    row = transaction.append("lost", account.id, {}, levels=str(account.id), spend=spend)
+    emptied = account.with_filter(empty, since=row.seq)
     transaction.change(emptied)
     return emptied
 

@@ -16,7 +16,7 @@ from tacit.ledger._accounts import Account, empty_filter, opening_filter
 from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of, sums_of, with_sums
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._curves import CurveNeeded, fits_limit
-from tacit.ledger._lost_entries import spent_filter
+from tacit.ledger._lost_entries import exhausted
 from tacit.ledger._rows import Tip
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class Replay:
             replayed.start_again(row.seq)
         elif row.kind == "lost":
             replayed.start_again(row.seq)
-            replayed.total.hold(sums_of(spent_filter(account.filter)))
+            replayed.total.hold(sums_of(exhausted(account.filter)))
         else:
             replayed.account = replace(account, **self._declared(row, body), declared="")
 
@@ -334,7 +334,7 @@ def replay_entry(replayed: ReplayedAccount, row: EntryRow) -> bool:
     elif row.kind == "grow":
         replayed.account = account.with_budget(Budget.from_json(json.loads(row.body)["budget"]))
     elif row.kind in {"lost", "refresh"}:
-        start = empty_filter if row.kind == "refresh" else spent_filter
+        start = empty_filter if row.kind == "refresh" else exhausted
         replayed.account = account.with_filter(start(account.filter), since=row.seq)
         replayed.blocks = {}
     else:

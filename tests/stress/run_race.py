@@ -6,6 +6,7 @@ Run as a script: ``python run_race.py WHERE KEY ROUNDS``; prints what it saw as 
 import json
 import multiprocessing
 import sys
+import time
 from collections import Counter
 from fractions import Fraction
 
@@ -25,6 +26,7 @@ def runner(where, key, orders, answers, gate):
 
         def compute(number, secret, computed=computed):
             computed.append(number)
+            time.sleep(0.003)  # long enough to be overtaken
             return {"number": number, "after": list(secret)}, secret + bytes([number])
 
         gate.wait()
@@ -41,7 +43,9 @@ def main(where: str, key: str, rounds: int) -> None:
     context = multiprocessing.get_context("fork")
     answers, gate = context.Queue(), context.Barrier(PROCESSES)
     orders = [context.Queue() for _ in range(PROCESSES)]
-    runners = [context.Process(target=runner, args=(where, key, one, answers, gate)) for one in orders]
+    runners = [
+        context.Process(target=runner, args=(where, key, one, answers, gate), daemon=True) for one in orders
+    ]
     with Ledger.open(where, key=key, wait=120) as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=10**6))
     for one in runners:

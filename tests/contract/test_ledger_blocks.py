@@ -501,6 +501,11 @@ def _verified(ledger, blocks: list[BlockRow]):
 # sums at Renyi orders
 
 
+def forget_curves():
+    _curves._KNOWN.clear()
+    _curves._RECORDED.clear()
+
+
 def test_an_approximate_budget_takes_a_thousand_sampled_steps_one_by_one(ledger):
     ledger.create_account("visits", unit="row", budget=APPROXIMATE)
     for _ in range(1_290):
@@ -536,12 +541,12 @@ def test_a_stored_answer_seen_by_an_account_with_other_orders_is_charged_its_cur
     ledger.create_account("visits", unit="row", budget=Budget(rho=10**6))
     ledger.create_account("ana", parent="visits", budget=APPROXIMATE)
     ledger.draw("visits", SAMPLED, plan="p", compute=lambda _: b"40")
-    _curves._KNOWN.clear()
+    forget_curves()
     view = ledger.draw("ana", Cost.pure(0.001), plan="p", compute=None)
     start = Filter.start(APPROXIMATE)
     assert view.receipt.spend.curve == start.spend_of(SAMPLED).curve
     assert ledger.account("ana").filter == start.added(start.spend_of(SAMPLED))
-    _curves._KNOWN.clear()
+    forget_curves()
     assert ledger.paid_release("ana", "p").payload == b"40"
     assert ledger.verify().ok
 
@@ -568,7 +573,7 @@ def test_no_curve_is_computed_while_the_store_is_locked(everywhere, monkeypatch)
         busy.append(ledger._writer._group_commit._busy)
         compute(self)
 
-    _curves._KNOWN.clear()
+    forget_curves()
     monkeypatch.setattr(_curves.CurveNeeded, "compute", watched)
     ledger.charge("visits", SAMPLED)
     ledger.charge("visits", SAMPLED)

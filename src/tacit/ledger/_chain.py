@@ -115,8 +115,8 @@ def blocks_of(body: str) -> list[str]:
     >>> blocks_of('{"at":"2026","blocks":["a","b"],"cost":{}}')
     ['a', 'b']
     """
-    start = body.find(',"blocks":[', 0, body.find(',"cost":'))
-    if start < 0:
+    start = body.find(',"blocks":[')
+    if start < 0 or start > body.find(',"cost":'):
         return []
     names = json.JSONDecoder().raw_decode(body, start + 10)[0]
     return [str(name) for name in names]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger._block_charges import charged_blocks, check_blocks
 from tacit.ledger._block_totals import BlockFull
-from tacit.ledger._chain import Head, spend_to_text
-from tacit.ledger._curves import at_orders, fits_limit, orders_of
+from tacit.ledger._chain import Head
+from tacit.ledger._curves import fits_limit, orders_of, recorded
 from tacit.ledger._receipts import Receipt, account_key, receipt_of
 from tacit.ledger._refusals import budget_in_words
 from tacit.ledger._restrictions import check_expiry, check_frozen
@@ -174,16 +173,10 @@ def charge(
 
 def _priced(request: ChargeRequest, levels: list[Account]) -> tuple[Spend, str]:
     """Return what the charge takes at the orders of all its levels, and the log's text of it."""
-    orders = orders_of(level.filter for level in levels)
-    if tuple(order for order, _ in request.spend.curve) == orders:
+    orders = orders_of([level.filter for level in levels])
+    if not orders and not request.spend.curve:
         return request.spend, request.spend_text
-    spend = at_orders(request.spend, request.law or request.cost, orders)
-    return spend, _text(spend)
-
-
-@lru_cache(maxsize=4096)
-def _text(spend: Spend) -> str:
-    return spend_to_text(spend)
+    return recorded(request.spend, request.law or request.cost, orders)
 
 
 def _check_limits(levels: list[Account], request: ChargeRequest) -> None:
@@ -224,14 +217,11 @@ def _charged(
 
 
 def _charged_whole(level: Account, spend: Spend) -> Account:
-    """Charge one level; where the filter's message is slow to compute, only ask whether the charge fits."""
-    slow = level.budget.epsilon is not None and level.budget.delta > 0
-    if slow and not level.filter.admits(spend):
+    """Charge one level that has no blocks; the filter's message is slow to compute, so it comes later."""
+    after = level.filter.added(spend)
+    if not after.within:
         raise BudgetExceeded(level, spend)
-    try:
-        return replace(level, filter=level.filter.after(spend))
-    except TacitError:
-        raise BudgetExceeded(level, spend) from None
+    return replace(level, filter=after)
 
 
 def same_charge(

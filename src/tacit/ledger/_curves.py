@@ -11,15 +11,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting import Cost, Filter, Spend
+from tacit.ledger._chain import spend_to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tacit.accounting import Budget
 
-__all__ = ["CurveNeeded", "at_orders", "fits_limit", "orders_of"]
+__all__ = ["CurveNeeded", "at_orders", "fits_limit", "orders_of", "recorded"]
 
 _KNOWN: dict[tuple[Cost, tuple[Fraction, ...]], Spend] = {}
+#: By the identity of a spend: the spend itself, some orders, what it is at them, and its text.
+_RECORDED: dict[int, tuple[Spend, tuple[Fraction, ...], Spend, str]] = {}
 _MOST = 4096
 
 
@@ -41,7 +44,26 @@ class CurveNeeded(Exception):  # noqa: N818 - a signal between a transaction and
 
 def orders_of(filters: Iterable[Filter]) -> tuple[Fraction, ...]:
     """Return the orders of some filters together, ascending."""
-    return tuple(sorted({order for filter_ in filters for order in filter_.orders}))
+    each = [filter_.orders for filter_ in filters if filter_.curve]
+    if not each or all(orders == each[0] for orders in each[1:]):
+        return each[0] if each else ()
+    return tuple(sorted({order for orders in each for order in orders}))
+
+
+def recorded(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> tuple[Spend, str]:
+    """Return what a charge takes at some orders (see `at_orders`), and the log's text of it.
+
+    Requests of equal costs share one spend, so it is found again by its identity, which is quick to compare.
+    """
+    known = _RECORDED.get(id(spend))
+    if known is not None and known[0] is spend and known[1] == orders:
+        return known[2:]
+    there = at_orders(spend, cost, orders)
+    if len(_RECORDED) >= _MOST:
+        _RECORDED.clear()
+    text = spend_to_text(there)
+    _RECORDED[id(spend)] = (spend, orders, there, text)
+    return there, text
 
 
 def at_orders(spend: Spend, cost: object, orders: tuple[Fraction, ...]) -> Spend:

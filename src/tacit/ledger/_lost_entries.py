@@ -9,8 +9,8 @@ composes with it by addition.
 For a budget with epsilon and delta, a filter spends at most one half of delta on charges, and keeps the other
 half for its readings by Renyi orders or by rho. Here the past takes the whole delta. So it is charged one
 half, no finite rho and no finite divergence at any order: these readings stay closed, and epsilons are added.
-If the budget becomes (epsilon', delta'), later charges have deltas of at most delta'/2 - delta/2 in total. All
-deltas then add up to at most delta + delta'/2 - delta/2, which is within delta'.
+If the budget becomes (epsilon', delta'), later charges have deltas of at most delta'/2 - delta/2 in total.
+All deltas then add up to at most delta + delta'/2 - delta/2, which is within delta'.
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
 so it starts with nothing left, unless the curator has stated which accounts were opened there.
@@ -39,7 +39,7 @@ def gap_key(number: int) -> str:
 
 
 def exhausted(filter_: Filter) -> Filter:
-    """Return the filter of the same budget and orders that stands for everything the budget may have paid for.
+    """Return a filter of the same budget and orders that has paid for everything that it may have paid for.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget, Cost
@@ -80,13 +81,13 @@ class ReplayedAccount:
     def __post_init__(self) -> None:
         self.total = _SpendSum(self.account.filter.orders)
 
-    def add(self, spend: str, blocks: str, times: int) -> None:
+    def add(self, spend: str, blocks: tuple[str, ...], times: int) -> None:
         """Add some equal charges, to the blocks that they name or to the whole."""
         self.charged = True
         if not blocks or self.account.blocks is None:
             self.total.add(spend, times)
             return
-        for name in json.loads(blocks):
+        for name in blocks:
             of = self.block_totals.setdefault(name, _SpendSum(self.account.filter.orders))
             of.add(spend, times)
 
@@ -141,11 +142,12 @@ class Replay:
         self.runs: dict[int, ReplayedRun] = {}
         self.problems: list[str] = []
         self.gaps: dict[int, int] = {}  # the entries that record a gap, and the last entry before it
-        self._counts: dict[tuple[str, str, str], int] = defaultdict(int)
+        self._counts: dict[tuple[str, str], int] = defaultdict(int)
+        self._block_counts: dict[tuple[str, str, tuple[str, ...]], int] = defaultdict(int)
         self._shapes: set[tuple[str, int, str]] = set()
         self._costs: set[tuple[str, str, str]] = set()
-        # the last entry that changed some levels, or an account, and the blocks that it named
-        self._latest: dict[tuple[str, str], EntryRow] = {}
+        self._latest: dict[str, EntryRow] = {}  # the last entry that changed some levels, or an account
+        self._latest_of_blocks: dict[tuple[str, tuple[str, ...]], EntryRow] = {}
         self._changes: dict[int, Tip] = {}
         self._block_changes: dict[tuple[int, str], Tip] = {}
         self._frozen: set[int] = set()
@@ -155,10 +157,13 @@ class Replay:
         if row.kind in _CHARGES:
             if self._frozen and not self._frozen.isdisjoint(self.accounts[row.account].account.path):
                 self.problems.append(f"entry {row.seq} charges a frozen account")
-            named = blocks_of(row.body)
-            blocks = json.dumps(named) if named else ""
-            self._latest[row.levels, blocks] = row
-            self._counts[row.levels, row.spend, blocks] += 1
+            self._latest[row.levels] = row
+            blocks = blocks_of(row.body) if ',"blocks":[' in row.body else ()
+            if blocks:
+                self._latest_of_blocks[row.levels, tuple(blocks)] = row
+                self._block_counts[row.levels, row.spend, tuple(blocks)] += 1
+            else:
+                self._counts[row.levels, row.spend] += 1
             shape = (row.kind, row.account, row.levels)
             if shape not in self._shapes:
                 self._check_shape(row)
@@ -179,7 +184,7 @@ class Replay:
         elif row.kind == "claim":
             self._follow_run(row, body)
         elif row.kind == "open":
-            self._latest[str(row.seq), ""] = row
+            self._latest[str(row.seq)] = row
             account = Account.from_facts(row.seq, body["name"], body, opening_filter(body))
             self.accounts[row.seq] = ReplayedAccount(account)
         elif row.kind in _DECISIONS:
@@ -205,7 +210,7 @@ class Replay:
 
     def _decide(self, row: EntryRow, body: dict[str, object]) -> None:
         """Apply a decision of the curator."""
-        self._latest[str(row.account), ""] = row
+        self._latest[str(row.account)] = row
         self._add_up()
         replayed = self.accounts[row.account]
         replayed.add_up()
@@ -253,19 +258,23 @@ class Replay:
     def _work_out_changes(self) -> None:
         if self._changes:
             return
-        for (levels, blocks), row in self._latest.items():
-            names = json.loads(blocks) if blocks else ()
+        nothing = Tip(0, b"")
+        for levels, row in self._latest.items():
             for id_ in map(int, levels.split(",")):
-                tip, nothing = Tip(row.seq, row.mac), Tip(0, b"")
-                self._changes[id_] = max(self._changes.get(id_, nothing), tip)
-                for key in ((id_, name) for name in names):
-                    self._block_changes[key] = max(self._block_changes.get(key, nothing), tip)
+                self._changes[id_] = max(self._changes.get(id_, nothing), Tip(row.seq, row.mac))
+        for (levels, names), row in self._latest_of_blocks.items():
+            for key in product(map(int, levels.split(",")), names):
+                self._block_changes[key] = max(self._block_changes.get(key, nothing), Tip(row.seq, row.mac))
 
     def _add_up(self) -> None:
-        for (levels, spend, blocks), times in self._counts.items():
+        for (levels, spend), times in self._counts.items():
+            for id_ in levels.split(","):
+                self.accounts[int(id_)].add(spend, (), times)
+        for (levels, spend, blocks), times in self._block_counts.items():
             for id_ in levels.split(","):
                 self.accounts[int(id_)].add(spend, blocks, times)
         self._counts.clear()
+        self._block_counts.clear()
 
     def _check_shape(self, row: EntryRow) -> None:
         """Check that a charge is paid on every level, and a view on some levels below the dataset."""

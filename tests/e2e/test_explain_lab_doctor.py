@@ -75,7 +75,7 @@ def test_the_lab_in_short_and_one_attack_in_full(tmp_path):
     for attack in ("homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership"):
         assert attack in done.stdout
     assert re.search(r"membership .* 0\.\d\d to 0\.\d\d +0\.462 +(yes|NO)", done.stdout)
-    assert "scatter" in done.stdout
+    assert "vary by chance" in done.stdout
     done = tacit("lab", "homogeneity", "--k", "3", "-e", "0.5", "-e", "2", "--plot", "h.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3-anonymous" in done.stdout

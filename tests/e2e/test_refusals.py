@@ -182,7 +182,7 @@ def test_delta_is_offered_where_the_budget_has_one_and_a_plan_says_what_no_budge
     assert "or --delta 1e-7 to select groups privately" in tacit(*question, cwd=folder).stderr
     done = tacit(*question, "--delta", "1e-7", cwd=folder)
     assert done.returncode == 0
-    assert "no query can pay" not in done.stdout
+    assert "budget cannot pay" not in done.stdout
 
 
 def test_an_unknown_column_names_the_close_one_and_quotes_odd_ones(tmp_path):

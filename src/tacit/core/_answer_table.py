@@ -193,8 +193,8 @@ class AnswerTable(Content):
         """Return the answer as CSV text, and write it to a file if a path is given.
 
         Numbers show only the digits that are meaningful despite the noise (a thousandth of the narrowest
-        interval of their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep them
-        exactly.
+        interval of their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep all
+        digits.
         """
         from tacit.core._digits import meaningful
 

@@ -335,6 +335,27 @@ def test_a_block_that_others_charge_is_read_again_and_no_other(durable):
     assert one.verify().ok
 
 
+def test_nobody_searches_the_log_for_a_new_day(durable):
+    with durable.open() as ledger:
+        visits(ledger)
+        for day in range(10, 15):
+            ledger.charge("visits", TENTH, blocks=[f"2026-01-{day}"])
+    ledger = durable.open()
+    searched = []
+    reader = type(ledger._writer.store.transaction_reader())
+    original = reader.bodies_with
+    with pytest.MonkeyPatch.context() as watched:
+        watched.setattr(reader, "bodies_with", lambda *words: searched.append(words[2]) or original(*words))
+        ledger.charge("visits", TENTH, blocks=["2026-01-15"])
+        assert searched == []
+        ledger.charge("visits", TENTH, blocks=["2026-01-01"])
+        assert searched == ['"2026-01-01"']
+    ledger.refresh("visits", statement="other people", who="curator")
+    assert ledger.account("visits").totals.last == ""
+    ledger.charge("visits", TENTH, blocks=["2026-01-12"])
+    assert ledger.verify().ok
+
+
 # tampering
 
 

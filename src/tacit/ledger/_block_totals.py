@@ -23,10 +23,10 @@ __all__ = [
     "BlockSums",
     "BlockTotals",
     "charge_blocks",
-    "fullest_of",
     "sums_from_text",
     "sums_of",
     "sums_to_text",
+    "with_blocks",
     "with_sums",
 ]
 
@@ -57,11 +57,15 @@ class BlockTotals:
     since
         Number of the entry that started the totals again from zero, or 0. Blocks that were last charged
         before it are empty.
+    last
+        The last name, in the order of texts, of a block that was charged. Any later name is that of a block
+        that was never charged, such as a new day: nobody has to search the log for it.
     """
 
     all: Filter
     fullest: tuple[BlockSums, ...]
     since: int = 0
+    last: str = ""
 
     @classmethod
     def start(cls, filter_: Filter, per_unit: int, since: int = 0) -> BlockTotals:
@@ -75,7 +79,7 @@ class BlockTotals:
 
     def without_blocks(self) -> BlockTotals:
         """Return the totals as if no block had been charged."""
-        return replace(self, fullest=(self.empty,) * len(self.fullest))
+        return replace(self, fullest=(self.empty,) * len(self.fullest), last="")
 
     def whole(self) -> Filter:
         """Return the filter that a charge of all the data must pass: what any unit may have paid at most."""
@@ -108,7 +112,7 @@ class BlockTotals:
     def to_json(self) -> dict[str, object]:
         """Return the totals as JSON values."""
         used = [sums_to_text(rank) for rank in self.fullest if any(value != 0 for value in rank)]
-        return {"all": self.all.to_json(), "fullest": used, "since": self.since}
+        return {"all": self.all.to_json(), "fullest": used, "last": self.last, "since": self.since}
 
     @classmethod
     def from_json(cls, data: Mapping[str, object], per_unit: int) -> BlockTotals:
@@ -117,7 +121,7 @@ class BlockTotals:
         stored = data["fullest"]
         assert isinstance(stored, list)  # noqa: S101 - written by `to_json`
         used = tuple(sums_from_text(text) for text in stored)
-        return replace(start, fullest=(*used, *start.fullest[len(used) :]))
+        return replace(start, fullest=(*used, *start.fullest[len(used) :]), last=str(data["last"]))
 
 
 def charge_blocks(
@@ -135,16 +139,17 @@ def charge_blocks(
             raise BlockFull(name, beside)
         charged[name] = sums_of(with_sums(totals.all, own).added(spend))
         totals = totals.risen(own, charged[name])
-    return totals, charged
+    return replace(totals, last=max([totals.last, *charged])), charged
 
 
-def fullest_of(blocks: Iterable[BlockSums], start: BlockTotals) -> tuple[BlockSums, ...]:
+def with_blocks(totals: BlockTotals, blocks: Mapping[str, BlockSums]) -> BlockTotals:
     """Work out the largest sums of blocks from all of them: for the check of the stored ones."""
-    rows = list(blocks)
-    if not rows:
-        return start.fullest
-    ranks = len(start.fullest)
-    return _turned([_ranked((*column, *(Fraction(0),) * ranks))[:ranks] for column in _turned(rows)])
+    if not blocks:
+        return totals.without_blocks()
+    ranks = len(totals.fullest)
+    columns = _turned(list(blocks.values()))
+    fullest = _turned([_ranked((*column, *(Fraction(0),) * ranks))[:ranks] for column in columns])
+    return replace(totals, fullest=fullest, last=max(blocks))
 
 
 def sums_to_text(sums: BlockSums) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
 from tacit.ledger._accounts import Account, empty_filter, opening_filter
-from tacit.ledger._block_totals import BlockFull, charge_blocks, fullest_of, sums_of, with_sums
+from tacit.ledger._block_totals import BlockFull, charge_blocks, sums_of, with_blocks, with_sums
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._curves import CurveNeeded, fits_limit
 from tacit.ledger._lost_entries import exhausted
@@ -112,7 +112,7 @@ class ReplayedAccount:
             return
         self.blocks = {name: total.sums() for name, total in self.block_totals.items()}
         everywhere = with_sums(totals.all, self.total.sums())
-        totals = replace(totals, all=everywhere, fullest=fullest_of(self.blocks.values(), totals))
+        totals = with_blocks(replace(totals, all=everywhere), self.blocks)
         self.account = self.account.with_totals(totals)
         filters = map(totals.beside, self.blocks.values()) if self.blocks else [everywhere]
         self.exceeded |= charged and not all(each.within for each in filters)
@@ -329,8 +329,7 @@ def replay_in_order(reader: StoreReader, accounts: dict[int, ReplayedAccount]) -
     for replayed in accounts.values():
         totals = replayed.account.totals
         if totals is not None:  # the largest sums again from all blocks, not as the charges kept them
-            fullest = fullest_of(replayed.blocks.values(), totals.without_blocks())
-            replayed.account = replayed.account.with_totals(replace(totals, fullest=fullest))
+            replayed.account = replayed.account.with_totals(with_blocks(totals, replayed.blocks))
 
 
 def replay_entry(replayed: ReplayedAccount, row: EntryRow) -> bool:

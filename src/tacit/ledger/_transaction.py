@@ -203,7 +203,7 @@ class Transaction:
                 )
             if row.seq > after:
                 sums, after = sums_from_text(row.state), row.seq
-        if self._is_charged(account, name, after):
+        if name <= account.totals.last and self._is_charged(account, name, after):
             raise _refusals.tampered(
                 f"the stored sums of block {name!r} of account {account.name!r} are older than the block's "
                 "last charge"

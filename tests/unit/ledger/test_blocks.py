@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tacit.accounting import Budget, Cost, Filter, Spend
 from tacit.errors import TacitError
 from tacit.ledger import Blocks, Ledger
-from tacit.ledger._block_totals import BlockFull, BlockTotals, charge_blocks, fullest_of
+from tacit.ledger._block_totals import BlockFull, BlockTotals, charge_blocks, with_blocks
 from tacit.ledger._blocks import read_block_names
 from tacit.ledger._chain import blocks_of, canonical, spend_from_text, spend_to_text
 from tacit.ledger._payments import covers
@@ -113,7 +113,8 @@ def test_the_largest_sums_are_those_of_all_blocks_in_each_coordinate(charged, bu
             values = [one[place] for one in everything] + [Fraction(0)] * per_unit
             values.sort(key=lambda value: (value is None, value or 0), reverse=True)
             assert list(column) == values[:per_unit]
-        assert totals.fullest == fullest_of(own.values(), totals.without_blocks())
+        assert totals == with_blocks(totals, own) == with_blocks(totals.without_blocks(), own)
+        assert totals.last == max(own, default="")
         assert BlockTotals.from_json(json.loads(canonical(totals.to_json())), per_unit) == totals
 
 
@@ -130,8 +131,8 @@ def test_a_refused_charge_would_break_the_sum_of_the_fullest_blocks(charged, bud
         model_after.everywhere, model_after.blocks = model.everywhere, dict(model.blocks)
         model_after.charge(totals.all.spend_of(cost), names)
         after = replace(totals, all=model_after.everywhere)
-        fullest = fullest_of(map(coordinates, model_after.blocks.values()), totals.without_blocks())
-        assert not replace(after, fullest=fullest).whole().within
+        sums = {name: coordinates(one) for name, one in model_after.blocks.items()}
+        assert not with_blocks(after, sums).whole().within
 
 
 @given(charges, st.sampled_from(BUDGETS), st.integers(1, 3), st.sampled_from(NAMES))

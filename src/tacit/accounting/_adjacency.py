@@ -12,7 +12,10 @@ from tacit.fixes import Code, Set
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "check_local", "the_same"]
+__all__ = [
+    "ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "check_local", "holds_between_values",
+    "the_same",
+]  # fmt: skip
 
 #: Neighbours differ by the presence of one unit, or by the data of one unit.
 Adjacency = Literal["add/remove", "replace"]
@@ -59,6 +62,22 @@ def check_local(parts: Parts) -> None:
                 )
             case GroupLoss(_, inner):
                 check_local(inner)
+
+
+def holds_between_values(parts: Parts) -> bool:
+    """Return whether the parts may be the cost of one local report (`check_local`).
+
+    Examples
+    --------
+    >>> from tacit.accounting import Cost
+    >>> holds_between_values(Cost.pure(1).parts), holds_between_values(Cost.pure(1).sampled(0.1).parts)
+    (True, False)
+    """
+    return not any(
+        isinstance(law, SampledLoss | ParallelLoss)
+        or (isinstance(law, GroupLoss) and not holds_between_values(law.parts))
+        for law, _ in parts
+    )
 
 
 def _check(law: LossLaw, adjacency: Adjacency) -> None:

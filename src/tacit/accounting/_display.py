@@ -70,7 +70,8 @@ def _law(law: LossLaw, adjacency: str) -> str:
         case _laws.ShuffledLoss(n, epsilon0):
             return f"Cost.pure({shown(epsilon0)}{more}).shuffled({n})"
         case _laws.ParallelLoss(branches):
-            return f"Cost.parallel({', '.join(expression(branch, adjacency) for branch in branches)})"
+            each = [expression(branch, adjacency) for branch in branches]
+            return f"Cost.parallel({', '.join(each if len(each) > 1 else [*each, 'Cost.zero()'])})"
 
 
 def words(law: LossLaw) -> str:

@@ -90,7 +90,8 @@ def test_branches_are_a_set(a, b, c):
 @given(a=costs)
 def test_equal_branches_read_like_one_of_them(a):
     both = Cost.parallel(a, a)
-    assert both.spend == a.spend and (3 * both).spend == (3 * a).spend
+    assert both.spend == a.spend
+    assert (3 * both).spend == (3 * a).spend
     assert both.bounds(epsilon=0.5) == a.bounds(epsilon=0.5)
     assert Cost.from_json(both.to_json()) == both
     assert eval(repr(both), {"Cost": Cost, "Fraction": Fraction}) == both

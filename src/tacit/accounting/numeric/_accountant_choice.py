@@ -40,6 +40,7 @@ from tacit.accounting.numeric._lattice import (
     on_lattice,
     two_point_accountant,
 )
+from tacit.accounting.numeric._range_blocks import block_accountants
 from tacit.accounting.numeric._snapped import are_few, can_snap, snapped_accountant
 from tacit.accounting.numeric._sum_facts import gaussian_mu2
 
@@ -61,8 +62,8 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
             (ZCDPLoss(law.epsilon**2 / 8) if isinstance(law, BoundedRangeLoss) else law, k)
             for law, k in parts
         )
-        other = _first(known, ask, add=add)
-        found = found if found.upper <= other.upper else other
+        for other in (_first(known, ask, add=add), _by_blocks(parts, ask, add=add)):
+            found = found if found.upper <= other.upper else other
     if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
         member = canonical(pair for law, k in parts for pair in _member(law, k))
         lower = _first(member, ask, add=add).lower if member else 0.0
@@ -79,6 +80,22 @@ def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
             continue
         if found.lower <= found.upper:
             return found
+    return Bracket(0.0, math.inf, "none")
+
+
+def _by_blocks(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+    """Return the upper value by blocks of a bounded-range law, if it is repeated."""
+    if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
+        return Bracket(0.0, math.inf, "none")
+    try:
+        accountants = block_accountants(parts, add=add)
+    except NotConverged:
+        return Bracket(0.0, math.inf, "none")
+    for accountant in accountants:
+        try:
+            return ask(accountant)
+        except NotConverged:
+            continue
     return Bracket(0.0, math.inf, "none")
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LatticeAccountant",
     "Pmf",
+    "composed",
     "convolved",
     "discrete_gaussian",
     "lattice_accountant",
@@ -248,6 +249,12 @@ def _compose(
         )
         return FourierInversion(LossSum(factors, LossLattice(as_float(offset % step), g)))
     return convolved(laws, step)
+
+
+def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses | FourierInversion:
+    """Compose laws whose own steps are multiples of the step."""
+    span = sum((times * (len(pmf.masses) - 1) * pmf.step for pmf, times in laws), Fraction(0))
+    return _compose(laws, step, span)
 
 
 def convolved(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses:

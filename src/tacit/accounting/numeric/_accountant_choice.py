@@ -11,6 +11,7 @@ from tacit.accounting._laws import (
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     GaussianLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
@@ -54,7 +55,7 @@ __all__ = ["answer"]
 _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
 
-def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the best bounds; families of mechanisms get their lower value from one of their members."""
     found = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
@@ -71,7 +72,7 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
     return found
 
 
-def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the answer of the first accountant that has one."""
     for make in _candidates(parts, add=add):
         try:
@@ -83,7 +84,7 @@ def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
     return Bracket(0.0, math.inf, "none")
 
 
-def _by_blocks(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+def _by_blocks(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the upper value by blocks of a bounded-range law, if it is repeated."""
     if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
         return Bracket(0.0, math.inf, "none")
@@ -99,7 +100,7 @@ def _by_blocks(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool)
     return Bracket(0.0, math.inf, "none")
 
 
-def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]]:
+def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
     """Yield builders of accountants, the best first, for parts without `ApproximateLoss`.
 
     The last one always answers.
@@ -124,7 +125,7 @@ def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
     if whole and smooth:
         yield lambda: lattice_accountant(parts)
-    finite = any(isinstance(law, SampledLoss) for law, _ in parts)
+    finite = any(isinstance(law, SampledLoss | GroupLoss) for law, _ in parts)
     if finite:
         yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
     if whole and smooth and are_few(parts):
@@ -134,7 +135,7 @@ def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]
     yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
 
 
-def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: bool, finite: bool) -> Accountant:  # noqa: FBT001
+def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: int, finite: bool) -> Accountant:  # noqa: FBT001
     return _on(dither, factors_of(parts, add=add, finite=finite))
 
 

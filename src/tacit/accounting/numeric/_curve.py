@@ -18,6 +18,7 @@ from tacit.accounting._laws import (
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
@@ -28,8 +29,9 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
 from tacit.accounting.numeric._gaussian import gaussian_curve
+from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
 from tacit.accounting.numeric._shuffled import shuffled_delta
-from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain
+from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,16 +51,20 @@ class Curve(NamedTuple):
     quick: bool = True  # cheap enough for thousands of epsilons
 
 
-def curve(law: LossLaw, *, add: bool) -> Curve:
+def curve(law: LossLaw, *, add: int) -> Curve:
     """Return the curve of one law that occurs once."""
     if isinstance(law, SampledLoss):
         return sampled_curve(as_float(law.q), curve_of_sum(law.parts, add=add), add=add)
     if isinstance(law, GaussianLoss | GDPLoss | DiscreteGaussianLoss | ApproximateLoss):
         return curve_of_sum(((law, 1),), add=add)
+    if isinstance(law, GroupLoss) and (sample := sampled_gaussian(law)) is not None:
+        q, mu2 = sample
+        group = GroupedGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), law.m - add, int(add))
+        return Curve(lambda e: group.delta(e, 1.0), lambda e: group.delta(e, -1.0), -math.inf, math.inf)
     return closed_curve(law)
 
 
-def curve_of_sum(parts: Parts, *, add: bool) -> Curve:
+def curve_of_sum(parts: Parts, *, add: int) -> Curve:
     """Return the curve of a sum of laws; below zero by H_y(P, Q) = 1 - y + y H_(1/y)(Q, P)."""
     parts = plain(parts)
     if len(parts) == 1 and parts[0][1] == 1:
@@ -85,7 +91,7 @@ def curve_of_sum(parts: Parts, *, add: bool) -> Curve:
     return Curve(upper, lower, -largest_loss(parts, add=not add), high, quick=False)
 
 
-def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:
+def both_sides(parts: Parts, e: float, *, add: int) -> Bracket:
     """Return bounds on delta at any real e; below zero by H_y(P, Q) = 1 - y + y H_(1/y)(Q, P)."""
     from tacit.accounting.numeric._bounds import delta_of
 
@@ -100,7 +106,7 @@ def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:
     )
 
 
-def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
+def sampled_curve(q: float, inner: Curve, *, add: int) -> Curve:
     """Return the curve of a Poisson sample: (1-q) Q + q P against Q (remove) or the reverse (add), 0 < q < 1.
 
     Remove: delta(e) = q inner(log(1 + (exp(e) - 1)/q)) above log(1-q). Add: with w = 1 - (1-q) exp(e),

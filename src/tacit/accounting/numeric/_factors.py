@@ -13,6 +13,7 @@ from tacit.accounting._laws import (
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
@@ -27,6 +28,7 @@ from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._bracket import NotConverged, U, as_float
 from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum
 from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
+from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
 from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_accountant, on_lattice
 from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._mgf import (
@@ -40,7 +42,7 @@ from tacit.accounting.numeric._mgf import (
 )
 from tacit.accounting.numeric._renyi import RenyiCurveMgf
 from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
-from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain
+from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +63,7 @@ class Factors(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool = False) -> Factors:
+def factors_of(parts: Parts, *, add: int, finite: bool = False, bounded: bool = False) -> Factors:
     """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs.
 
     With ``bounded``, a finite law gets a last dot beyond its largest loss too. Then no loss is infinite, but
@@ -75,7 +77,7 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool =
             continue
         factor, leak, sharp = (
             _finite_pair(law, add=add, bounded=bounded)
-            if finite and isinstance(law, SampledLoss)
+            if finite and isinstance(law, SampledLoss | GroupLoss)
             else _factor(law, add=add, bounded=bounded)
         )
         stays += times * math.log1p(-min(leak, 1 - U))
@@ -86,7 +88,7 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool =
     return Factors(LossSum(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
 
 
-def _factor(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, bool]:
+def _factor(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bool]:
     """Return the factor of a law, the infinite loss split off, and whether the factor is exact."""
     match law:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
@@ -106,19 +108,22 @@ def _factor(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, b
             values = np.array([0.0, *(as_float((order - 1) * value) for order, value in curve)])
             return RenyiCurveMgf(orders, values), 0.0, True
         case SampledLoss(q, parts) if (mu2 := gaussian_mu2(plain(parts))) is not None:
-            return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
+            return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), bool(add)), 0.0, True
         case SampledLoss() | ShuffledLoss():
             return _finite_pair(law, add=add, bounded=bounded)
+        case GroupLoss(m) if (sample := sampled_gaussian(law)) is not None:
+            q, mu2 = sample
+            return GroupedGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), m - add, int(add)), 0.0, True
     raise TypeError(type(law).__name__)
 
 
-def _finite_pair(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, bool]:
+def _finite_pair(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bool]:
     pair, exact = _dots(law, add=add, bounded=bounded)
     return Atoms(pair.losses, pair.masses, 4 * U + pair.slack), pair.infinite, exact
 
 
 @lru_cache(maxsize=256)
-def _dots(law: LossLaw, *, add: bool, bounded: bool) -> tuple[FinitePair, bool]:
+def _dots(law: LossLaw, *, add: int, bounded: bool) -> tuple[FinitePair, bool]:
     """Return a finite pair that dominates a law with a known curve, and whether it is the law itself."""
     whole, kinks = curve(law, add=add), None
     if isinstance(law, SampledLoss):

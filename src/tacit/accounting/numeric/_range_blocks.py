@@ -50,7 +50,7 @@ class _Plan(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def block_accountants(parts: Parts, *, add: bool) -> tuple[Accountant, ...]:
+def block_accountants(parts: Parts, *, add: int) -> tuple[Accountant, ...]:
     """Return accountants, the best first, for a sum in which one bounded-range law occurs at least twice.
 
     They read this law by blocks. Other laws keep their own pairs. Upper values only.
@@ -77,9 +77,7 @@ def block_accountants(parts: Parts, *, add: bool) -> tuple[Accountant, ...]:
     return (LeakyAccountant(total, leak, exact=False),)
 
 
-def _beside(
-    blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: bool
-) -> tuple[Accountant, ...]:
+def _beside(blocks: list[tuple[Pmf, int]], others: Parts, leak: float, *, add: int) -> tuple[Accountant, ...]:
     found = factors_of(others, add=add)
     atoms = [
         (Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack), often)
@@ -88,7 +86,10 @@ def _beside(
     ]
     loss_sum = LossSum((*found.loss_sum.factors, *atoms))
     leak = (leak + found.leak) * (1 + 4 * U)
-    ways = [FourierInversion(loss_sum), *(DitheredAccountant(loss_sum, times) for times in (0.4, 6.0))]
+    ways: list[Accountant] = [
+        FourierInversion(loss_sum),
+        *(DitheredAccountant(loss_sum, times) for times in (0.4, 6.0)),
+    ]
     return tuple(LeakyAccountant(way, leak, exact=False) for way in ways)
 
 
@@ -114,7 +115,8 @@ class _Grid(NamedTuple):
     def y(self, margin: int = 0) -> Reals:
         """Return exp(x) on the grid, with a margin of further points on both sides."""
         ends = self.reach + margin
-        return np.exp(self.epsilon / self.cells * np.arange(-ends, ends + 1))
+        found: Reals = np.exp(self.epsilon / self.cells * np.arange(-ends, ends + 1))
+        return found
 
 
 @lru_cache(maxsize=16)
@@ -147,8 +149,8 @@ def _one_more(grid: _Grid, before: Reals) -> Reals:
     """Return upper values for one more loss, the largest over t.
 
     Between two grid points F is at most a line a - b y. For t in one cell of the grid, r = exp(t) and E =
-    exp(epsilon), (E - 1) times delta is C - alpha r - beta / r: with the lines (a0, b0) of the cell around x - t
-    and (a1, b1) of the cell around x - t + epsilon, alpha = a0 - a1 and beta = E y (b0 - b1).
+    exp(epsilon), (E - 1) times delta is C - alpha r - beta / r. With the lines (a0, b0) of the cell around
+    x - t and (a1, b1) of the cell around x - t + epsilon, alpha = a0 - a1 and beta = E y (b0 - b1).
     """
     cells, g, e = grid.cells, grid.epsilon / grid.cells, math.exp(grid.epsilon)
     y, around = grid.y(), grid.y(cells)
@@ -160,14 +162,15 @@ def _one_more(grid: _Grid, before: Reals) -> Reals:
     a0, b0, a1, b1 = heads[near], slopes[near] * y, heads[far], slopes[far] * (y * e)
     alpha, beta = a0 - a1, e * b0 - b1
     constant = e * a0 + b0 - a1 - b1
-    # Of a convex function both are positive. Where rounding made one of them negative, the largest value is at
-    # the end that the clipping finds; where it made both negative, it may be at the high end.
+    # Of a convex function both are positive. Where rounding made one of them negative, the largest value is
+    # at the end that the clipping finds; where it made both negative, it may be at the high end.
     r = np.clip(np.sqrt(np.maximum(beta, 0.0) / np.maximum(alpha, 1e-300)), low, high)
     largest: Reals = (constant - alpha * r - beta / r).max(axis=0)
     if ((alpha < 0) & (beta < 0)).any():
         largest = np.maximum(largest, (constant - alpha * high - beta / high).max(axis=0))
     rounding = (96 + 8 * g * grid.reach) * U * e * (heads[0] + slopes[0] * y)
-    return (largest + rounding) / (e - 1)
+    found: Reals = (largest + rounding) / (e - 1)
+    return found
 
 
 def _pmf(values: Reals, step: Fraction) -> tuple[Pmf, float]:

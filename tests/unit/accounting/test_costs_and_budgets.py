@@ -87,7 +87,7 @@ def test_branches_are_a_set(a, b, c):
     assert Cost.parallel(Cost.zero(), Cost.zero()) == Cost.zero()
 
 
-@given(a=costs)
+@given(a=pairs)
 def test_equal_branches_read_like_one_of_them(a):
     both = Cost.parallel(a, a)
     assert both.spend == a.spend

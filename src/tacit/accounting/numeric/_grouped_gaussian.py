@@ -2,8 +2,8 @@
 
 Each of ``removed`` units is in the sample with probability q and moves the answer up by mu. Each of ``added``
 units moves it down. In units of sigma, let x ~ N(0, 1) and A = sum_j Bin(removed, q)(j) exp(j mu x - (j
-mu)^2/2), and let B be the same for the added units and -x. P has the density A, Q has the density B, and ``M(z) = E
-A^(z+1) B^-z``. docs/proofs/accounting.md, section 4, proves that this pair dominates, and the bounds on
+mu)^2/2), and let B be the same for the added units and -x. P has the density A, Q the density B, and ``M(z) =
+E A^(z+1) B^-z``. docs/proofs/accounting.md, section 4, proves that this pair dominates, and the bounds on
 quadrature and decay.
 """
 

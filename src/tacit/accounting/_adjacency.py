@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting._algebra import can_sample
-from tacit.accounting._laws import GroupLoss, LossLaw, ParallelLoss, Parts, SampledLoss, ShuffledLoss
+from tacit.accounting._laws import (
+    GroupLoss,
+    LossLaw,
+    ParallelLoss,
+    Parts,
+    SampledLoss,
+    ShuffledLoss,
+    ShuffledResponseLoss,
+)
 from tacit.errors import TacitError
 from tacit.fixes import Code, Set
 
@@ -110,7 +118,7 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
                 )
             for branch in branches:
                 check(branch, adjacency)
-        case ShuffledLoss() if adjacency != REPLACE:
+        case ShuffledLoss() | ShuffledResponseLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",
                 "shuffled reports cover a report that is replaced, not one that is added",

@@ -179,8 +179,23 @@ class Cost(Readings):
         return cls.zcdp(squared / (2 * spread**2), adjacency=adjacency)
 
     @classmethod
-    def randomized_response(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
-        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon)."""
+    def randomized_response(
+        cls, epsilon: Number, *, categories: SupportsIndex | None = None, adjacency: Adjacency = ADD_REMOVE
+    ) -> Cost:
+        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon).
+
+        With ``categories``, cost of one of k answers, each wrong one as likely as the others: the truth has
+        probability e^epsilon / (e^epsilon + k - 1). More categories reveal less.
+
+        Examples
+        --------
+        >>> twenty = 100 * Cost.randomized_response(1, categories=20)
+        >>> twenty.epsilon(delta=1e-6) < 0.5 * (100 * Cost.randomized_response(1)).epsilon(delta=1e-6)
+        True
+        """
+        if categories is not None:
+            law = _laws.CategoricalResponseLoss(rational("epsilon", epsilon), count("categories", categories))
+            return cls(((law, 1),), adjacency)
         return cls(((_laws.RandomizedResponseLoss(rational("epsilon", epsilon)), 1),), adjacency)
 
     @classmethod
@@ -329,7 +344,8 @@ class Cost(Readings):
         The cost is read as that of one local report for *any two values* of the report, whatever its own
         adjacency: state it with the sensitivity between two values. It must be pure. Samples and parallel
         branches are refused, because what they guarantee about a unit that is added or removed does not hold
-        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022.
+        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022. Randomized response with
+        stated ``categories`` hides better, by the other reports of the same two answers.
 
         Examples
         --------
@@ -346,6 +362,9 @@ class Cost(Readings):
                 why="the proof needs a bound on the odds of every single report",
                 fix=Code("Cost.randomized_response(1).shuffled(1000)"),
             )
+        match self.parts:
+            case ((_laws.CategoricalResponseLoss(epsilon, k), 1),):
+                return Cost(((_laws.ShuffledResponseLoss(reports, epsilon, k), 1),), REPLACE)
         return Cost(((_laws.ShuffledLoss(reports, whole.epsilon), 1),), REPLACE)
 
     def group(self, m: SupportsIndex) -> Cost:

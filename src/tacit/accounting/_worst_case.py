@@ -17,6 +17,7 @@ from tacit.accounting._branches import sums_without_branches
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -43,6 +44,14 @@ __all__ = [
     "renyi_divergence",
 ]
 
+_STATED = (
+    GaussianLoss
+    | LaplaceLoss
+    | DiscreteLaplaceLoss
+    | DiscreteGaussianLoss
+    | RandomizedResponseLoss
+    | CategoricalResponseLoss
+)
 _UP = 1 + 1e-13  # covers the few roundings of this module
 
 
@@ -261,9 +270,8 @@ def _with_moments(parts: Parts) -> Iterator[Parts]:
 
 def _is_stated(parts: Parts) -> bool:
     """Return whether the parts name one pair of distributions, not a family dominated by a pair."""
-    stated = GaussianLoss | LaplaceLoss | DiscreteLaplaceLoss | DiscreteGaussianLoss | RandomizedResponseLoss
     return all(
-        isinstance(law, stated) or (isinstance(law, SampledLoss) and _is_stated(law.parts))
+        isinstance(law, _STATED) or (isinstance(law, SampledLoss) and _is_stated(law.parts))
         for law, _ in parts
     )
 

@@ -19,6 +19,7 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
     canonical,
 )
@@ -118,7 +119,7 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
     if whole and not smooth:
         yield lambda: lattice_accountant(parts)
-    if any(isinstance(law, SampledLoss | ShuffledLoss) for law, _ in parts):
+    if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
         yield lambda: _on(_listed, factors_of(parts, add=add))
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)

@@ -22,6 +22,7 @@ import numpy as np
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     GroupLoss,
     LaplaceLoss,
     LossLaw,
@@ -29,6 +30,7 @@ from tacit.accounting._laws import (
     PureLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     canonical,
 )
 from tacit.accounting.numeric._accountant_choice import answer
@@ -90,6 +92,8 @@ def _bounded(parts: Parts) -> Parts:
         match law:
             case ShuffledLoss(_, epsilon):
                 laws.append((PureLoss(epsilon), times))
+            case ShuffledResponseLoss(_, epsilon, k):
+                laws.append((CategoricalResponseLoss(epsilon, k), times))
             case SampledLoss(_, inner) if (
                 not math.isfinite(largest_loss(plain(inner), add=False)) and gaussian_mu2(inner) is None
             ):

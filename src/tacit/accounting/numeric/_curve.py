@@ -14,6 +14,7 @@ import numpy as np
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -26,11 +27,12 @@ from tacit.accounting._laws import (
     RandomizedResponseLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
 )
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
 from tacit.accounting.numeric._gaussian import gaussian_curve
 from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
-from tacit.accounting.numeric._shuffled import shuffled_delta
+from tacit.accounting.numeric._shuffled import shuffled_delta, shuffled_response_delta
 from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:
@@ -151,6 +153,8 @@ def closed_curve(law: LossLaw) -> Curve:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
             e0 = as_float(epsilon)
             return _between(e0, lambda e: -np.expm1(e - e0) / (1 + math.exp(-e0)))
+        case CategoricalResponseLoss(epsilon, k):
+            return _between(as_float(epsilon), _categorical(as_float(epsilon), k))
         case LaplaceLoss(scale, s):
             e1 = as_float(s / scale)
             return _between(e1, lambda e: -np.expm1((e - e1) / 2))
@@ -163,6 +167,10 @@ def closed_curve(law: LossLaw) -> Curve:
             e3 = as_float(epsilon)
             at = shuffled_delta(n, e3)
             return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e3, e3, quick=n <= 1000)
+        case ShuffledResponseLoss(n, epsilon, k):
+            e4 = as_float(epsilon)
+            both = shuffled_response_delta(n, e4, k)
+            return Curve(lambda e: both(e, 1.0), lambda e: both(e, -1.0), -e4, e4, quick=n <= 1000)
     raise NotConverged
 
 
@@ -175,6 +183,18 @@ def _between(e0: float, inner: Callable[[Reals], Reals]) -> Curve:
         return np.where(e >= e0, 0.0, value * (1 + sign * 64 * U))
 
     return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e0, e0)
+
+
+def _categorical(e0: float, categories: int) -> Callable[[Reals], Reals]:
+    """Return delta of randomized response with several categories: a large loss, and below 0 also none."""
+    high = 1 / (1 + (categories - 1) * math.exp(-e0))
+    none = (categories - 2) * math.exp(-e0) * high
+
+    def at(e: Reals) -> Reals:
+        found: Reals = -high * np.expm1(e - e0) - none * np.expm1(np.minimum(e, 0.0))
+        return found
+
+    return at
 
 
 def _discrete_laplace(scale: float, s: float) -> Callable[[Reals], Reals]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GroupLoss,
@@ -22,6 +23,7 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
 )
 from tacit.accounting.numeric._atoms import Atoms
@@ -93,6 +95,8 @@ def _factor(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bo
     match law:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
             return ResponseMgf(as_float(epsilon)), 0.0, True
+        case CategoricalResponseLoss(epsilon, k):
+            return ResponseMgf(as_float(epsilon), k), 0.0, True
         case LaplaceLoss(scale, s):
             return LaplaceMgf(as_float(s / scale)), 0.0, True
         case BoundedRangeLoss(epsilon):
@@ -109,7 +113,7 @@ def _factor(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bo
             return RenyiCurveMgf(orders, values), 0.0, True
         case SampledLoss(q, parts) if (mu2 := gaussian_mu2(plain(parts))) is not None:
             return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), bool(add)), 0.0, True
-        case SampledLoss() | ShuffledLoss():
+        case SampledLoss() | ShuffledLoss() | ShuffledResponseLoss():
             return _finite_pair(law, add=add, bounded=bounded)
         case GroupLoss(m) if (sample := sampled_gaussian(law)) is not None:
             q, mu2 = sample

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -19,6 +20,7 @@ from tacit.accounting._laws import (
     RandomizedResponseLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     canonical,
 )
 from tacit.accounting.numeric._bracket import U, as_float
@@ -90,7 +92,9 @@ def exact_largest_loss(parts: Parts) -> Fraction | None:
     total = Fraction(0)
     for law, times in parts:
         match law:
-            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
+            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | CategoricalResponseLoss(e):
+                total += times * e
+            case ShuffledLoss(_, e) | ShuffledResponseLoss(_, e):
                 total += times * e
             case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
                 total += times * s / scale
@@ -104,7 +108,9 @@ def largest_loss(parts: Parts, *, add: int) -> float:
     total = 0.0
     for law, times in parts:
         match law:
-            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
+            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | CategoricalResponseLoss(e):
+                one = as_float(e)
+            case ShuffledLoss(_, e) | ShuffledResponseLoss(_, e):
                 one = as_float(e)
             case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
                 one = as_float(s / scale)

@@ -65,7 +65,7 @@ def categorical_rho(epsilon: Fraction, categories: int) -> Fraction:
     Examples
     --------
     >>> round(float(categorical_rho(Fraction(1), 3)), 6)
-    0.364199
+    0.364175
     """
     try:
         e = exp_up(epsilon)

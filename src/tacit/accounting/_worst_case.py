@@ -281,7 +281,7 @@ def _dominated_loss(parts: Parts, t: float) -> float:
     whole = charge(parts)
     tries = [t - x for x in (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 8.0)]
     if whole.epsilon is not None and whole.delta == 0:
-        if Fraction(t) >= whole.epsilon:
+        if Fraction(repr(t)) >= whole.epsilon:
             return 0.0
         tries.append(-float_up(whole.epsilon))
     for e in tries:

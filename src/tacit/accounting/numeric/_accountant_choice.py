@@ -32,7 +32,7 @@ from tacit.accounting.numeric._accountants import (
     SingleLawAccountant,
 )
 from tacit.accounting.numeric._atoms import Atoms
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float, root
 from tacit.accounting.numeric._curve import curve
 from tacit.accounting.numeric._factors import Factors, factors_of
 from tacit.accounting.numeric._fourier import FourierInversion
@@ -111,7 +111,7 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
         return
     mu2 = gaussian_mu2(parts)
     if mu2 is not None:
-        yield lambda: GaussianAccountant(math.sqrt(as_float(mu2)))
+        yield lambda: GaussianAccountant(root(mu2))
         return
     if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussianLoss):
         yield lambda: SingleLawAccountant(curve(parts[0][0], add=add))

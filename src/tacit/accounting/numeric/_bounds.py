@@ -34,7 +34,7 @@ from tacit.accounting._laws import (
     canonical,
 )
 from tacit.accounting.numeric._accountant_choice import answer
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail
@@ -179,7 +179,7 @@ def _tail(parts: Parts, t: float, *, add: int) -> float:
     if t >= largest_loss(rest, add=add) or (top is not None and Fraction(repr(t)) >= top):
         return min(1.0, most)
     mu2 = gaussian_mu2(rest)
-    finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(math.sqrt(as_float(mu2)), t)
+    finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(root(mu2), t)
     return min(1.0, (most + (1 - most) * finite) * (1 + 8 * U))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from tacit.accounting._laws import (
     ShuffledLoss,
     ShuffledResponseLoss,
 )
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, root
+from tacit.accounting.numeric._bulk_curve import bulk_upper
 from tacit.accounting.numeric._gaussian import gaussian_curve
 from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
 from tacit.accounting.numeric._shuffled import shuffled_delta, shuffled_response_delta
@@ -51,6 +53,7 @@ class Curve(NamedTuple):
     low: float
     high: float
     quick: bool = True  # cheap enough for thousands of epsilons
+    bulk: Callable[[], Callable[[Reals], Reals]] | None = None  # of upper values, if the curve is not quick
 
 
 def curve(law: LossLaw, *, add: int) -> Curve:
@@ -61,7 +64,7 @@ def curve(law: LossLaw, *, add: int) -> Curve:
         return curve_of_sum(((law, 1),), add=add)
     if isinstance(law, GroupLoss) and (sample := sampled_gaussian(law)) is not None:
         q, mu2 = sample
-        group = GroupedGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), law.m - add, int(add))
+        group = GroupedGaussianMgf(as_float(q), root(mu2), law.m - add, int(add))
         return Curve(lambda e: group.delta(e, 1.0), lambda e: group.delta(e, -1.0), -math.inf, math.inf)
     return closed_curve(law)
 
@@ -78,7 +81,7 @@ def curve_of_sum(parts: Parts, *, add: int) -> Curve:
 
     mu2 = gaussian_mu2(parts)
     if mu2 is not None and mu2 > Fraction(1, 10**7):
-        mu = math.sqrt(as_float(mu2))
+        mu = root(mu2)
         return Curve(
             lambda e: gaussian_curve(mu, e, 1.0), lambda e: gaussian_curve(mu, e, -1.0), -math.inf, math.inf
         )
@@ -90,7 +93,29 @@ def curve_of_sum(parts: Parts, *, add: int) -> Curve:
         return np.array([both_sides(parts, float(x), add=add).lower for x in np.atleast_1d(e)])
 
     high = largest_loss(parts, add=add)
-    return Curve(upper, lower, -largest_loss(parts, add=not add), high, quick=False)
+    low = -largest_loss(parts, add=not add)
+    return Curve(upper, lower, low, high, quick=False, bulk=lambda: _bulk(parts, add=add))
+
+
+@lru_cache(maxsize=16)
+def _bulk(parts: Parts, *, add: int) -> Callable[[Reals], Reals]:
+    curves: list[tuple[Curve, int]] = []
+    for law, times in parts:
+        one = curve(law, add=add)
+        if not (one.quick or isinstance(law, SampledLoss)):  # its own curve is that of a sum
+            raise NotConverged
+        curves.append((in_bulk(one), times))
+    return bulk_upper(curves)
+
+
+def in_bulk(curve: Curve) -> Curve:
+    """Return the curve with upper values that are quick at thousands of epsilons, if there are any."""
+    if curve.quick or curve.bulk is None:
+        return curve
+    try:
+        return curve._replace(upper=curve.bulk())
+    except NotConverged:
+        return curve
 
 
 def both_sides(parts: Parts, e: float, *, add: int) -> Bracket:
@@ -142,9 +167,17 @@ def sampled_curve(q: float, inner: Curve, *, add: int) -> Curve:
         low, high = -mixed(q, -inner.low), -mixed(q, -inner.high)
     else:
         low, high = mixed(q, inner.low), mixed(q, inner.high)
-    return Curve(
+    found = Curve(
         lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick
     )
+    if inner.bulk is None:
+        return found
+    within = inner.bulk
+    return found._replace(bulk=lambda: partial(_formed, form, within()))
+
+
+def _formed(form: Callable[..., Reals], upper: Callable[[Reals], Reals], e: Reals) -> Reals:
+    return form(upper, e, 1.0)
 
 
 def closed_curve(law: LossLaw) -> Curve:

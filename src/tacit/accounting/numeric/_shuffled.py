@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["shuffled_delta", "shuffled_response_delta"]
 
 _BLOCK = 32
+_MOST_LISTED = 1 << 21
 
 
 def shuffled_response_delta(n: int, e0: float, categories: int) -> Callable[[Reals, float], Reals]:
@@ -62,6 +63,7 @@ def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[R
     logs += (n - 1 - c) * math.log(stays) if n > 1 else 0.0
     chance = np.exp(logs)
     loose = 1e-10 + 16 * U * float(gammaln(n) + n)  # granted relative error of the binomial laws
+    logs_of = _log_factorials(int(c[-1]))
     # Outside the window: Chernoff's bound at 12 standard deviations and at 30 or 60 counts.
     outside = 0.0 if len(c) == n else _binomial_tail(n - 1, share, int(c[0]), int(c[-1]))
 
@@ -70,7 +72,7 @@ def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[R
             return 0.0
         if e <= -e0:
             return -math.expm1(e) * (1 + sign * 8 * U)
-        best, size = _best_sets(c, math.exp(e), p)
+        best, size = _best_sets(c, math.exp(e), p, logs_of)
         got = best + sign * loose * size
         # Not by BLAS: its threads cost a thousand times the product.
         value = float((chance * np.maximum(got, 0.0)).sum()) * (1 + sign * loose)
@@ -83,17 +85,27 @@ def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[R
     return at
 
 
-def _best_sets(c: NDArray[np.signedinteger[Any]], y: float, p: float) -> tuple[Reals, Reals]:
+def _log_factorials(largest: int) -> Callable[[NDArray[Any]], Reals]:
+    """Return the function n -> log n!, as a table if the numbers are not too large."""
+    from scipy.special import gammaln
+
+    if largest > _MOST_LISTED:
+        return lambda n: gammaln(n + 1)
+    table: Reals = gammaln(np.arange(largest + 2) + 1.0)
+    return lambda n: table[n.astype(np.int64)]
+
+
+def _best_sets(
+    c: NDArray[np.signedinteger[Any]], y: float, p: float, logs_of: Callable[[NDArray[Any]], Reals]
+) -> tuple[Reals, Reals]:
     """Return, for each c, the delta of the best set at exp(epsilon) = y, and the size of its terms.
 
     Rounding may miss the best set by one. Delta is the largest over all sets, so its two neighbours are tried
     too, and the set of all outcomes.
     """
-    from scipy.special import gammaln
-
     k = np.floor((c + 1) * ((y * p - (1 - p)) / ((2 * p - 1) * (1 + y))))
     j = np.clip(k, 0, c)
-    point = np.exp(gammaln(c + 1) - gammaln(j + 1) - gammaln(c - j + 1) - c * math.log(2))
+    point = np.exp(logs_of(c) - logs_of(j) - logs_of(c - j) - c * math.log(2))
     over, moved = _tails(c, j, point)
     best = worst = np.zeros(len(c))
     lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
@@ -115,7 +127,7 @@ def _tails(c: NDArray[np.signedinteger[Any]], j: Reals, point: Reals) -> tuple[R
     from scipy.special import bdtrc
 
     rises = np.diff(j)
-    if len(c) < 32 * _BLOCK or ((rises != 0) & (rises != 1)).any() or j[-1] >= c[-1]:
+    if len(c) < 2 * _BLOCK or ((rises != 0) & (rises != 1)).any() or j[-1] >= c[-1]:
         return np.where(j >= c, 0.0, bdtrc(j, c, 0.5)), np.zeros(len(c))
     steps, sizes = np.zeros((2, -(-len(c) // _BLOCK) * _BLOCK))
     half, away = point[:-1] / 2, rises * point[1:]

@@ -34,7 +34,7 @@ from tacit.accounting._laws import (
     canonical,
 )
 from tacit.accounting.numeric._accountant_choice import answer
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger, root
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._curve import Curve
     from tacit.accounting.numeric._mgf import Complexes, Reals
 
-__all__ = ["bulk_upper", "reach_of"]
+__all__ = ["LatticePair", "bulk_upper", "lowest", "reach_of", "tilted"]
 
 _POINTS = 1 << 16
 _TARGETS = (0.5, 0.1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12, 1e-16, 1e-21, 1e-28, 1e-36)
@@ -33,7 +33,7 @@ _REACH = 600.0
 _COARSE = 257  # dots of the first, rough pairs
 
 
-class _LatticePair(NamedTuple):
+class LatticePair(NamedTuple):
     """A finite pair on the lattice: places in steps, P-masses with a relative error of at most ``slack``."""
 
     places: Reals
@@ -59,7 +59,7 @@ def reach_of(curve: Curve, negligible: float = 1e-35) -> float:
     return min(reach, _REACH)
 
 
-def _lowest(curve: Curve) -> float:
+def lowest(curve: Curve) -> float:
     """Return a loss below which there is next to nothing: delta is about 1 - exp(epsilon) there."""
     low = 1e-3
     while low < min(-curve.low, _REACH):
@@ -73,14 +73,14 @@ def _lowest(curve: Curve) -> float:
 def bulk_upper(curves: list[tuple[Curve, int]]) -> Callable[[Reals], Reals]:
     """Return upper values of delta of the composition of laws with quick curves, at any array of epsilons."""
     total = sum(times for _, times in curves)
-    ends = [(_lowest(one), reach_of(one, 1e-37 / total)) for one, _ in curves]
+    ends = [(lowest(one), reach_of(one, 1e-37 / total)) for one, _ in curves]
     tilts, period = _tilts(curves, ends)
     g = period / _POINTS
     pairs = [(_on_lattice(one, end, g), times) for (one, times), end in zip(curves, ends, strict=True)]
     first = math.floor((_mean(pairs, g) - 0.4 * period) / g)
     e = g * (first + np.arange(_POINTS))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        values = np.minimum.reduce([_tilted(pairs, c, g, first) for c in tilts])
+        values = np.minimum.reduce([tilted(pairs, c, g, first, _POINTS) for c in tilts])
     leak = -math.expm1(sum(times * math.log1p(-min(pair.infinite, 1 - U)) for pair, times in pairs))
     values = np.minimum(np.where(np.isfinite(values), values, 1.0) + leak * (1 + 64 * U), 1.0)
     values = np.minimum.accumulate(values)
@@ -122,23 +122,23 @@ def _tilts(curves: list[tuple[Curve, int]], ends: list[tuple[float, float]]) -> 
     ), period  # aliases from the left fall as exp(-c period)
 
 
-def _on_lattice(curve: Curve, ends: tuple[float, float], g: float) -> _LatticePair:
+def _on_lattice(curve: Curve, ends: tuple[float, float], g: float) -> LatticePair:
     """Return a finite pair above the curve with losses that are multiples of g."""
     first, last = math.floor(ends[0] / g), math.ceil(ends[1] / g) + 1
     if last - first > 4 * _POINTS:
         raise NotConverged
     places = np.arange(first, last + 1)
     pair = connect_dots(curve, g * places)
-    return _LatticePair(np.round(pair.losses / g), pair.masses, pair.slack + 4 * U, pair.infinite)
+    return LatticePair(np.round(pair.losses / g), pair.masses, pair.slack + 4 * U, pair.infinite)
 
 
-def _mean(pairs: list[tuple[_LatticePair, int]], g: float) -> float:
+def _mean(pairs: list[tuple[LatticePair, int]], g: float) -> float:
     return sum(times * g * float(pair.masses @ pair.places) for pair, times in pairs)
 
 
-def _tilted(pairs: list[tuple[_LatticePair, int]], c: float, g: float, first: int) -> Reals:
+def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int, points: int) -> Reals:
     """Return upper values of delta on the lattice from one tilt."""
-    spectrum = np.ones(_POINTS // 2 + 1, dtype=complex)
+    spectrum = np.ones(points // 2 + 1, dtype=complex)
     log_norm = error = 0.0
     for pair, times in pairs:
         exponents = c * g * pair.places + np.log(pair.masses)
@@ -147,24 +147,24 @@ def _tilted(pairs: list[tuple[_LatticePair, int]], c: float, g: float, first: in
         total = float(weights.sum())
         log_norm += times * (top + math.log(total))
         slip = pair.slack + 8 * U * (8 + float(weights @ np.abs(exponents)) / total)
-        folded = np.bincount(pair.places.astype(np.int64) % _POINTS, weights / total, _POINTS)
+        folded = np.bincount(pair.places.astype(np.int64) % points, weights / total, points)
         spectrum = spectrum * _power(np.fft.rfft(folded), times)
-        error += times * (U * (16 * math.log2(_POINTS) + 64) + 2 * slip + len(weights) * U)
+        error += times * (U * (16 * math.log2(points) + 64) + 2 * slip + len(weights) * U)
     if error > 1e-3:
         raise NotConverged
     # A place on the lattice, counted from the first one, has the weight of its remainder.
-    weights = np.roll(np.fft.irfft(spectrum, _POINTS), -first)
-    weights = np.maximum(weights, 0.0) + 4 * error + 32 * U * math.log2(_POINTS)
-    rises = g * np.arange(_POINTS)
+    weights = np.roll(np.fft.irfft(spectrum, points), -first)
+    weights = np.maximum(weights, 0.0) + 4 * error + 32 * U * math.log2(points)
+    rises = g * np.arange(points)
     fade = np.exp(-c * rises)
     over = np.cumsum((weights * fade)[::-1])[::-1]
     less = np.cumsum((weights * fade * np.exp(-rises))[::-1])[::-1]
-    beyond = math.exp(-min(700.0, c * g * _POINTS)) * float(over[0]) * 2
+    beyond = math.exp(-min(700.0, c * g * points)) * float(over[0]) * 2
     value = over - np.exp(rises) * less
-    value += 4 * _POINTS * U * over + beyond
+    value += 4 * points * U * over + beyond
     log = log_norm - c * g * first
     found: Reals = np.maximum(value, 0.0) * math.exp(min(log, 700.0)) * (1 + 1e-12 * (1 + abs(log)))
-    return found if log < 700 else np.full(_POINTS, np.inf)
+    return found if log < 700 else np.full(points, np.inf)
 
 
 def _power(phi: Complexes, times: int) -> Complexes:

@@ -5,14 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting._algebra import can_sample
-from tacit.accounting._laws import GroupLoss, LossLaw, ParallelLoss, Parts, SampledLoss, ShuffledLoss
+from tacit.accounting._laws import (
+    GroupLoss,
+    LossLaw,
+    ParallelLoss,
+    Parts,
+    SampledLoss,
+    ShuffledLoss,
+    ShuffledResponseLoss,
+)
 from tacit.errors import TacitError
 from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "check_local", "the_same"]
+__all__ = [
+    "ADD_REMOVE", "ADJACENCIES", "REPLACE", "Adjacency", "check", "check_local", "holds_between_values",
+    "the_same",
+]  # fmt: skip
 
 #: Neighbours differ by the presence of one unit, or by the data of one unit.
 Adjacency = Literal["add/remove", "replace"]
@@ -61,6 +72,22 @@ def check_local(parts: Parts) -> None:
                 check_local(inner)
 
 
+def holds_between_values(parts: Parts) -> bool:
+    """Return whether the parts may be the cost of one local report (`check_local`).
+
+    Examples
+    --------
+    >>> from tacit.accounting import Cost
+    >>> holds_between_values(Cost.pure(1).parts), holds_between_values(Cost.pure(1).sampled(0.1).parts)
+    (True, False)
+    """
+    return not any(
+        isinstance(law, SampledLoss | ParallelLoss)
+        or (isinstance(law, GroupLoss) and not holds_between_values(law.parts))
+        for law, _ in parts
+    )
+
+
 def _check(law: LossLaw, adjacency: Adjacency) -> None:
     match law:
         case SampledLoss(_, inner):
@@ -91,7 +118,7 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
                 )
             for branch in branches:
                 check(branch, adjacency)
-        case ShuffledLoss() if adjacency != REPLACE:
+        case ShuffledLoss() | ShuffledResponseLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",
                 "shuffled reports cover a report that is replaced, not one that is added",

@@ -9,6 +9,7 @@ from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
@@ -24,6 +25,7 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
 )
 
@@ -34,7 +36,7 @@ def can_sample(parts: Parts) -> bool:
     """Return whether every part has a pair of distributions to mix; a rho or a Renyi curve has none."""
     for law, _ in parts:
         match law:
-            case ZCDPLoss() | RenyiLoss() | ShuffledLoss():
+            case ZCDPLoss() | RenyiLoss() | ShuffledLoss() | ShuffledResponseLoss():
                 return False
             case SampledLoss(_, inner) | GroupLoss(_, inner) if not can_sample(inner):
                 return False
@@ -60,7 +62,7 @@ def grouped(law: LossLaw, m: int) -> LossLaw:
             return GDPLoss(m * mu)
         case ZCDPLoss(rho):
             return ZCDPLoss(m * m * rho)
-        case PureLoss(epsilon) | RandomizedResponseLoss(epsilon):
+        case PureLoss(epsilon) | RandomizedResponseLoss(epsilon) | CategoricalResponseLoss(epsilon):
             return PureLoss(m * epsilon)
         case BoundedRangeLoss(epsilon):
             return BoundedRangeLoss(m * epsilon)
@@ -100,6 +102,8 @@ def _stronger(big: LossLaw, little: LossLaw) -> bool:
             return a >= b
         case BoundedRangeLoss(a), BoundedRangeLoss(b):
             return a >= b
+        case CategoricalResponseLoss(a, k), CategoricalResponseLoss(b, n):
+            return a >= b and k <= n
         case ((PureLoss(a) | RandomizedResponseLoss(a)), _):
             epsilon = charge(((little, 1),))
             return epsilon.delta == 0 and epsilon.epsilon is not None and a >= epsilon.epsilon

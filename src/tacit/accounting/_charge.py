@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
@@ -26,9 +27,10 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
 )
-from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
+from tacit.accounting._zcdp import categorical_rho, discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_up, round_up
 
 __all__ = ["UpperCharge", "charge", "sampled_epsilon"]
@@ -75,6 +77,8 @@ def _charge(law: LossLaw) -> UpperCharge:
             return UpperCharge(s / scale, _ZERO, discrete_laplace_rho(scale, s))
         case PureLoss(epsilon) | RandomizedResponseLoss(epsilon) | ShuffledLoss(_, epsilon):
             return UpperCharge(epsilon, _ZERO, pure_rho(epsilon))
+        case CategoricalResponseLoss(epsilon, k) | ShuffledResponseLoss(_, epsilon, k):
+            return UpperCharge(epsilon, _ZERO, categorical_rho(epsilon, k))
         case BoundedRangeLoss(epsilon):
             return UpperCharge(epsilon, _ZERO, min(epsilon**2 / 8, pure_rho(epsilon)))
         case ApproximateLoss(epsilon, delta):

@@ -8,7 +8,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from tacit.accounting import _laws
-from tacit.accounting._adjacency import ADD_REMOVE, REPLACE, Adjacency, check, check_local, the_same
+from tacit.accounting._adjacency import (
+    ADD_REMOVE,
+    REPLACE,
+    Adjacency,
+    check,
+    check_local,
+    holds_between_values,
+    the_same,
+)
 from tacit.accounting._algebra import grouped
 from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
@@ -172,8 +180,23 @@ class Cost(Readings):
         return cls(((_laws.DiscreteGaussianVectorLoss(spread, squared), 1),), adjacency)
 
     @classmethod
-    def randomized_response(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
-        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon)."""
+    def randomized_response(
+        cls, epsilon: Number, *, categories: SupportsIndex | None = None, adjacency: Adjacency = ADD_REMOVE
+    ) -> Cost:
+        """Cost of one bit that is reported truthfully with probability e^epsilon / (1 + e^epsilon).
+
+        With ``categories``, cost of one of k answers, each wrong one as likely as the others: the truth has
+        probability e^epsilon / (e^epsilon + k - 1). More categories reveal less.
+
+        Examples
+        --------
+        >>> twenty = 100 * Cost.randomized_response(1, categories=20)
+        >>> twenty.epsilon(delta=1e-6) < 0.5 * (100 * Cost.randomized_response(1)).epsilon(delta=1e-6)
+        True
+        """
+        if categories is not None:
+            law = _laws.CategoricalResponseLoss(rational("epsilon", epsilon), count("categories", categories))
+            return cls(((law, 1),), adjacency)
         return cls(((_laws.RandomizedResponseLoss(rational("epsilon", epsilon)), 1),), adjacency)
 
     @classmethod
@@ -262,7 +285,8 @@ class Cost(Readings):
         Each unit takes part in one branch, fixed by its data before anyone sees an answer. In sums, every
         combination of branches counts, so the reading is that of the worst unit; epsilons at different
         deltas are never compared. Refused under *replace*: a unit may move from one branch to another, and
-        then both change.
+        then both change. Equal branches read like one of them but stay a `parallel` cost, because they still
+        say nothing about a unit whose data is replaced.
 
         Examples
         --------
@@ -276,8 +300,9 @@ class Cost(Readings):
             if not isinstance(cost, Cost):
                 raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.parallel(a, b)"))
         adjacency = the_same(cost.adjacency for cost in costs)
-        if len(costs) > 1:  # before equal branches become one, and branches that reveal nothing are dropped
-            check(((_laws.ParallelLoss(tuple(cost.parts for cost in costs)), 1),), adjacency)
+        if len(costs) == 1:
+            return costs[0]
+        check(((_laws.ParallelLoss(tuple(cost.parts for cost in costs)), 1),), adjacency)
         branches: set[Parts] = set()
         for cost in costs:
             match cost.parts:
@@ -285,10 +310,9 @@ class Cost(Readings):
                     branches.update(inner)
                 case parts:
                     branches.add(parts)
-        if len(branches) > 1:
-            branches.discard(())  # a branch that reveals nothing is never the largest
-        if len(branches) == 1:
-            return cls(branches.pop(), adjacency)
+        branches.discard(())  # a branch that reveals nothing is never the largest
+        if not branches:
+            return cls.zero(adjacency)
         return cls(((_laws.ParallelLoss(tuple(branches)), 1),), adjacency)
 
     def sampled(self, q: Number) -> Cost:
@@ -321,7 +345,8 @@ class Cost(Readings):
         The cost is read as that of one local report for *any two values* of the report, whatever its own
         adjacency: state it with the sensitivity between two values. It must be pure. Samples and parallel
         branches are refused, because what they guarantee about a unit that is added or removed does not hold
-        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022.
+        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022. Randomized response with
+        stated ``categories`` hides better, by the other reports of the same two answers.
 
         Examples
         --------
@@ -338,6 +363,9 @@ class Cost(Readings):
                 why="the proof needs a bound on the odds of every single report",
                 fix=Code("Cost.randomized_response(1).shuffled(1000)"),
             )
+        match self.parts:
+            case ((_laws.CategoricalResponseLoss(epsilon, k), 1),):
+                return Cost(((_laws.ShuffledResponseLoss(reports, epsilon, k), 1),), REPLACE)
         return Cost(((_laws.ShuffledLoss(reports, whole.epsilon), 1),), REPLACE)
 
     def group(self, m: SupportsIndex) -> Cost:
@@ -357,7 +385,8 @@ class Cost(Readings):
         """Return the cost as a plain (epsilon, delta) cost, which every budget in epsilon and delta accepts.
 
         A training run is charged this way: thousands of sampled steps, declared in advance, become one
-        charge.
+        charge. At ``delta=0``, a cost with samples or branches stays a `parallel` cost: it covers a unit that
+        is added or removed, so it cannot be `shuffled`.
 
         Examples
         --------
@@ -366,7 +395,12 @@ class Cost(Readings):
         Fraction(1, 1000000)
         """
         epsilon = round_up(Fraction(self.epsilon(delta=delta)), digits=12)
-        return Cost.approximate(epsilon, delta, adjacency=self.adjacency)
+        plain = Cost.approximate(epsilon, delta, adjacency=self.adjacency)
+        return (
+            plain
+            if read_delta(delta) or holds_between_values(self.parts)
+            else Cost.parallel(plain, Cost.zero())
+        )
 
     def fits(self, budget: Budget) -> bool:
         """Return whether this cost, declared in advance as a whole, stays within the budget (tight reading).

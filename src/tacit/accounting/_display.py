@@ -40,6 +40,24 @@ def expression(parts: Parts, adjacency: str) -> str:
 def _law(law: LossLaw, adjacency: str) -> str:
     more = "" if adjacency == "add/remove" else f', adjacency="{adjacency}"'
     match law:
+        case _laws.SampledLoss(q, inner):
+            return f"{_whole(inner, adjacency)}.sampled({shown(q)})"
+        case _laws.GroupLoss(m, inner):
+            return f"{_whole(inner, adjacency)}.group({m})"
+        case _laws.ShuffledLoss(n, epsilon0):
+            return f"Cost.pure({shown(epsilon0)}{more}).shuffled({n})"
+        case _laws.ShuffledResponseLoss(n, epsilon, k):
+            return f"Cost.randomized_response({shown(epsilon)}, categories={k}{more}).shuffled({n})"
+        case _laws.ParallelLoss(branches):
+            each = [expression(branch, adjacency) for branch in branches]
+            return f"Cost.parallel({', '.join(each if len(each) > 1 else [*each, 'Cost.zero()'])})"
+        case _:
+            return _constructor(law, more)
+
+
+def _constructor(law: LossLaw, more: str) -> str:
+    """Return the call that builds a law without other laws in it."""
+    match law:
         case _laws.GaussianLoss(sigma, s):
             return f"Cost.gaussian(sigma={shown(sigma)}, sensitivity={shown(s)}{more})"
         case _laws.LaplaceLoss(scale, s):
@@ -53,6 +71,8 @@ def _law(law: LossLaw, adjacency: str) -> str:
             return f"Cost.discrete_gaussian(sigma={shown(sigma)}, sensitivity={root}, dimension=2{more})"
         case _laws.RandomizedResponseLoss(epsilon):
             return f"Cost.randomized_response({shown(epsilon)}{more})"
+        case _laws.CategoricalResponseLoss(epsilon, k):
+            return f"Cost.randomized_response({shown(epsilon)}, categories={k}{more})"
         case _laws.BoundedRangeLoss(epsilon):
             return f"Cost.exponential({shown(epsilon)}{more})"
         case _laws.PureLoss(epsilon):
@@ -66,14 +86,7 @@ def _law(law: LossLaw, adjacency: str) -> str:
         case _laws.RenyiLoss(curve):
             points = ", ".join(f"{shown(order)}: {shown(value)}" for order, value in curve)
             return f"Cost.renyi({{{points}}}{more})"
-        case _laws.SampledLoss(q, inner):
-            return f"{_whole(inner, adjacency)}.sampled({shown(q)})"
-        case _laws.GroupLoss(m, inner):
-            return f"{_whole(inner, adjacency)}.group({m})"
-        case _laws.ShuffledLoss(n, epsilon0):
-            return f"Cost.pure({shown(epsilon0)}{more}).shuffled({n})"
-        case _laws.ParallelLoss(branches):
-            return f"Cost.parallel({', '.join(expression(branch, adjacency) for branch in branches)})"
+    raise TypeError(type(law).__name__)
 
 
 def words(law: LossLaw) -> str:
@@ -93,7 +106,7 @@ def words(law: LossLaw) -> str:
             return "discrete Laplace noise"
         case _laws.DiscreteGaussianLoss() | _laws.DiscreteGaussianVectorLoss():
             return "discrete Gaussian noise"
-        case _laws.RandomizedResponseLoss():
+        case _laws.RandomizedResponseLoss() | _laws.CategoricalResponseLoss():
             return "randomized response"
         case _laws.ZCDPLoss():
             return "a part known only by rho"
@@ -103,7 +116,7 @@ def words(law: LossLaw) -> str:
             return "a sample"
         case _laws.GroupLoss():
             return "a group"
-        case _laws.ShuffledLoss():
+        case _laws.ShuffledLoss() | _laws.ShuffledResponseLoss():
             return "shuffled reports"
         case _laws.ParallelLoss():
             return "parallel branches"

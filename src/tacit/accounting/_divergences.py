@@ -12,7 +12,13 @@ from functools import lru_cache
 from tacit.accounting._zcdp import discrete_laplace_rho, laplace_rho, pure_rho
 from tacit.accounting.numeric import exp_down, exp_up, log_down, log_up, round_up
 
-__all__ = ["bounded_range_divergence", "discrete_laplace_divergence", "laplace_divergence", "pure_divergence"]
+__all__ = [
+    "bounded_range_divergence",
+    "categorical_divergence",
+    "discrete_laplace_divergence",
+    "laplace_divergence",
+    "pure_divergence",
+]
 
 _TINY = Fraction(1, 10**25)  # below it, log(1 + x) is x
 
@@ -37,6 +43,21 @@ def pure_divergence(epsilon: Fraction, order: Fraction) -> Fraction:
 def _near(epsilon: Fraction) -> Fraction:
     """Return log(1 + exp(-epsilon)), rounded down."""
     return log_down(1 + exp_down(-epsilon))
+
+
+@lru_cache(maxsize=4096)
+def categorical_divergence(epsilon: Fraction, categories: int, order: Fraction) -> Fraction:
+    """Return the divergence of randomized response with several categories.
+
+    Examples
+    --------
+    >>> round(float(categorical_divergence(Fraction(1), 2, Fraction(2))), 6)
+    0.735334
+    >>> categorical_divergence(Fraction(1), 10, Fraction(2)) < pure_divergence(Fraction(1), Fraction(2))
+    True
+    """
+    far = 1 + exp_up(-(2 * order - 1) * epsilon) + (categories - 2) * exp_up(-order * epsilon)
+    return _least(epsilon, order, far / (1 + (categories - 1) * exp_down(-epsilon)), pure_rho(epsilon))
 
 
 @lru_cache(maxsize=4096)

@@ -11,6 +11,7 @@ from typing import Final
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
@@ -26,6 +27,7 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
     canonical,
 )
@@ -73,8 +75,10 @@ _PLAIN: Final[dict[str, tuple[Callable[..., LossLaw], tuple[str, ...]]]] = {
     "discrete-gaussian-vector": (DiscreteGaussianVectorLoss, ("sigma", "squared")),
 }
 _NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
-#: Stored names of the laws that hold other laws, or a curve.
-_NESTED: Final = ("group", "parallel", "renyi", "sampled", "shuffled")
+#: Stored names of the laws that hold other laws, a curve or a whole number.
+_NESTED: Final = (
+    "categorical-response", "group", "parallel", "renyi", "sampled", "shuffled", "shuffled-response",
+)  # fmt: skip
 _DEEPEST = 16
 _UNCHANGED = "read the stored value exactly as Tacit wrote it"
 
@@ -176,6 +180,10 @@ def _encode_law(law: LossLaw) -> Json:
             return {"law": "sampled", "q": write(q), "parts": _encode(parts)}
         case ShuffledLoss(n, epsilon0):
             return {"law": "shuffled", "n": n, "epsilon0": write(epsilon0)}
+        case CategoricalResponseLoss(epsilon, k):
+            return {"law": "categorical-response", "epsilon": write(epsilon), "categories": k}
+        case ShuffledResponseLoss(n, epsilon0, k):
+            return {"law": "shuffled-response", "n": n, "epsilon0": write(epsilon0), "categories": k}
         case GroupLoss(m, parts):
             return {"law": "group", "m": m, "parts": _encode(parts)}
         case ParallelLoss(branches):
@@ -208,6 +216,18 @@ def _decode_law(data: Mapping[str, object], depth: int) -> LossLaw:
         case "shuffled":
             _only(data, "n", "epsilon0")
             return ShuffledLoss(_whole("n", data["n"]), read("epsilon0", data["epsilon0"]))
+        case "categorical-response":
+            _only(data, "epsilon", "categories")
+            return CategoricalResponseLoss(
+                read("epsilon", data["epsilon"]), _whole("categories", data["categories"])
+            )
+        case "shuffled-response":
+            _only(data, "n", "epsilon0", "categories")
+            return ShuffledResponseLoss(
+                _whole("n", data["n"]),
+                read("epsilon0", data["epsilon0"]),
+                _whole("categories", data["categories"]),
+            )
         case "group":
             _only(data, "m", "parts")
             return GroupLoss(_whole("m", data["m"]), _decode(data["parts"], depth + 1))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ApproximateLoss",
     "BoundedRangeLoss",
+    "CategoricalResponseLoss",
     "DiscreteGaussianLoss",
     "DiscreteGaussianVectorLoss",
     "DiscreteLaplaceLoss",
@@ -43,6 +44,7 @@ __all__ = [
     "RenyiLoss",
     "SampledLoss",
     "ShuffledLoss",
+    "ShuffledResponseLoss",
     "ZCDPLoss",
     "canonical",
 ]
@@ -247,6 +249,32 @@ class ParallelLoss:
         object.__setattr__(self, "branches", tuple(sorted(branches, key=_parts_key)))
 
 
+@dataclass(frozen=True, slots=True)
+class CategoricalResponseLoss:
+    """One of several answers; the true one is e^epsilon times as likely as each of the others."""
+
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        _positive(self, "epsilon")
+        object.__setattr__(self, "categories", _several(self.categories))
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledResponseLoss:
+    """n reports in random order, each a `CategoricalResponseLoss` about one person (replace)."""
+
+    n: int
+    epsilon0: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", count("n", self.n, zero=False))
+        _positive(self, "epsilon0")
+        object.__setattr__(self, "categories", _several(self.categories))
+
+
 #: One law, listed in the canonical order of sums. Stored costs are compared and hashed in this order, so it
 #: never changes; a new law goes to the end.
 LossLaw: TypeAlias = (
@@ -266,6 +294,8 @@ LossLaw: TypeAlias = (
     | ShuffledLoss
     | ZCDPLoss
     | DiscreteGaussianVectorLoss
+    | CategoricalResponseLoss
+    | ShuffledResponseLoss
 )
 _PLACE: Final = {law: place for place, law in enumerate(get_args(LossLaw))}
 
@@ -311,6 +341,13 @@ def _positive(law: object, *names: str) -> None:
     """Read the named fields as exact positive rationals."""
     for name in names:
         object.__setattr__(law, name, rational(name, getattr(law, name)))
+
+
+def _several(categories: int) -> int:
+    number = count("categories", categories, zero=False)
+    if number < 2:
+        raise bad_parameter("categories", "at least 2", categories, fix=Set(categories=3))
+    return number
 
 
 def _whole_move(sensitivity: Fraction) -> None:

@@ -10,7 +10,7 @@ from tacit.accounting import _worst_case
 from tacit.accounting._budget import Spend, read_delta
 from tacit.accounting._charge import charge
 from tacit.accounting._display import words
-from tacit.accounting._laws import GaussianLoss, GDPLoss, Parts
+from tacit.accounting._laws import GaussianLoss, GDPLoss, ParallelLoss, Parts
 from tacit.accounting._meaning import Meaning
 from tacit.accounting._renyi_curve import divergence_of_sum
 from tacit.accounting.numeric import Bracket, float_down, float_up, on_grid
@@ -109,20 +109,7 @@ class Readings(Meaning):
         >>> (Cost.gdp(3) + Cost.gdp(4)).mu
         5.0
         """
-        squared = Fraction(0)
-        for law, times in self.parts:
-            match law:
-                case GaussianLoss(sigma, sensitivity):
-                    squared += times * (sensitivity / sigma) ** 2
-                case GDPLoss(mu):
-                    squared += times * mu**2
-                case _:
-                    raise TacitError(
-                        "no-guarantee",
-                        f"mu is exact for Gaussian noise only, and this cost contains {words(law)}",
-                        fix=Either(Code("cost.epsilon(delta=1e-6)"), Code("cost.rho")),
-                    )
-        return _root_up(squared)
+        return _root_up(_mu2(self.parts))
 
     def renyi_divergence(self, order: Number) -> float:
         """Return the certified Renyi divergence of an order above 1, the larger of both directions.
@@ -187,6 +174,26 @@ def _spend_at(parts: Parts, orders: tuple[Fraction, ...]) -> Spend:
     whole = charge(parts)
     curve = [(order, _bounded(divergence_of_sum(parts, order))) for order in orders]
     return Spend(_bounded(whole.epsilon), on_grid(whole.delta), _bounded(whole.rho), curve)
+
+
+def _mu2(parts: Parts) -> Fraction:
+    """Return the sum of the mu^2 of Gaussian parts; of branches, the largest, because mu orders Gaussians."""
+    squared = Fraction(0)
+    for law, times in parts:
+        match law:
+            case GaussianLoss(sigma, sensitivity):
+                squared += times * (sensitivity / sigma) ** 2
+            case GDPLoss(mu):
+                squared += times * mu**2
+            case ParallelLoss(branches):
+                squared += times * max(_mu2(branch) for branch in branches)
+            case _:
+                raise TacitError(
+                    "no-guarantee",
+                    f"mu is exact for Gaussian noise only, and this cost contains {words(law)}",
+                    fix=Either(Code("cost.epsilon(delta=1e-6)"), Code("cost.rho")),
+                )
+    return squared
 
 
 def _bounded(value: Fraction | None) -> Fraction | None:

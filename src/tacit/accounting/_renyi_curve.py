@@ -13,6 +13,7 @@ from itertools import pairwise
 from tacit.accounting._charge import charge
 from tacit.accounting._divergences import (
     bounded_range_divergence,
+    categorical_divergence,
     discrete_laplace_divergence,
     laplace_divergence,
     pure_divergence,
@@ -20,6 +21,7 @@ from tacit.accounting._divergences import (
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteGaussianVectorLoss,
     DiscreteLaplaceLoss,
@@ -35,6 +37,7 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
 )
 from tacit.accounting._shuffled_curve import shuffled_divergence
@@ -66,7 +69,7 @@ def divergence_of_sum(parts: Parts, order: Fraction) -> Fraction | None:
 @lru_cache(maxsize=16384)
 def _divergence(law: LossLaw, order: Fraction) -> Fraction | None:
     """Return the smaller of the law's own value and what its epsilon and rho imply."""
-    if not isinstance(law, SampledLoss | ShuffledLoss | GroupLoss | ParallelLoss):
+    if not isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss | GroupLoss | ParallelLoss):
         return _own(law, order)  # a closed form is never larger
     whole = charge(((law, 1),))
     known = [implied_divergence(whole.epsilon, whole.rho, order), _own(law, order)]
@@ -95,7 +98,9 @@ def _own(law: LossLaw, order: Fraction) -> Fraction | None:
             return bounded_range_divergence(epsilon, order)
         case SampledLoss(q, parts):
             return _sampled(q, parts, order)
-        case ShuffledLoss(n, epsilon0):
+        case CategoricalResponseLoss(epsilon, categories):
+            return categorical_divergence(epsilon, categories, order)
+        case ShuffledLoss(n, epsilon0) | ShuffledResponseLoss(n, epsilon0, _):
             return shuffled_divergence(n, epsilon0, order)
         case GroupLoss(m, parts):
             return _grouped(m, parts, order)

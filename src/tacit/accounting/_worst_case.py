@@ -17,6 +17,7 @@ from tacit.accounting._branches import sums_without_branches
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -43,6 +44,14 @@ __all__ = [
     "renyi_divergence",
 ]
 
+_STATED = (
+    GaussianLoss
+    | LaplaceLoss
+    | DiscreteLaplaceLoss
+    | DiscreteGaussianLoss
+    | RandomizedResponseLoss
+    | CategoricalResponseLoss
+)
 _UP = 1 + 1e-13  # covers the few roundings of this module
 
 
@@ -89,7 +98,7 @@ def renyi_divergence(parts: Parts, order: float) -> float:
     """Return an upper value of a Renyi divergence, the largest over branches and directions."""
     return max(
         (
-            min((numeric.renyi_divergence(way, order) for way in _known_by_one_number(one)), default=math.inf)
+            min((numeric.renyi_divergence(way, order) for way in _with_moments(one)), default=math.inf)
             for one in sums_without_branches(parts)[0]
         ),
         default=0.0,
@@ -106,6 +115,11 @@ def _largest(found: list[Bracket], *, exact: bool) -> Bracket:
 def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
     if not has_group(parts):
         return numeric.delta_bounds(parts, epsilon)
+    tight = _in_samples(parts)
+    if tight is not None:
+        found = numeric.delta_bounds(tight, epsilon)
+        if found.method != "renyi":
+            return found
     upper = min((numeric.delta_bounds(way, epsilon).upper for way in _ways(parts, epsilon)), default=1.0)
     return Bracket(0.0, upper, "group")
 
@@ -113,6 +127,11 @@ def _delta_of_sum(parts: Parts, epsilon: float) -> Bracket:
 def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
     if not has_group(parts):
         return _sharpened(parts, delta, numeric.epsilon_bounds(parts, delta))
+    tight = _in_samples(parts)
+    if tight is not None:
+        found = numeric.epsilon_bounds(tight, delta)
+        if found.method != "renyi":
+            return found
     low, high = 0.0, 1.0
     while _delta_of_sum(parts, high).upper > delta:
         low, high = high, 2 * high
@@ -153,6 +172,26 @@ def has_group(parts: Parts) -> bool:
         isinstance(law, GroupLoss) or (isinstance(law, SampledLoss) and has_group(law.parts))
         for law, _ in parts
     )
+
+
+def _in_samples(parts: Parts) -> Parts | None:
+    """Return the parts with groups of one size, each in one sampled Gaussian; None if there are others.
+
+    A group of m units is then m removed or added units, in any share, and the share is the same everywhere.
+    """
+    single: list[tuple[LossLaw, int]] = []
+    for law, times in parts:
+        if isinstance(law, GroupLoss):
+            single.extend((GroupLoss(law.m, ((inner, 1),)), k * times) for inner, k in law.parts)
+        else:
+            single.append((law, times))
+    sizes = {law.m for law, _ in single if isinstance(law, GroupLoss)}
+    if len(sizes) != 1 or any(
+        isinstance(law, SampledLoss) or (isinstance(law, GroupLoss) and not numeric.in_one_sample(law))
+        for law, _ in single
+    ):
+        return None
+    return canonical(single)
 
 
 def _ways(parts: Parts, epsilon: float) -> Iterator[Parts]:
@@ -221,11 +260,18 @@ def _known_by_one_number(parts: Parts) -> Iterator[Parts]:
             yield canonical(replaced)
 
 
+def _with_moments(parts: Parts) -> Iterator[Parts]:
+    """Yield sums with Renyi divergences that dominate the given sum."""
+    yield from _known_by_one_number(parts)
+    tight = _in_samples(parts) if has_group(parts) else None
+    if tight is not None:
+        yield tight
+
+
 def _is_stated(parts: Parts) -> bool:
     """Return whether the parts name one pair of distributions, not a family dominated by a pair."""
-    stated = GaussianLoss | LaplaceLoss | DiscreteLaplaceLoss | DiscreteGaussianLoss | RandomizedResponseLoss
     return all(
-        isinstance(law, stated) or (isinstance(law, SampledLoss) and _is_stated(law.parts))
+        isinstance(law, _STATED) or (isinstance(law, SampledLoss) and _is_stated(law.parts))
         for law, _ in parts
     )
 
@@ -235,7 +281,7 @@ def _dominated_loss(parts: Parts, t: float) -> float:
     whole = charge(parts)
     tries = [t - x for x in (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0, 8.0)]
     if whole.epsilon is not None and whole.delta == 0:
-        if Fraction(t) >= whole.epsilon:
+        if Fraction(repr(t)) >= whole.epsilon:
             return 0.0
         tries.append(-float_up(whole.epsilon))
     for e in tries:

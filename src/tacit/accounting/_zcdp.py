@@ -10,10 +10,19 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from tacit.accounting.numeric import exp_down, exp_up, log_down, round_down, round_up
 
-__all__ = ["discrete_laplace_rho", "laplace_rho", "largest_pure", "pure_rho", "rho_cap"]
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.floating[Any]]
+
+__all__ = ["categorical_rho", "discrete_laplace_rho", "laplace_rho", "largest_pure", "pure_rho", "rho_cap"]
 
 
 @lru_cache(maxsize=1024)
@@ -44,6 +53,62 @@ def discrete_laplace_rho(scale: Fraction, move: Fraction) -> Fraction:
     r = exp_down(-1 / scale)
     kl = (move - 2 * r * (1 - exp_up(-epsilon)) / (1 - r * r)) / scale
     return min(round_up(kl), pure_rho(epsilon))
+
+
+@lru_cache(maxsize=1024)
+def categorical_rho(epsilon: Fraction, categories: int) -> Fraction:
+    """Return a rho of randomized response with several categories, at most 2e-6 above the smallest.
+
+    Up to 2 + 2 e^(epsilon/2) categories it is the Kullback-Leibler divergence, epsilon (e^epsilon - 1) /
+    (e^epsilon + k - 1). With more, the largest D_a / a is at a higher order and is bounded numerically.
+
+    Examples
+    --------
+    >>> round(float(categorical_rho(Fraction(1), 3)), 6)
+    0.364175
+    """
+    try:
+        e = exp_up(epsilon)
+    except OverflowError:
+        return pure_rho(epsilon)
+    if (categories - 2) ** 2 <= 4 * exp_down(epsilon):
+        return min(pure_rho(epsilon), round_up(epsilon * (e - 1) / (e + categories - 1)))
+    if not Fraction(1, 10**6) < epsilon < 300 or categories > 10**15:
+        return pure_rho(epsilon)
+    return min(pure_rho(epsilon), round_up(Fraction(_largest_ratio(float(epsilon), categories)), digits=15))
+
+
+def _largest_ratio(epsilon: float, categories: int) -> float:
+    """Return an upper value of K(z) / (z (z+1)) over z > 0, K(z) = log M(z) of several categories.
+
+    K(z)/z rises in z, so the ratio is at most K(v)/v / (1+u) on [u, v]. Intervals that may hold the largest
+    value are halved until the bound is close to a value. K(z)/z is at most epsilon, which covers all large z.
+    """
+    import numpy as np
+
+    high = 1 / (1 + (categories - 1) * math.exp(-epsilon))
+
+    def ratio(z: Reals) -> Reals:  # K(z) / z, with a relative error below 1e-12
+        rises = np.minimum(z * epsilon, 30.0)
+        gains = high * (np.expm1(rises) + math.exp(-epsilon) * np.expm1(-rises))
+        far = z * epsilon + np.log(high * (1 + (categories - 2) * np.exp(-(z + 1) * epsilon)) + 1e-13)
+        found: Reals = np.where(rises < 30, np.log1p(gains), far) / z
+        return found
+
+    ends = np.exp(np.linspace(math.log(1e-4), math.log(1e7), 400)) / epsilon
+    low, top = np.append(0.0, ends[:-1]), ends
+    sure = epsilon / (1 + float(ends[-1]))  # the bound of intervals that need no further halving
+    for _ in range(40):
+        values = ratio(top)
+        bounds = values / (1 + low)
+        close = bounds <= max(sure, float((values / (1 + top)).max())) * (1 + 1e-6)
+        sure = max(sure, float(bounds[close].max(initial=0.0)))
+        low, top = low[~close], top[~close]
+        if not len(low):
+            return sure * (1 + 1e-9)
+        middle = (low + top) / 2
+        low, top = np.concatenate([low, middle]), np.concatenate([middle, top])
+    return max(sure, float((ratio(top) / (1 + low)).max())) * (1 + 1e-9)
 
 
 def largest_pure(rho: Fraction) -> Fraction:

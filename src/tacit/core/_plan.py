@@ -206,7 +206,10 @@ class Plan(Generic[C]):
         from tacit.accounting import Cost
 
         costs = [member.cost for member in self._members]
-        return Cost.parallel(*costs) if self._disjoint and len(costs) > 1 else reduce(add, costs)
+        if not self._disjoint:
+            return reduce(add, costs)
+        largest = Cost.parallel(*costs)
+        return costs[0] if len(set(costs)) == 1 else largest
 
     @property
     def mechanisms(self) -> tuple[Mapping[str, JSON], ...]:

@@ -134,7 +134,10 @@ class RandomizedResponse(Mechanism):
         """What one answer reveals about its respondent, whatever two truths are compared (replace)."""
         from tacit.accounting import Cost
 
-        return Cost.randomized_response(self.epsilon, adjacency="replace")
+        k = len(self.categories)
+        if k == 2 or (self.p is not None and self.p * k < 1):  # a lie may be likelier than the truth
+            return Cost.randomized_response(self.epsilon, adjacency="replace")
+        return Cost.randomized_response(self.epsilon, categories=k, adjacency="replace")
 
     def to_json(self) -> dict[str, Any]:
         """Return the law and its parameters, exactly: equal documents mean equal chances."""

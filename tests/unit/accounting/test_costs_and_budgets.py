@@ -75,14 +75,31 @@ def test_multiplication_is_repeated_addition(a, k):
 
 @given(a=costs, b=costs, c=costs)
 def test_branches_are_a_set(a, b, c):
-    assert Cost.parallel(a, a) == a == Cost.parallel(a)
+    assert Cost.parallel(a) == a
+    assert Cost.parallel(a, a) == Cost.parallel(a, a, a) == Cost.parallel(a, Cost.parallel(a, a))
     assert Cost.parallel(a, b) == Cost.parallel(b, a)
     assert (
         Cost.parallel(Cost.parallel(a, b), c)
         == Cost.parallel(a, Cost.parallel(b, c))
         == Cost.parallel(c, b, a)
     )
-    assert Cost.parallel(a, Cost.zero()) == a
+    assert Cost.parallel(a, Cost.zero()) == Cost.parallel(a, a)
+    assert Cost.parallel(Cost.zero(), Cost.zero()) == Cost.zero()
+
+
+@given(a=pairs)
+def test_equal_branches_read_like_one_of_them(a):
+    both = Cost.parallel(a, a)
+    assert both.spend == a.spend
+    assert (3 * both).spend == (3 * a).spend
+    assert both.bounds(epsilon=0.5) == a.bounds(epsilon=0.5)
+    assert Cost.from_json(both.to_json()) == both
+    assert eval(repr(both), {"Cost": Cost, "Fraction": Fraction}) == both
+
+
+def test_mu_of_branches_is_the_largest():
+    assert Cost.parallel(Cost.gdp(3), Cost.gdp(3)).mu == 3
+    assert (Cost.parallel(Cost.gdp(1), Cost.gdp(3)) + Cost.gdp(4)).mu == 5
 
 
 @given(a=st.recursive(pairs, grow, max_leaves=4), m=st.integers(1, 5), k=st.integers(1, 5))
@@ -421,6 +438,18 @@ NO_GUARANTEE = {
     "shuffled repeated sample": lambda: (3 * Cost.pure(1).sampled(0.1)).shuffled(100),
     "shuffled group of a sample": lambda: Cost.pure(1).sampled(0.1).group(2).group(3).shuffled(100),
     "shuffled branches": lambda: Cost.parallel(Cost.pure(1), Cost.exponential(1)).shuffled(100),
+    "shuffled equal branches": lambda: Cost.parallel(Cost.pure(1), Cost.pure(1)).shuffled(100),
+    "shuffled branch beside an idle one": lambda: Cost.parallel(Cost.pure(1), Cost.zero()).shuffled(100),
+    "shuffled stored branches": lambda: Cost.from_json(
+        Cost.parallel(Cost.pure(1), Cost.pure(1)).to_json()
+    ).shuffled(100),
+    "shuffled stated sample": lambda: Cost.pure(1).sampled(0.1).stated(delta=0).shuffled(100),
+    "shuffled stated group of samples": lambda: (
+        (2 * Cost.pure(1).sampled(0.1).group(2)).stated(delta=0).group(2).shuffled(100)
+    ),
+    "shuffled stated branches": lambda: (
+        Cost.parallel(Cost.pure(1), Cost.pure(1)).stated(delta=0).shuffled(100)
+    ),
     "shuffled group of branches": lambda: Cost.parallel(Cost.pure(1), Cost.pure(2)).group(2).shuffled(100),
     "shuffled branches of samples": lambda: Cost.parallel(
         Cost.pure(1).sampled(0.1), Cost.laplace(scale=1, sensitivity=1)

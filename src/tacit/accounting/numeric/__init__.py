@@ -18,6 +18,7 @@ from tacit.accounting.numeric._arithmetic import (
 )
 from tacit.accounting.numeric._bounds import delta_bounds, epsilon_bounds, loss_exceeds, renyi_divergence
 from tacit.accounting.numeric._bracket import Bracket
+from tacit.accounting.numeric._sum_facts import in_one_sample
 from tacit.accounting.numeric._whole_orders import mixture_log_moment
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "exp_up",
     "float_down",
     "float_up",
+    "in_one_sample",
     "log_down",
     "log_up",
     "loss_exceeds",

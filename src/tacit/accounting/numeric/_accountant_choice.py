@@ -11,6 +11,7 @@ from tacit.accounting._laws import (
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     GaussianLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
@@ -18,6 +19,7 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
     canonical,
 )
@@ -30,7 +32,7 @@ from tacit.accounting.numeric._accountants import (
     SingleLawAccountant,
 )
 from tacit.accounting.numeric._atoms import Atoms
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float, root
 from tacit.accounting.numeric._curve import curve
 from tacit.accounting.numeric._factors import Factors, factors_of
 from tacit.accounting.numeric._fourier import FourierInversion
@@ -40,6 +42,8 @@ from tacit.accounting.numeric._lattice import (
     on_lattice,
     two_point_accountant,
 )
+from tacit.accounting.numeric._range_blocks import block_accountants
+from tacit.accounting.numeric._rare_lattice import rare_accountant
 from tacit.accounting.numeric._snapped import are_few, can_snap, snapped_accountant
 from tacit.accounting.numeric._sum_facts import gaussian_mu2
 
@@ -53,7 +57,7 @@ __all__ = ["answer"]
 _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
 
-def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the best bounds; families of mechanisms get their lower value from one of their members."""
     found = _first(parts, ask, add=add)
     if any(isinstance(law, BoundedRangeLoss) for law, _ in parts):
@@ -61,8 +65,8 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
             (ZCDPLoss(law.epsilon**2 / 8) if isinstance(law, BoundedRangeLoss) else law, k)
             for law, k in parts
         )
-        other = _first(known, ask, add=add)
-        found = found if found.upper <= other.upper else other
+        for other in (_first(known, ask, add=add), _by_blocks(parts, ask, add=add)):
+            found = found if found.upper <= other.upper else other
     if any(isinstance(law, BoundedRangeLoss | ZCDPLoss | RenyiLoss) for law, _ in parts):
         member = canonical(pair for law, k in parts for pair in _member(law, k))
         lower = _first(member, ask, add=add).lower if member else 0.0
@@ -70,7 +74,7 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
     return found
 
 
-def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> Bracket:
+def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
     """Return the answer of the first accountant that has one."""
     for make in _candidates(parts, add=add):
         try:
@@ -82,7 +86,23 @@ def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: bool) -> 
     return Bracket(0.0, math.inf, "none")
 
 
-def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]]:
+def _by_blocks(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:
+    """Return the upper value by blocks of a bounded-range law, if it is repeated."""
+    if any(isinstance(law, ZCDPLoss | RenyiLoss) for law, _ in parts):
+        return Bracket(0.0, math.inf, "none")
+    try:
+        accountants = block_accountants(parts, add=add)
+    except NotConverged:
+        return Bracket(0.0, math.inf, "none")
+    for accountant in accountants:
+        try:
+            return ask(accountant)
+        except NotConverged:
+            continue
+    return Bracket(0.0, math.inf, "none")
+
+
+def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
     """Yield builders of accountants, the best first, for parts without `ApproximateLoss`.
 
     The last one always answers.
@@ -92,7 +112,7 @@ def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]
         return
     mu2 = gaussian_mu2(parts)
     if mu2 is not None:
-        yield lambda: GaussianAccountant(math.sqrt(as_float(mu2)))
+        yield lambda: GaussianAccountant(root(mu2))
         return
     if len(parts) == 1 and parts[0][1] == 1 and not isinstance(parts[0][0], DiscreteGaussianLoss):
         yield lambda: SingleLawAccountant(curve(parts[0][0], add=add))
@@ -100,14 +120,15 @@ def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]
     smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
     if whole and not smooth:
         yield lambda: lattice_accountant(parts)
-    if any(isinstance(law, SampledLoss | ShuffledLoss) for law, _ in parts):
+    if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
         yield lambda: _on(_listed, factors_of(parts, add=add))
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
+    yield lambda: rare_accountant(parts, add=add)
     if whole and smooth:
         yield lambda: lattice_accountant(parts)
-    finite = any(isinstance(law, SampledLoss) for law, _ in parts)
+    finite = any(isinstance(law, SampledLoss | GroupLoss) for law, _ in parts)
     if finite:
         yield lambda: _on(FourierInversion, factors_of(parts, add=add, finite=True))
     if whole and smooth and are_few(parts):
@@ -117,7 +138,7 @@ def _candidates(parts: Parts, *, add: bool) -> Iterator[Callable[[], Accountant]
     yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
 
 
-def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: bool, finite: bool) -> Accountant:  # noqa: FBT001
+def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: int, finite: bool) -> Accountant:  # noqa: FBT001
     return _on(dither, factors_of(parts, add=add, finite=finite))
 
 

@@ -22,16 +22,19 @@ import numpy as np
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
     PureLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     canonical,
 )
 from tacit.accounting.numeric._accountant_choice import answer
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, larger
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail
@@ -55,7 +58,7 @@ def epsilon_bounds(parts: Parts, delta: float) -> Bracket:
     """Return certified bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, both directions."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
-        if worst.upper == math.inf or (worst.upper > 0 and _surely(parts, worst.upper, delta, add=add)):
+        if worst.upper == math.inf or (worst.upper > 0 and _covers(parts, worst.upper, delta, add=add)):
             continue
         worst = larger(worst, _epsilon(parts, delta, add=add))
     return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
@@ -89,6 +92,8 @@ def _bounded(parts: Parts) -> Parts:
         match law:
             case ShuffledLoss(_, epsilon):
                 laws.append((PureLoss(epsilon), times))
+            case ShuffledResponseLoss(_, epsilon, k):
+                laws.append((CategoricalResponseLoss(epsilon, k), times))
             case SampledLoss(_, inner) if (
                 not math.isfinite(largest_loss(plain(inner), add=False)) and gaussian_mu2(inner) is None
             ):
@@ -98,16 +103,16 @@ def _bounded(parts: Parts) -> Parts:
     return canonical(laws)
 
 
-def _directions(parts: Parts) -> tuple[bool, ...]:
-    """Return the directions to read (add: True); they differ only if a part is sampled."""
-    return (
-        (False, True)
-        if any(isinstance(law, SampledLoss) and law.q < 1 for law, _ in plain(parts))
-        else (False,)
+def _directions(parts: Parts) -> tuple[int, ...]:
+    """Return the directions to read (how many units are added); they differ only if a part is sampled."""
+    units = max((law.m for law, _ in parts if isinstance(law, GroupLoss)), default=1)
+    sampled = any(
+        isinstance(law, GroupLoss) or (isinstance(law, SampledLoss) and law.q < 1) for law, _ in plain(parts)
     )
+    return tuple(range(units + 1)) if sampled else (0,)
 
 
-def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
+def delta_of(parts: Parts, e: float, *, add: int) -> Bracket:
     """Return bounds on delta at any real epsilon in one direction."""
     parts = plain(parts)
     add = add and len(_directions(parts)) > 1
@@ -123,7 +128,7 @@ def delta_of(parts: Parts, e: float, *, add: bool) -> Bracket:
     return Bracket(max(0.0, (least + good * found.lower) * (1 - 8 * U)), upper, found.method)
 
 
-def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
+def _epsilon(parts: Parts, delta: float, *, add: int) -> Bracket:
     parts = plain(parts)
     rest, least, most, good = split_infinite_loss(parts, add=add)
     if delta < most:
@@ -142,7 +147,12 @@ def _epsilon(parts: Parts, delta: float, *, add: bool) -> Bracket:
     return Bracket(found.lower, sup, "basic composition") if sup < found.upper else found
 
 
-def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
+def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
+    """Return whether delta(e) <= delta in this direction: by Chernoff's bound, or else by reading delta."""
+    return _surely(parts, e, delta, add=add) or delta_of(parts, e, add=add).upper <= delta
+
+
+def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     """Return whether Chernoff's bound alone certifies delta(e) <= delta."""
     rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
     try:
@@ -159,7 +169,7 @@ def _surely(parts: Parts, e: float, delta: float, *, add: bool) -> bool:
     return most + leak + bound <= delta * (1 - 1e-12)
 
 
-def _tail(parts: Parts, t: float, *, add: bool) -> float:
+def _tail(parts: Parts, t: float, *, add: int) -> float:
     """Return an upper value of P(L > t) = delta(t) - delta'(t), by convexity in exp(t)."""
     parts = plain(parts)
     rest, _, most, _ = split_infinite_loss(parts, add=add)
@@ -169,11 +179,11 @@ def _tail(parts: Parts, t: float, *, add: bool) -> float:
     if t >= largest_loss(rest, add=add) or (top is not None and Fraction(repr(t)) >= top):
         return min(1.0, most)
     mu2 = gaussian_mu2(rest)
-    finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(math.sqrt(as_float(mu2)), t)
+    finite = _slope_tail(rest, t, add=add) if mu2 is None else gaussian_tail(root(mu2), t)
     return min(1.0, (most + (1 - most) * finite) * (1 + 8 * U))
 
 
-def _slope_tail(rest: Parts, t: float, *, add: bool) -> float:
+def _slope_tail(rest: Parts, t: float, *, add: int) -> float:
     if all(on_lattice(law) and not isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in rest):
         try:
             exact = lattice_accountant(rest).tail(t)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-__all__ = ["Bracket", "NotConverged", "U", "as_float", "down", "larger", "settle", "up"]
+__all__ = ["Bracket", "NotConverged", "U", "as_float", "down", "larger", "root", "settle", "up"]
 
 #: Unit roundoff of a double; error bounds are multiples of it (docs/proofs/accounting.md, section 1).
 U = 2.0**-53
@@ -52,6 +52,21 @@ def as_float(x: Fraction) -> float:
     """Return the nearest double; a number outside their range becomes infinite or zero."""
     try:
         return float(x)
+    except OverflowError:
+        return math.inf
+
+
+def root(x: Fraction) -> float:
+    """Return the square root of a non-negative rational, also where x itself is outside the doubles.
+
+    A root below the doubles counts as the smallest normal one.
+    """
+    if not x:
+        return 0.0
+    half = (x.numerator.bit_length() - x.denominator.bit_length()) // 2
+    scaled = x / 4**half if half >= 0 else x * 4**-half
+    try:
+        return max(math.ldexp(math.sqrt(float(scaled)), half), 2.0**-1022)
     except OverflowError:
         return math.inf
 

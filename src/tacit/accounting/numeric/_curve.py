@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ import numpy as np
 from tacit.accounting._laws import (
     ApproximateLoss,
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
@@ -25,11 +28,14 @@ from tacit.accounting._laws import (
     RandomizedResponseLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
 )
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, root
+from tacit.accounting.numeric._bulk_curve import bulk_upper
 from tacit.accounting.numeric._gaussian import gaussian_curve
-from tacit.accounting.numeric._shuffled import shuffled_delta
-from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain
+from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
+from tacit.accounting.numeric._shuffled import shuffled_delta, shuffled_response_delta
+from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,18 +53,23 @@ class Curve(NamedTuple):
     low: float
     high: float
     quick: bool = True  # cheap enough for thousands of epsilons
+    bulk: Callable[[], Callable[[Reals], Reals]] | None = None  # of upper values, if the curve is not quick
 
 
-def curve(law: LossLaw, *, add: bool) -> Curve:
+def curve(law: LossLaw, *, add: int) -> Curve:
     """Return the curve of one law that occurs once."""
     if isinstance(law, SampledLoss):
         return sampled_curve(as_float(law.q), curve_of_sum(law.parts, add=add), add=add)
     if isinstance(law, GaussianLoss | GDPLoss | DiscreteGaussianLoss | ApproximateLoss):
         return curve_of_sum(((law, 1),), add=add)
+    if isinstance(law, GroupLoss) and (sample := sampled_gaussian(law)) is not None:
+        q, mu2 = sample
+        group = GroupedGaussianMgf(as_float(q), root(mu2), law.m - add, int(add))
+        return Curve(lambda e: group.delta(e, 1.0), lambda e: group.delta(e, -1.0), -math.inf, math.inf)
     return closed_curve(law)
 
 
-def curve_of_sum(parts: Parts, *, add: bool) -> Curve:
+def curve_of_sum(parts: Parts, *, add: int) -> Curve:
     """Return the curve of a sum of laws; below zero by H_y(P, Q) = 1 - y + y H_(1/y)(Q, P)."""
     parts = plain(parts)
     if len(parts) == 1 and parts[0][1] == 1:
@@ -70,7 +81,7 @@ def curve_of_sum(parts: Parts, *, add: bool) -> Curve:
 
     mu2 = gaussian_mu2(parts)
     if mu2 is not None and mu2 > Fraction(1, 10**7):
-        mu = math.sqrt(as_float(mu2))
+        mu = root(mu2)
         return Curve(
             lambda e: gaussian_curve(mu, e, 1.0), lambda e: gaussian_curve(mu, e, -1.0), -math.inf, math.inf
         )
@@ -82,10 +93,32 @@ def curve_of_sum(parts: Parts, *, add: bool) -> Curve:
         return np.array([both_sides(parts, float(x), add=add).lower for x in np.atleast_1d(e)])
 
     high = largest_loss(parts, add=add)
-    return Curve(upper, lower, -largest_loss(parts, add=not add), high, quick=False)
+    low = -largest_loss(parts, add=not add)
+    return Curve(upper, lower, low, high, quick=False, bulk=lambda: _bulk(parts, add=add))
 
 
-def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:
+@lru_cache(maxsize=16)
+def _bulk(parts: Parts, *, add: int) -> Callable[[Reals], Reals]:
+    curves: list[tuple[Curve, int]] = []
+    for law, times in parts:
+        one = curve(law, add=add)
+        if not (one.quick or isinstance(law, SampledLoss)):  # its own curve is that of a sum
+            raise NotConverged
+        curves.append((in_bulk(one), times))
+    return bulk_upper(curves)
+
+
+def in_bulk(curve: Curve) -> Curve:
+    """Return the curve with upper values that are quick at thousands of epsilons, if there are any."""
+    if curve.quick or curve.bulk is None:
+        return curve
+    try:
+        return curve._replace(upper=curve.bulk())
+    except NotConverged:
+        return curve
+
+
+def both_sides(parts: Parts, e: float, *, add: int) -> Bracket:
     """Return bounds on delta at any real e; below zero by H_y(P, Q) = 1 - y + y H_(1/y)(Q, P)."""
     from tacit.accounting.numeric._bounds import delta_of
 
@@ -100,7 +133,7 @@ def both_sides(parts: Parts, e: float, *, add: bool) -> Bracket:
     )
 
 
-def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
+def sampled_curve(q: float, inner: Curve, *, add: int) -> Curve:
     """Return the curve of a Poisson sample: (1-q) Q + q P against Q (remove) or the reverse (add), 0 < q < 1.
 
     Remove: delta(e) = q inner(log(1 + (exp(e) - 1)/q)) above log(1-q). Add: with w = 1 - (1-q) exp(e),
@@ -134,9 +167,17 @@ def sampled_curve(q: float, inner: Curve, *, add: bool) -> Curve:
         low, high = -mixed(q, -inner.low), -mixed(q, -inner.high)
     else:
         low, high = mixed(q, inner.low), mixed(q, inner.high)
-    return Curve(
+    found = Curve(
         lambda e: form(inner.upper, e, 1.0), lambda e: form(inner.lower, e, -1.0), low, high, inner.quick
     )
+    if inner.bulk is None:
+        return found
+    within = inner.bulk
+    return found._replace(bulk=lambda: partial(_formed, form, within()))
+
+
+def _formed(form: Callable[..., Reals], upper: Callable[[Reals], Reals], e: Reals) -> Reals:
+    return form(upper, e, 1.0)
 
 
 def closed_curve(law: LossLaw) -> Curve:
@@ -145,6 +186,8 @@ def closed_curve(law: LossLaw) -> Curve:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
             e0 = as_float(epsilon)
             return _between(e0, lambda e: -np.expm1(e - e0) / (1 + math.exp(-e0)))
+        case CategoricalResponseLoss(epsilon, k):
+            return _between(as_float(epsilon), _categorical(as_float(epsilon), k))
         case LaplaceLoss(scale, s):
             e1 = as_float(s / scale)
             return _between(e1, lambda e: -np.expm1((e - e1) / 2))
@@ -157,6 +200,10 @@ def closed_curve(law: LossLaw) -> Curve:
             e3 = as_float(epsilon)
             at = shuffled_delta(n, e3)
             return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e3, e3, quick=n <= 1000)
+        case ShuffledResponseLoss(n, epsilon, k):
+            e4 = as_float(epsilon)
+            both = shuffled_response_delta(n, e4, k)
+            return Curve(lambda e: both(e, 1.0), lambda e: both(e, -1.0), -e4, e4, quick=n <= 1000)
     raise NotConverged
 
 
@@ -169,6 +216,18 @@ def _between(e0: float, inner: Callable[[Reals], Reals]) -> Curve:
         return np.where(e >= e0, 0.0, value * (1 + sign * 64 * U))
 
     return Curve(lambda e: at(e, 1.0), lambda e: at(e, -1.0), -e0, e0)
+
+
+def _categorical(e0: float, categories: int) -> Callable[[Reals], Reals]:
+    """Return delta of randomized response with several categories: a large loss, and below 0 also none."""
+    high = 1 / (1 + (categories - 1) * math.exp(-e0))
+    none = (categories - 2) * math.exp(-e0) * high
+
+    def at(e: Reals) -> Reals:
+        found: Reals = -high * np.expm1(e - e0) - none * np.expm1(np.minimum(e, 0.0))
+        return found
+
+    return at
 
 
 def _discrete_laplace(scale: float, s: float) -> Callable[[Reals], Reals]:

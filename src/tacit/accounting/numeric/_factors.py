@@ -11,8 +11,10 @@ import numpy as np
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
+    GroupLoss,
     LaplaceLoss,
     LossLaw,
     Parts,
@@ -21,12 +23,15 @@ from tacit.accounting._laws import (
     RenyiLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     ZCDPLoss,
 )
 from tacit.accounting.numeric._atoms import Atoms
-from tacit.accounting.numeric._bracket import NotConverged, U, as_float
-from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum
+from tacit.accounting.numeric._bracket import NotConverged, U, as_float, root
+from tacit.accounting.numeric._bulk_curve import reach_of
+from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum, in_bulk
 from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
+from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
 from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_accountant, on_lattice
 from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._mgf import (
@@ -40,7 +45,7 @@ from tacit.accounting.numeric._mgf import (
 )
 from tacit.accounting.numeric._renyi import RenyiCurveMgf
 from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
-from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain
+from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["Factors", "factors_of"]
 
 _REACH = 600.0  # the exponential of more overflows a double; larger losses count as infinite
-_NEGLIGIBLE = 1e-35  # where delta is smaller, a curve is cut off, and the rest counts as infinite loss
 
 
 class Factors(NamedTuple):
@@ -61,7 +65,7 @@ class Factors(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool = False) -> Factors:
+def factors_of(parts: Parts, *, add: int, finite: bool = False, bounded: bool = False) -> Factors:
     """Turn laws (without `ApproximateLoss`) into factors; with ``finite``, samples become finite pairs.
 
     With ``bounded``, a finite law gets a last dot beyond its largest loss too. Then no loss is infinite, but
@@ -75,7 +79,7 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool =
             continue
         factor, leak, sharp = (
             _finite_pair(law, add=add, bounded=bounded)
-            if finite and isinstance(law, SampledLoss)
+            if finite and isinstance(law, SampledLoss | GroupLoss)
             else _factor(law, add=add, bounded=bounded)
         )
         stays += times * math.log1p(-min(leak, 1 - U))
@@ -86,11 +90,13 @@ def factors_of(parts: Parts, *, add: bool, finite: bool = False, bounded: bool =
     return Factors(LossSum(tuple(factors)), -math.expm1(stays) * (1 + 64 * U), exact, {})
 
 
-def _factor(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, bool]:
+def _factor(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bool]:
     """Return the factor of a law, the infinite loss split off, and whether the factor is exact."""
     match law:
         case RandomizedResponseLoss(epsilon) | PureLoss(epsilon):
             return ResponseMgf(as_float(epsilon)), 0.0, True
+        case CategoricalResponseLoss(epsilon, k):
+            return ResponseMgf(as_float(epsilon), k), 0.0, True
         case LaplaceLoss(scale, s):
             return LaplaceMgf(as_float(s / scale)), 0.0, True
         case BoundedRangeLoss(epsilon):
@@ -106,24 +112,30 @@ def _factor(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, b
             values = np.array([0.0, *(as_float((order - 1) * value) for order, value in curve)])
             return RenyiCurveMgf(orders, values), 0.0, True
         case SampledLoss(q, parts) if (mu2 := gaussian_mu2(plain(parts))) is not None:
-            return SampledGaussianMgf(as_float(q), math.sqrt(as_float(mu2)), add), 0.0, True
-        case SampledLoss() | ShuffledLoss():
+            return SampledGaussianMgf(as_float(q), root(mu2), bool(add)), 0.0, True
+        case SampledLoss() | ShuffledLoss() | ShuffledResponseLoss():
             return _finite_pair(law, add=add, bounded=bounded)
+        case GroupLoss(m) if (sample := sampled_gaussian(law)) is not None:
+            q, mu2 = sample
+            return GroupedGaussianMgf(as_float(q), root(mu2), m - add, int(add)), 0.0, True
     raise TypeError(type(law).__name__)
 
 
-def _finite_pair(law: LossLaw, *, add: bool, bounded: bool) -> tuple[Factor, float, bool]:
+def _finite_pair(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bool]:
     pair, exact = _dots(law, add=add, bounded=bounded)
     return Atoms(pair.losses, pair.masses, 4 * U + pair.slack), pair.infinite, exact
 
 
 @lru_cache(maxsize=256)
-def _dots(law: LossLaw, *, add: bool, bounded: bool) -> tuple[FinitePair, bool]:
+def _dots(law: LossLaw, *, add: int, bounded: bool) -> tuple[FinitePair, bool]:
     """Return a finite pair that dominates a law with a known curve, and whether it is the law itself."""
     whole, kinks = curve(law, add=add), None
     if isinstance(law, SampledLoss):
         kinks = _kinks(plain(law.parts))
-        inner = _grid(curve_of_sum(law.parts, add=add), kinks)
+        inside = curve_of_sum(law.parts, add=add)
+        if kinks is None:
+            whole, inside = in_bulk(whole), in_bulk(inside)
+        inner = _grid(inside, kinks)
         grid = np.array([-mixed(float(law.q), -e) if add else mixed(float(law.q), e) for e in inner])
         grid = np.unique(grid + np.abs(grid) * 1e-15)
         grid = grid[np.abs(grid) < _REACH]
@@ -163,19 +175,7 @@ def _grid(curve: Curve, kinks: Reals | None) -> Reals:
     """Return where to take the dots: at the kinks, or over the range where delta matters."""
     if kinks is not None:
         return kinks
-    reach = curve.high
-    if not (math.isfinite(reach) and float(curve.upper(np.array([0.9 * reach]))[0]) > _NEGLIGIBLE):
-        low, high = 0.0, min(reach, 1.0)
-        while high < min(reach, _REACH) and float(curve.upper(np.array([high]))[0]) > _NEGLIGIBLE:
-            low, high = high, 2 * high
-        for _ in range(8):
-            middle = (low + high) / 2
-            if float(curve.upper(np.array([middle]))[0]) > _NEGLIGIBLE:
-                low = middle
-            else:
-                high = middle
-        reach = min(reach, high)
-    reach = min(reach, _REACH)
+    reach = reach_of(curve)
     grid = (
         reach / math.sinh(3) * np.sinh(3 * np.linspace(-1, 1, 4097 if curve.quick else 1537))
     )  # denser inside

@@ -6,13 +6,15 @@ so the lines lie above it (Doroshenko et al. 2022). The proof is docs/proofs/acc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from tacit.accounting.numeric._curve import Curve
     from tacit.accounting.numeric._mgf import Reals
 
@@ -34,26 +36,43 @@ def connect_dots(curve: Curve, grid: Reals) -> FinitePair:
     """Return a pair whose delta is at least the curve's, from its upper values on an increasing grid."""
     if not np.abs(grid).max() < _LARGEST:
         raise NotConverged
-    x = np.concatenate([[0.0], np.exp(grid)])
+    x = np.concatenate([[-1.0], np.expm1(grid)])  # exp(epsilon) - 1 keeps the digits of tiny losses
     y = np.concatenate([[1.0], np.clip(curve.upper(grid), 0.0, 1.0)])
     if not np.isfinite(y).all():
         raise NotConverged
     keep = _hull(x, y)  # the hull of upper values of a convex curve lies above the curve, and is convex
     x, y = x[keep], y[keep]
-    masses = x[1:] * np.diff(np.append(np.minimum(np.diff(y) / np.diff(x), 0.0), 0.0))
+    ratios = 1 + x[1:]
+    masses = ratios * np.diff(np.append(np.minimum(np.diff(y) / np.diff(x), 0.0), 0.0))
     # Make up for rounding: delta of the pair on the grid is an accurate sum of positive terms.
-    beyond = np.append(np.cumsum((masses / x[1:])[::-1])[::-1][1:], 0.0)  # Q-mass above each point
+    beyond = np.append(np.cumsum((masses / ratios)[::-1])[::-1][1:], 0.0)  # Q-mass above each point
     steps = beyond * np.append(np.diff(x[1:]), 0.0)
     reached = y[-1] + np.cumsum(steps[::-1])[::-1]
     least = y[1:] > 0
     short = float(np.max(y[1:][least] / reached[least], initial=1.0))
     raised = max(1.0, short) * (1 + 4 * len(x) * U)
     good = masses > 0
-    return FinitePair(np.log(x[1:][good]), raised * masses[good], 2 * (raised - 1), float(y[-1]))
+    losses = grid[keep[1:] - 1]
+    return FinitePair(losses[good], raised * masses[good], 2 * (raised - 1), float(y[-1]))
 
 
-def _hull(x: Reals, y: Reals) -> list[int]:
-    """Return the corners of the lower convex hull of points with increasing x."""
+def _hull(x: Reals, y: Reals) -> NDArray[np.integer[Any]]:
+    """Return the corners of the lower convex hull of points with increasing x.
+
+    A point on or above the line between its neighbours is not a corner, so all such points go at once. What
+    is left after some rounds is walked from left to right.
+    """
+    left = np.arange(len(x))
+    for _ in range(24):
+        dx, dy = np.diff(x[left]), np.diff(y[left])
+        bent = np.concatenate([[True], dy[:-1] * dx[1:] < dy[1:] * dx[:-1], [True]])
+        if bent.all():
+            return left
+        left = left[bent]
+    return left[_walked(x[left], y[left])]
+
+
+def _walked(x: Reals, y: Reals) -> list[int]:
     keep = [0]
     for i in range(1, len(x)):
         while len(keep) > 1:

@@ -28,7 +28,7 @@ class InfiniteLossSplit(NamedTuple):
     good: float
 
 
-def split_infinite_loss(parts: Parts, *, add: bool) -> InfiniteLossSplit:
+def split_infinite_loss(parts: Parts, *, add: int) -> InfiniteLossSplit:
     """Split off infinite loss: all of it for approximate parts, q times it for samples."""
     if not can_be_infinite(parts):
         return InfiniteLossSplit(parts, 0.0, 0.0, 1.0)

@@ -21,6 +21,7 @@ import numpy as np
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     LaplaceLoss,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LatticeAccountant",
     "Pmf",
+    "composed",
     "convolved",
     "discrete_gaussian",
     "lattice_accountant",
@@ -155,6 +157,7 @@ def on_lattice(law: LossLaw) -> bool:
         law,
         RandomizedResponseLoss
         | PureLoss
+        | CategoricalResponseLoss
         | DiscreteLaplaceLoss
         | LaplaceLoss
         | BoundedRangeLoss
@@ -250,6 +253,12 @@ def _compose(
     return convolved(laws, step)
 
 
+def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses | FourierInversion:
+    """Compose laws whose own steps are multiples of the step."""
+    span = sum((times * (len(pmf.masses) - 1) * pmf.step for pmf, times in laws), Fraction(0))
+    return _compose(laws, step, span)
+
+
 def convolved(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses:
     """Convolve laws whose own steps are multiples of the step."""
     total, offset, slack = np.ones(1), Fraction(0), 0.0
@@ -288,6 +297,8 @@ def _natural(law: LossLaw) -> tuple[Fraction, Fraction, Fraction]:
     match law:
         case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e):
             return -e, 2 * e, 2 * e
+        case CategoricalResponseLoss(e):
+            return -e, e, 2 * e
         case LaplaceLoss(scale, s):
             return -s / scale, 2 * s / scale, 2 * s / scale
         case DiscreteLaplaceLoss(scale, s):
@@ -335,6 +346,11 @@ def _exact_pmf(law: LossLaw) -> Pmf:
             e = as_float(step / 2)
             high = 1 / (1 + math.exp(-e))
             return Pmf(offset, step, np.array([math.exp(-e) * high, high]), 8 * U * (1 + e))
+        case CategoricalResponseLoss(_, k):
+            e = as_float(step)
+            high = 1 / (1 + (k - 1) * math.exp(-e))
+            low = math.exp(-e) * high
+            return Pmf(offset, step, np.array([low, (k - 2) * low, high]), 16 * U * (1 + e))
         case DiscreteLaplaceLoss(scale, s):
             moves = np.arange(int(s), -1, -1.0)  # x = s .. 0 has loss (s - 2x) / scale
             rate = as_float(1 / scale)

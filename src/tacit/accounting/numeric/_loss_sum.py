@@ -45,7 +45,10 @@ def steer(loss_sum: LossSum, c: Reals) -> tuple[Reals, Reals, Reals]:
 
 def spread(loss_sum: LossSum) -> float:
     """Return the approximate standard deviation of the loss."""
-    return math.sqrt(float(steer(loss_sum, np.array([1e-9]))[2][0]))
+    try:
+        return math.sqrt(float(steer(loss_sum, np.array([1e-9]))[2][0]))
+    except OverflowError:
+        raise NotConverged from None
 
 
 def tiny(loss_sum: LossSum) -> float:

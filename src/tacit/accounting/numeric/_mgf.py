@@ -139,13 +139,21 @@ class GaussianMgf(_ClosedFormMgf):
 
 @dataclass(frozen=True, slots=True)
 class ResponseMgf(_ClosedFormMgf):
-    """Randomized response: the losses are e and -e, the first with probability 1 / (1 + exp(-e))."""
+    """Randomized response: losses e, 0 and -e, the first with probability 1 / (1 + (k-1) exp(-e)).
+
+    The last is exp(-e) times as likely as the first; of two categories, no loss is 0.
+    """
 
     e: float
+    categories: int = 2
 
     def log_mgf(self, z: Complexes) -> Complexes:
-        both = np.log(1 + np.exp(-(2 * z + 1) * self.e))
-        logs: Complexes = z * self.e - math.log1p(math.exp(-self.e)) + both
+        rest = np.exp(-(2 * z + 1) * self.e)
+        if self.categories > 2:
+            rest = rest + (self.categories - 2) * np.exp(-(z + 1) * self.e)
+        logs: Complexes = (
+            z * self.e - math.log1p((self.categories - 1) * math.exp(-self.e)) + np.log(1 + rest)
+        )
         return logs
 
     def reach(self) -> float:

@@ -29,7 +29,7 @@ from tacit.accounting.numeric._mgf import Complexes, MgfLine, Reals, SplitLine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CommonPartMgf", "SampledGaussianMgf"]
+__all__ = ["CommonPartMgf", "SampledGaussianMgf", "falling", "stacked"]
 
 _LOG_TINY = 41.0  # quadrature and truncation errors stay below exp(-41) = 1.6e-18 of M(c)
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -182,11 +182,11 @@ class SampledGaussianMgf:
         return CommonPartMgf(self, level)
 
     def decay(self, c: float) -> Callable[[float], float]:
-        return self._falling(*self._slabs(c))
+        return falling(*self._slabs(c))
 
     def bulk_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level; its slabs also lie under the whole density."""
-        return self._falling(*self._slabs(c, level))
+        return falling(*self._slabs(c, level))
 
     def common_line(self, c: float, h: float, nodes: int, level: float) -> MgfLine:
         """Return the line of the part below the level, relative to itself."""
@@ -213,15 +213,7 @@ class SampledGaussianMgf:
     def common_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level, relative to itself."""
         norm = self.common_line(c, 0.0, 0, level)
-        return self._falling(*self._slabs(c, level, norm.log_norm + norm.norm_error))
-
-    @staticmethod
-    def _falling(masses: Reals, widths: Reals) -> Callable[[float], float]:
-        def bound(t: float) -> float:
-            lost = float(masses @ _one_less_sinc(widths * (t / 2)))
-            return math.log1p(-min(lost * (1 - 1e-9), 1 - U))
-
-        return bound
+        return falling(*self._slabs(c, level, norm.log_norm + norm.norm_error))
 
     def _slabs(self, c: float, level: float | None = None, norm: float | None = None) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss.
@@ -245,17 +237,7 @@ class SampledGaussianMgf:
             from scipy.special import ndtr
 
             floor = floor * ndtr((self.cut(level) - x[1:]) / _CUT)
-        mode = int(np.argmax(floor))
-        left = np.minimum.accumulate(floor[mode::-1])
-        right = np.minimum.accumulate(floor[mode:])
-        levels = np.sort(np.concatenate([left, right[1:]]))[::-1]
-        reach_left = np.searchsorted(-left, -levels, side="right")
-        reach_right = np.searchsorted(-right, -levels, side="right")
-        widths = log_a[mode + reach_right] - log_a[mode + 1 - reach_left]
-        masses = (levels - np.append(levels[1:], 0.0)) * widths
-        if not np.isfinite(masses).all():
-            raise NotConverged
-        return masses, widths
+        return stacked(floor, log_a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +255,31 @@ class CommonPartMgf:
 
     def decay(self, c: float) -> Callable[[float], float]:
         return self.whole.common_decay(c, self.level)
+
+
+def stacked(floor: Reals, losses: Reals) -> tuple[Reals, Reals]:
+    """Return masses and widths of uniform laws under a staircase over the cells between increasing losses."""
+    mode = int(np.argmax(floor))
+    left = np.minimum.accumulate(floor[mode::-1])
+    right = np.minimum.accumulate(floor[mode:])
+    levels = np.sort(np.concatenate([left, right[1:]]))[::-1]
+    reach_left = np.searchsorted(-left, -levels, side="right")
+    reach_right = np.searchsorted(-right, -levels, side="right")
+    widths = losses[mode + reach_right] - losses[mode + 1 - reach_left]
+    masses = (levels - np.append(levels[1:], 0.0)) * widths
+    if not np.isfinite(masses).all():
+        raise NotConverged
+    return masses, widths
+
+
+def falling(masses: Reals, widths: Reals) -> Callable[[float], float]:
+    """Return the bound on log |M(c+it)/M(c)| that uniform laws under the density prove; it falls in t."""
+
+    def bound(t: float) -> float:
+        lost = float(masses @ _one_less_sinc(widths * (t / 2)))
+        return math.log1p(-min(lost * (1 - 1e-9), 1 - U))
+
+    return bound
 
 
 def _one_less_sinc(y: Reals) -> Reals:

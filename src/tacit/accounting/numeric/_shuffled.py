@@ -16,29 +16,54 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["shuffled_delta"]
+__all__ = ["shuffled_delta", "shuffled_response_delta"]
 
 _BLOCK = 32
+_MOST_LISTED = 1 << 21
 
 
-def shuffled_delta(n: int, e0: float) -> Callable[[Reals, float], Reals]:
+def shuffled_response_delta(n: int, e0: float, categories: int) -> Callable[[Reals, float], Reals]:
+    """Return the delta of n shuffled randomized responses with k categories, as `shuffled_delta`.
+
+    Each of the other reports is one of the two answers in question, with equal chances, with probability
+    2 / (exp(e0) + k - 1) whatever its truth. The replaced report is one of the two with probability
+    (exp(e0) + 1) / (exp(e0) + k - 1), and else it says nothing. The general bound holds too, and the smaller
+    one counts.
+    """
+    whole = math.exp(-e0) / (1 + (categories - 1) * math.exp(-e0))
+    weight = (1 + math.exp(-e0)) / (1 + (categories - 1) * math.exp(-e0))
+    own, any_report = shuffled_delta(n, e0, min(1.0, 2 * whole)), shuffled_delta(n, e0)
+
+    def at(e: Reals, sign: float) -> Reals:
+        e = np.atleast_1d(np.asarray(e, dtype=float))
+        silent = -(1 - weight) * np.expm1(np.minimum(e, 0.0))
+        here = (weight * own(e, sign) + silent) * (1 + sign * 16 * U)
+        found: Reals = np.minimum(np.where(e >= e0, 0.0, here), any_report(e, sign))
+        return found
+
+    return at
+
+
+def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[Reals, float], Reals]:
     """Return the delta of n shuffled reports: upper values for sign 1, lower values for sign -1.
 
-    C ~ Bin(n-1, exp(-e0)) reports hide the unit's report. Given C = c, x of c+1 reports say "one", and the
-    likelihood ratio rises with x: delta = (1 - y) P(B > k) + (p - y (1-p)) P(B = k) with B ~ Bin(c, 1/2),
-    y = exp(e), p = 1/(1+exp(-e0)) and k = floor((c+1) (y p - (1-p)) / ((2p-1) (1+y))). Rare values of c
-    count as infinite loss.
+    C ~ Bin(n-1, exp(-e0)) reports (or with the probability ``hides``) hide the unit's report. Given C = c, x
+    of c+1 reports say "one", and the likelihood ratio rises with x: delta = (1 - y) P(B > k) + (p - y (1-p))
+    P(B = k) with B ~ Bin(c, 1/2), y = exp(e), p = 1/(1+exp(-e0)) and k = floor((c+1) (y p - (1-p)) / ((2p-1)
+    (1+y))). Rare values of c count as infinite loss.
     """
     from scipy.special import gammaln
 
-    share, p = math.exp(-e0), 1 / (1 + math.exp(-e0))
+    share, p = math.exp(-e0) if hides is None else hides, 1 / (1 + math.exp(-e0))
     mean, spread = (n - 1) * share, math.sqrt((n - 1) * share * (1 - share))
     first, last = math.floor(mean - 12 * spread - 30), math.ceil(mean + 12 * spread + 60)
     c = np.arange(max(0, first), min(n - 1, last) + 1)
-    logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * -e0
-    logs += (n - 1 - c) * math.log(-math.expm1(-e0)) if n > 1 else 0.0
+    stays = -math.expm1(-e0) if hides is None else 1 - hides
+    logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * math.log(share)
+    logs += (n - 1 - c) * math.log(stays) if n > 1 else 0.0
     chance = np.exp(logs)
     loose = 1e-10 + 16 * U * float(gammaln(n) + n)  # granted relative error of the binomial laws
+    logs_of = _log_factorials(int(c[-1]))
     # Outside the window: Chernoff's bound at 12 standard deviations and at 30 or 60 counts.
     outside = 0.0 if len(c) == n else _binomial_tail(n - 1, share, int(c[0]), int(c[-1]))
 
@@ -47,7 +72,7 @@ def shuffled_delta(n: int, e0: float) -> Callable[[Reals, float], Reals]:
             return 0.0
         if e <= -e0:
             return -math.expm1(e) * (1 + sign * 8 * U)
-        best, size = _best_sets(c, math.exp(e), p)
+        best, size = _best_sets(c, math.exp(e), p, logs_of)
         got = best + sign * loose * size
         # Not by BLAS: its threads cost a thousand times the product.
         value = float((chance * np.maximum(got, 0.0)).sum()) * (1 + sign * loose)
@@ -60,17 +85,27 @@ def shuffled_delta(n: int, e0: float) -> Callable[[Reals, float], Reals]:
     return at
 
 
-def _best_sets(c: NDArray[np.signedinteger[Any]], y: float, p: float) -> tuple[Reals, Reals]:
+def _log_factorials(largest: int) -> Callable[[NDArray[Any]], Reals]:
+    """Return the function n -> log n!, as a table if the numbers are not too large."""
+    from scipy.special import gammaln
+
+    if largest > _MOST_LISTED:
+        return lambda n: gammaln(n + 1)
+    table: Reals = gammaln(np.arange(largest + 2) + 1.0)
+    return lambda n: table[n.astype(np.int64)]
+
+
+def _best_sets(
+    c: NDArray[np.signedinteger[Any]], y: float, p: float, logs_of: Callable[[NDArray[Any]], Reals]
+) -> tuple[Reals, Reals]:
     """Return, for each c, the delta of the best set at exp(epsilon) = y, and the size of its terms.
 
     Rounding may miss the best set by one. Delta is the largest over all sets, so its two neighbours are tried
     too, and the set of all outcomes.
     """
-    from scipy.special import gammaln
-
     k = np.floor((c + 1) * ((y * p - (1 - p)) / ((2 * p - 1) * (1 + y))))
     j = np.clip(k, 0, c)
-    point = np.exp(gammaln(c + 1) - gammaln(j + 1) - gammaln(c - j + 1) - c * math.log(2))
+    point = np.exp(logs_of(c) - logs_of(j) - logs_of(c - j) - c * math.log(2))
     over, moved = _tails(c, j, point)
     best = worst = np.zeros(len(c))
     lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
@@ -92,7 +127,7 @@ def _tails(c: NDArray[np.signedinteger[Any]], j: Reals, point: Reals) -> tuple[R
     from scipy.special import bdtrc
 
     rises = np.diff(j)
-    if len(c) < 32 * _BLOCK or ((rises != 0) & (rises != 1)).any() or j[-1] >= c[-1]:
+    if len(c) < 2 * _BLOCK or ((rises != 0) & (rises != 1)).any() or j[-1] >= c[-1]:
         return np.where(j >= c, 0.0, bdtrc(j, c, 0.5)), np.zeros(len(c))
     steps, sizes = np.zeros((2, -(-len(c) // _BLOCK) * _BLOCK))
     half, away = point[:-1] / 2, rises * point[1:]

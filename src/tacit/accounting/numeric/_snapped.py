@@ -17,6 +17,7 @@ import numpy as np
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteLaplaceLoss,
     LaplaceLoss,
     LossLaw,
@@ -44,7 +45,8 @@ _AHEAD = 1 + Fraction(1, 2**47)  # beyond the slip of a curve, so that its value
 def can_snap(parts: Parts) -> bool:
     """Return whether all laws are coins or whole-number Laplace noise, and there are not too many."""
     return sum(times for _, times in parts) <= _MOST_LAWS and all(
-        isinstance(law, RandomizedResponseLoss | PureLoss | DiscreteLaplaceLoss) for law, _ in parts
+        isinstance(law, RandomizedResponseLoss | PureLoss | CategoricalResponseLoss | DiscreteLaplaceLoss)
+        for law, _ in parts
     )
 
 
@@ -103,6 +105,8 @@ def _below(law: LossLaw, step: Fraction) -> Pmf:
     cell is left over at the top, its loss counts as its lower end.
     """
     cells = math.floor(2 * _largest(law) / step)
+    if isinstance(law, CategoricalResponseLoss):
+        cells -= cells % 2  # so that 0 is on the lattice
     end = cells * step / 2
     e, g = as_float(end), as_float(step)
     masses: Reals = np.zeros(cells + 1)
@@ -118,6 +122,10 @@ def _below(law: LossLaw, step: Fraction) -> Pmf:
         masses[-1] += 0.5
     elif isinstance(law, BoundedRangeLoss):  # a family: its lower value comes from a member
         masses[0] = 1.0
+    elif isinstance(law, CategoricalResponseLoss):
+        masses[-1] = 1 / (1 + (law.categories - 1) * math.exp(-e))
+        masses[cells // 2] = (law.categories - 2) * math.exp(-e) * masses[-1]
+        masses[0] = math.exp(-e) * masses[-1]
     else:
         masses[-1] = 1 / (1 + math.exp(-e))
         masses[0] = math.exp(-e) * masses[-1]

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tacit.accounting._laws import (
     BoundedRangeLoss,
+    CategoricalResponseLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     GDPLoss,
@@ -19,17 +20,24 @@ from tacit.accounting._laws import (
     RandomizedResponseLoss,
     SampledLoss,
     ShuffledLoss,
+    ShuffledResponseLoss,
     canonical,
 )
 from tacit.accounting.numeric._bracket import U, as_float
 
-__all__ = ["exact_largest_loss", "gaussian_mu2", "largest_loss", "law_mu2", "mixed", "plain"]
+__all__ = [
+    "exact_largest_loss", "gaussian_mu2", "in_one_sample",
+    "largest_loss", "law_mu2", "mixed", "plain", "sampled_gaussian",
+]  # fmt: skip
 
 
 def plain(parts: Parts) -> Parts:
-    """Replace samples of rate 1 by their parts; refuse groups and branches, which are resolved earlier."""
+    """Replace samples of rate 1 by their parts; refuse groups and branches, which are resolved earlier.
+
+    Only groups in one sampled Gaussian stay.
+    """
     for law, _ in parts:
-        if isinstance(law, GroupLoss | ParallelLoss):
+        if isinstance(law, ParallelLoss) or (isinstance(law, GroupLoss) and sampled_gaussian(law) is None):
             raise TypeError(type(law).__name__)
     if not any(isinstance(law, SampledLoss) and law.q == 1 for law, _ in parts):
         return parts
@@ -63,12 +71,30 @@ def gaussian_mu2(parts: Parts) -> Fraction | None:
     return total
 
 
+def sampled_gaussian(law: LossLaw) -> tuple[Fraction, Fraction] | None:
+    """Return q and mu^2 if the law is a group in one sampled Gaussian, else None."""
+    match law:
+        case GroupLoss(_, ((SampledLoss(q, inner), 1),)) if q < 1:
+            if any(isinstance(one, GroupLoss | ParallelLoss) for one, _ in inner):
+                return None
+            mu2 = gaussian_mu2(plain(inner))
+            return None if mu2 is None else (q, mu2)
+    return None
+
+
+def in_one_sample(law: GroupLoss) -> bool:
+    """Return whether a group has a law of its own: several units in one sampled Gaussian."""
+    return law.m <= 64 and sampled_gaussian(law) is not None
+
+
 def exact_largest_loss(parts: Parts) -> Fraction | None:
     """Return the largest loss exactly; None if it is infinite or not rational."""
     total = Fraction(0)
     for law, times in parts:
         match law:
-            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
+            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | CategoricalResponseLoss(e):
+                total += times * e
+            case ShuffledLoss(_, e) | ShuffledResponseLoss(_, e):
                 total += times * e
             case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
                 total += times * s / scale
@@ -77,12 +103,14 @@ def exact_largest_loss(parts: Parts) -> Fraction | None:
     return total
 
 
-def largest_loss(parts: Parts, *, add: bool) -> float:
+def largest_loss(parts: Parts, *, add: int) -> float:
     """Return an upper value of the largest loss."""
     total = 0.0
     for law, times in parts:
         match law:
-            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | ShuffledLoss(_, e):
+            case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e) | CategoricalResponseLoss(e):
+                one = as_float(e)
+            case ShuffledLoss(_, e) | ShuffledResponseLoss(_, e):
                 one = as_float(e)
             case LaplaceLoss(scale, s) | DiscreteLaplaceLoss(scale, s):
                 one = as_float(s / scale)

@@ -57,7 +57,8 @@ def categorical_divergence(epsilon: Fraction, categories: int, order: Fraction) 
     True
     """
     far = 1 + exp_up(-(2 * order - 1) * epsilon) + (categories - 2) * exp_up(-order * epsilon)
-    return _least(epsilon, order, far / (1 + (categories - 1) * exp_down(-epsilon)), pure_rho(epsilon))
+    near = 1 + (categories - 1) * exp_down(-epsilon)
+    return _least(epsilon, order, log_up(far / near), pure_rho(epsilon))
 
 
 @lru_cache(maxsize=4096)

@@ -190,7 +190,9 @@ def _is_symmetric(parts: Parts) -> bool:
         match law:
             case GaussianLoss() | DiscreteGaussianLoss() | GDPLoss() | LaplaceLoss() | DiscreteLaplaceLoss():
                 continue
-            case PureLoss() | RandomizedResponseLoss() | ApproximateLoss() | DiscreteGaussianVectorLoss():
+            case PureLoss() | RandomizedResponseLoss() | CategoricalResponseLoss() | ApproximateLoss():
+                continue
+            case DiscreteGaussianVectorLoss():
                 continue
             case ParallelLoss(branches) if all(_is_symmetric(branch) for branch in branches):
                 continue

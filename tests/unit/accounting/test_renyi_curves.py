@@ -308,3 +308,22 @@ def test_a_sampled_vector_is_read_charged_stored_and_shown():
     assert both.epsilon(delta=1e-6) < 0.6
     leaky = (vector + Cost.approximate(0, 1e-8)).sampled(0.1)
     assert leaky.delta(epsilon=1) >= 1e-9
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5, 100])
+@pytest.mark.parametrize("epsilon", [0.1, 1, 4])
+@pytest.mark.parametrize("order", [1.5, 4, 30])
+def test_randomized_response_with_several_categories_has_its_own_curve(categories, epsilon, order):
+    cost = Cost.randomized_response(epsilon=epsilon, categories=categories)
+    ((_, value),) = cost.spend_at((Fraction(order),)).curve
+    odds, step = math.exp(epsilon), order - 1
+    moment = (odds * math.exp(step * epsilon) + math.exp(-step * epsilon) + categories - 2) / (
+        odds + categories - 1
+    )
+    true = math.log(moment) / step
+    assert true - 1e-12 <= value <= true + 1e-9
+
+
+def test_shuffled_reports_with_several_categories_have_a_curve():
+    cost = Cost.randomized_response(epsilon=1, categories=4, adjacency="replace").shuffled(1000)
+    assert cost.spend_at((Fraction(4),)).curve[0][1] < Fraction(1, 10)

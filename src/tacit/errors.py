@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tacit.fixes import Fix, as_fix
+if TYPE_CHECKING:
+    from tacit.fixes import Fix
 
 __all__ = ["CODES", "TacitError", "bad_parameter"]
 
@@ -98,6 +99,8 @@ class TacitError(Exception):
     """
 
     def __init__(self, code: str, what: str, *, why: str = "", fix: Fix | str = "") -> None:
+        from tacit.fixes import as_fix  # only a refusal needs it
+
         if code not in CODES:
             raise KeyError(f"unknown error code {code!r}: add it to tacit.errors.CODES and its docs page")
         self.code: Final = code

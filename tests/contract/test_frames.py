@@ -344,7 +344,7 @@ def test_columns_that_differ_in_case_are_told_apart(make):
     owners = []
     for unit in ("ID", "id_2", "id_1"):
         engine = DuckDB({"t": SourceTable(read_source(source), (unit,))}, key=KEY)
-        assert engine.columns("t") == ("ID", "id_2", "id_1")
+        assert list(engine.columns("t")) == ["ID", "id_2", "id_1"]
         owners += engine.integers("SELECT count(DISTINCT tacit_u) FROM t", {})
     assert owners == [(100,), (1,), (2,)]
 

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting import Budget
 from tacit.core._plan import PLAN_SCHEMA
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare
+from tacit.errors import TacitError
+from tacit.fixes import Code
 
 if TYPE_CHECKING:
-    from tacit.accounting import Adjacency
+    from tacit.accounting import Adjacency, Budget
     from tacit.core._plan import Plan
     from tacit.core._protocols import JSON, Charger
     from tacit.core._unit import Identity, Unit
 
-__all__ = ["Dataset", "open_account"]
+__all__ = ["Dataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -119,23 +118,4 @@ def _unreadable() -> TacitError:
         "the plan's request cannot be read for this kind of dataset",
         why="it was written by another field, or it was changed",
         fix="plan the question again",
-    )
-
-
-def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
-    """Open the account that pays for a dataset, or find it with the same declared facts."""
-    if not isinstance(budget, Budget):
-        raise bad_parameter(
-            "budget",
-            "a Budget",
-            budget,
-            why="nothing has a default epsilon",
-            fix=Declare("budget", {"epsilon": 1}),
-        )
-    ledger.create_account(
-        identity.account,
-        unit=str(identity.unit),
-        budget=budget,
-        adjacency=identity.adjacency,
-        version=identity.version,
     )

@@ -1,16 +1,19 @@
-"""The core's unit, who is protected; and the declared identity of a dataset."""
+"""The core's unit, who is protected; and the declared identity of a dataset, to which a budget is bound."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tacit.accounting import ADJACENCIES, Adjacency
+from tacit.accounting import ADJACENCIES, Adjacency, Budget
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Either, Say, Set
 
-__all__ = ["Identity", "Unit", "UnitKind", "read_identity"]
+if TYPE_CHECKING:
+    from tacit.core._protocols import Charger
+
+__all__ = ["Identity", "Unit", "UnitKind", "open_account", "read_identity"]
 
 #: What one unit is: the rows that share a value of a column, a single row, an edge or a node of a graph, a
 #: client of a federated run.
@@ -173,3 +176,22 @@ def read_identity(
         )
     whom = unit if isinstance(unit, Unit) else Unit(unit)
     return Identity(name, count("version", version, zero=False), whom, adjacency)
+
+
+def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
+    """Open the account that pays for a dataset, or find it with the same declared facts."""
+    if not isinstance(budget, Budget):
+        raise bad_parameter(
+            "budget",
+            "a Budget",
+            budget,
+            why="nothing has a default epsilon",
+            fix=Declare("budget", {"epsilon": 1}),
+        )
+    ledger.create_account(
+        identity.account,
+        unit=str(identity.unit),
+        budget=budget,
+        adjacency=identity.adjacency,
+        version=identity.version,
+    )

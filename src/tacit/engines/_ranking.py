@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.engines._values import is_moment, is_numeric, quote, stays_typed
+from tacit.engines._values import family, quote, stays_typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def _rank(types: ColumnTypes, key: int, *, inferred: bool = False) -> str:
     else:
         natives = ", ".join(quote(c) for c, _ in types)
         hashed = ", ".join(
-            f"CAST({quote(c)} AS {'DOUBLE' if is_numeric(t) else 'VARCHAR'})" for c, t in types
+            f"CAST({quote(c)} AS {'DOUBLE' if family(t) == 'number' else 'VARCHAR'})" for c, t in types
         )
     order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
     return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
@@ -89,7 +89,7 @@ def _inferred_hash(column: str, kind: str) -> str:
     c = quote(column)
     if stays_typed(kind):
         return f"hash(CAST({c} AS DOUBLE))"
-    if is_moment(kind):  # the text of a moment is not a number
+    if family(kind) == "moment":  # the text of a moment is not a number
         return f"hash(CAST({c} AS VARCHAR))"
     return f"CASE WHEN NOT isnan(tacit_number({c})) THEN hash(tacit_number({c})) ELSE hash({c}) END"
 
@@ -97,6 +97,6 @@ def _inferred_hash(column: str, kind: str) -> str:
 def _inferred_order(column: str, kind: str) -> str:
     """Order by the number, then by the whole number (two of them may be one double), then by the text."""
     c = quote(column)
-    if stays_typed(kind) or is_moment(kind):
+    if stays_typed(kind) or family(kind) == "moment":
         return c
     return f"tacit_number({c}), TRY_CAST({c} AS HUGEINT), {c}"

@@ -12,38 +12,7 @@ if TYPE_CHECKING:
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["bytes_view", "source_sql", "view_sql"]
-
-
-def source_sql(source: Source, name: str) -> str:
-    """Write the source as a relation.
-
-    CSV cells are read as text. Lines that cannot be read are skipped, so that none aborts the query.
-    """
-    path = string(str(source.place)) if source.kind in {"parquet", "csv"} else ""
-    match source.kind:
-        case "parquet":
-            return f"SELECT * FROM read_parquet({path})"
-        case "csv":
-            return (
-                f"SELECT * FROM read_csv({path}, header = true, all_varchar = true, "
-                f"delim = '{source.delimiter}', "
-                "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
-                "ignore_errors = true, parallel = false, "
-                f"max_line_size = 67108864, auto_detect = false, columns = {_text_columns(source)})"
-            )
-        case "database":
-            return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(source.table or name)}"
-        case "connection":
-            return f"SELECT * FROM {'.'.join(map(quote, (*source.within, source.table or name)))}"
-        case _:
-            return f"SELECT * FROM {quote('tacit raw ' + name)}"
-
-
-def _text_columns(source: Source) -> str:
-    columns = source.columns() or ("column0",)
-    listed = ", ".join(f"{string(c)}: 'VARCHAR'" for c in columns)
-    return "{" + listed + "}"
+__all__ = ["bytes_view", "view_sql"]
 
 
 def view_sql(
@@ -61,7 +30,7 @@ def view_sql(
     value = frame_value_sql if source.kind == "frame" else value_sql
     columns = ", ".join(f"{value(c, t)} AS {quote(c)}" for c, t in types)
     readable = [quote(c) for c, t in types if t != UNREADABLE]
-    raw = source_sql(source, name)
+    raw = source.sql(name)
     if len(readable) < len(types):  # DuckDB then does not read the other columns, not even their statistics
         raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)
     if grids:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.accounting import Adjacency
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code, Either, Fix, Set
+from tacit.fixes import Choose, Code, Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,6 @@ __all__ = [
     "exactly_one",
     "read_adjacency",
     "read_monotone",
-    "read_one_of",
     "show",
 ]
 
@@ -209,14 +208,6 @@ def exactly_one(**given: object) -> str:
         why="they have no default" if not named else "two of them could contradict each other",
         fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
     )
-
-
-def read_one_of(name: str, value: Number, fix: Fix) -> Fraction:
-    """Read one of several numbers of a parameter, such as a bound or an edge; the fix shows them all."""
-    try:
-        return rational(name, value, zero=True, negative=True)
-    except TacitError as refused:
-        raise TacitError(refused.code, refused.what, why=refused.why, fix=fix) from None
 
 
 def show(value: Fraction | float) -> str:

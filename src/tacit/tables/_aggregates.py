@@ -10,8 +10,9 @@ import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
+from tacit.core import KEY_KINDS
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Do
 from tacit.tables._expressions import Column, Node, words_of
@@ -45,9 +46,6 @@ from tacit.tables._statistics import (
     nice_step,
 )
 from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
-
-if TYPE_CHECKING:
-    from tacit.core import Kind
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
@@ -378,8 +376,7 @@ class MostCommonOf(Aggregate):
 
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as the kind of the candidates."""
-        kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
-        want = kinds.get(type(self.candidates[0]), "text")
+        want = KEY_KINDS[type(self.candidates[0])]
         return replace(self, argument=resolve(self.argument, facts, want))
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:

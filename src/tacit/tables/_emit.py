@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.tables._algebra import Scan, TableQuestion, Where
-from tacit.tables._emit_expressions import expression_sql, number, quote
-from tacit.tables._emit_relations import limited_tables, quantised, ranked, relation_sql
+from tacit.tables._emit_expressions import ON_GRID, expression_sql, number, quantised, quote
+from tacit.tables._emit_relations import limited_tables, ranked, relation_sql
 from tacit.tables._expressions import Column, Node, lit, names
 from tacit.tables._kinds import kind_of
 from tacit.tables._statistics import (
@@ -34,9 +34,8 @@ from tacit.tables._statistics import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
-__all__ = ["Statement", "grid_columns", "quantised", "relation_sql", "statements"]
+__all__ = ["Statement", "statements"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +62,6 @@ def statements(question: TableQuestion, statistics: tuple[Statistic, ...]) -> tu
     return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
 
 
-def grid_columns(column: str, bounds: tuple[Fraction, Fraction]) -> dict[str, str]:
-    """Name the columns that hold a declared column on its public grids, and write what they hold.
-
-    An engine lays them over its source; a snapshot stores them as integers.
-    """
-    value = expression_sql(Column(column, "number"))
-    return {_grid_name(column, bits): quantised(value, grid_for(bounds, bits)) for bits in (30, 16)}
-
-
-def _grid_name(column: str, bits: int) -> str:
-    return f"tacit {'squares' if bits == 16 else 'values'} {column}"
-
-
 def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     """Name the column that holds a statistic's values on their grid already, if there is one."""
     node = question.input
@@ -88,7 +74,7 @@ def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     fact = node.table.facts.get(argument.name)
     if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.values_grid:
         return None
-    return _grid_name(argument.name, bits)
+    return ON_GRID[bits] + argument.name
 
 
 def _rows(question: TableQuestion, arguments: tuple[Node, ...], stored: frozenset[str] = frozenset()) -> str:

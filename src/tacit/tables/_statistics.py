@@ -61,14 +61,15 @@ def grid_for(bounds: tuple[Fraction, Fraction], bits: int = 30) -> ValueGrid:
         _LEAST_EXPONENT,
     )
     step = Fraction(2) ** exponent
-    if _round(high / step) <= _round(low / step):
+    lo, hi = (math.floor(bound / step + Fraction(1, 2)) for bound in bounds)
+    if hi <= lo:
         raise bad_parameter(
             "bounds",
             "a pair of numbers that differ as doubles",
             (float(low), float(high)),
             fix="centre the column on zero first",
         )
-    return ValueGrid(low, high, step, _round(low / step), _round(high / step))
+    return ValueGrid(low, high, step, lo, hi)
 
 
 def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
@@ -83,18 +84,10 @@ def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
         power += 1
 
 
-def _round(x: Fraction) -> int:
-    return math.floor(x + Fraction(1, 2))
-
-
 def _ceil_log2(x: Fraction) -> int:
     """Return the smallest k with 2^k >= x."""
-    k = x.numerator.bit_length() - x.denominator.bit_length()
-    while Fraction(2) ** k < x:
-        k += 1
-    while Fraction(2) ** (k - 1) >= x:
-        k -= 1
-    return k
+    k = x.numerator.bit_length() - x.denominator.bit_length()  # 2^(k-1) < x < 2^(k+1)
+    return k if x <= Fraction(2) ** k else k + 1
 
 
 class Statistic(ABC):

@@ -67,17 +67,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table: protected (its rows belong to units) or public (``key`` is unique in it)."""
+    """One declared table: protected (its rows belong to units), or public (``key`` is unique in it)."""
 
     name: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     key: str | None = None
-
-    @property
-    def public(self) -> bool:
-        """Whether the table is public, so that nothing in it needs protection."""
-        return self.key is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,20 +25,13 @@ if TYPE_CHECKING:
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Ask, PaidStep
 
-__all__ = ["make_plan", "make_plans"]
-
-
-def make_plan(
-    dataset: TableDataset, question: TableQuestion, goal: Goal, post: PostProcessing | None = None
-) -> Plan[AnswerTable]:
-    """Turn a question and a goal into a plan."""
-    return make_plans([(dataset, question, goal, post)])[0]
+__all__ = ["make_plans"]
 
 
 def make_plans(
     members: Sequence[tuple[TableDataset, TableQuestion, Goal, PostProcessing | None]],
 ) -> list[Plan[AnswerTable]]:
-    """Plan one question for several datasets, each with its own limits and goal.
+    """Plan a question for one dataset, or for several, each with its own limits and goal.
 
     Their noisy integers are added, so that every plan forecasts and reads the sums with the noise of all.
     """

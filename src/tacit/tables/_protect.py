@@ -140,6 +140,8 @@ def protect(
     tables = {n: _table(n, engine, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
     limited = Limits.read(limits)
+    if identity.unit.kind == "row":
+        limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
     books = open_ledger(ledger)
     open_account(identity, budget, books)
     return TableDataset(identity, books, tables, limited, next(iter(sources)), one, engine)

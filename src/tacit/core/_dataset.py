@@ -53,13 +53,13 @@ class Dataset:
     @property
     def budget(self) -> Budget:
         """What may be learned in total."""
-        budget: Budget = self._ledger.account(self.identity.account).budget
+        budget: Budget = self._ledger.account(self.identity.name).budget
         return budget
 
     @property
     def remaining(self) -> Any:
         """What is left of the budget."""
-        return self._ledger.remaining(self.identity.account)
+        return self._ledger.remaining(self.identity.name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"

@@ -267,14 +267,14 @@ class Plan(Generic[C]):
         if member.ledger is None:
             return json.loads(run(member.task))["noisy"], Certificate.of_local(member, promised)
         drawn = member.ledger.draw(
-            account or member.identity.account,
+            account or member.identity.name,
             member.cost,
             plan=member.hash,
             compute=lambda _: run(member.task),
             who=who,
             purpose=purpose,
             asked=self.asked,
-            dataset=member.identity.account,
+            dataset=member.identity.name,
         )
         return json.loads(drawn.payload)["noisy"], Certificate.of_draw(member, promised, drawn.receipt)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tacit.accounting import ADJACENCIES, Adjacency, Budget
@@ -49,8 +49,11 @@ class Unit:
     column: str
     per: str = ""
     kind: UnitKind = "column"
+    #: The columns that name the owner of a row; empty where no column does.
+    columns: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", ())
         if self.kind != "column":
             return
         for name, value in (("unit", self.column), ("per", self.per or "x")):
@@ -75,6 +78,7 @@ class Unit:
             )
         if self.per == self.column:
             raise bad_parameter("per", "the name of a second column", self.per, fix=Set(per="day"))
+        object.__setattr__(self, "columns", (self.column, self.per) if self.per else (self.column,))
 
     @classmethod
     def row(cls) -> Unit:
@@ -100,11 +104,6 @@ class Unit:
     def is_row(self) -> bool:
         """Whether each row stands for itself."""
         return self.kind == "row"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that name the owner of a row; empty where no column does."""
-        return tuple(name for name in (self.column, self.per) if name)
 
     @property
     def noun(self) -> str:
@@ -133,17 +132,15 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a budget is bound to: declared facts only, nothing that depends on the data."""
+    """What a budget is bound to: declared facts only, nothing that depends on the data.
+
+    The ledger account that pays for a dataset has its ``name``, so that a new session does not reset it.
+    """
 
     name: str
     version: int
     unit: Unit
     adjacency: Adjacency
-
-    @property
-    def account(self) -> str:
-        """The name of the ledger account that pays for this dataset; a new session does not reset it."""
-        return self.name
 
     def document(self) -> dict[str, str | int]:
         """Return the identity as JSON."""
@@ -189,7 +186,7 @@ def open_account(identity: Identity, budget: Budget, ledger: Charger) -> None:
             fix=Declare("budget", {"epsilon": 1}),
         )
     ledger.create_account(
-        identity.account,
+        identity.name,
         unit=str(identity.unit),
         budget=budget,
         adjacency=identity.adjacency,

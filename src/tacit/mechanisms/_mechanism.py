@@ -30,6 +30,7 @@ __all__ = [
     "check_delta",
     "confidence_level",
     "exactly_one",
+    "figure",
     "read_adjacency",
     "read_monotone",
     "show",
@@ -208,6 +209,11 @@ def exactly_one(**given: object) -> str:
         why="they have no default" if not named else "two of them could contradict each other",
         fix=Set(**{first: 1 if "sensitivity" in first else 0.5}),
     )
+
+
+def figure(value: Fraction) -> str:
+    """Write a scale for people: whole where that is exact or large, else four digits."""
+    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"
 
 
 def show(value: Fraction | float) -> str:

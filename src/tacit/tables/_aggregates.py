@@ -42,7 +42,6 @@ from tacit.tables._statistics import (
     Sums,
     UnitCounts,
     ValueBins,
-    grid_for,
     nice_step,
 )
 from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
@@ -91,6 +90,8 @@ class Aggregate(ABC):
     within_unit: ClassVar[str] = ""
     #: Whether its exact value is never below zero.
     counts: ClassVar[bool] = False
+    #: What the released column is not, where its name may promise more.
+    caution: ClassVar[str] = ""
     argument: Node | None
 
     def resolved(self, facts: Scope) -> Self:
@@ -107,11 +108,6 @@ class Aggregate(ABC):
     def stands_for(self, reading: Reading) -> str:
         """Say what a released column is, where its name may promise more."""
         del reading
-        return ""
-
-    @property
-    def caution(self) -> str:
-        """What the released column is not, where its name may promise more."""
         return ""
 
     @property
@@ -205,21 +201,16 @@ class SumOf(OnBounds):
 
     word: ClassVar[str] = "sum"
     within_unit: ClassVar[str] = "sum"
+    #: The smallest statistic that holds the answer, the bits of its grid, and how the answer is read off
+    #: `MomentSums` or `SquareSums`.
     host: ClassVar[type[Sums | MomentSums]] = Sums
     bits: ClassVar[int] = 30
-
-    def statistic(self) -> Sums | MomentSums:
-        """Return the smallest statistic that holds the answer."""
-        return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
-
-    def reading(self) -> Reading:
-        """Return how the answer is read off `MomentSums` or `SquareSums`."""
-        return PartsSum()
+    from_parts: ClassVar[Reading] = PartsSum()
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Read the answer off the statistic that all aggregates of the same values share."""
         host = context.hosts[self.argument, self.needed_bounds]
-        reading = NumberReading() if isinstance(host, Sums) else self.reading()
+        reading = NumberReading() if isinstance(host, Sums) else self.from_parts
         return [(name, Step(host, AddNoise()), reading)]
 
 
@@ -230,10 +221,7 @@ class MeanOf(SumOf):
     word: ClassVar[str] = "mean"
     within_unit: ClassVar[str] = "mean"
     host: ClassVar[type[Sums | MomentSums]] = MomentSums
-
-    def reading(self) -> Reading:
-        """Read the mean."""
-        return PartsMean()
+    from_parts: ClassVar[Reading] = PartsMean()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +232,7 @@ class VarianceOf(SumOf):
     within_unit: ClassVar[str] = ""
     host: ClassVar[type[Sums | MomentSums]] = SquareSums
     bits: ClassVar[int] = 16
-
-    def reading(self) -> Reading:
-        """Read the variance."""
-        return PartsSpread()
+    from_parts: ClassVar[Reading] = PartsSpread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +240,7 @@ class StdOf(VarianceOf):
     """The sample standard deviation of clipped values."""
 
     word: ClassVar[str] = "std"
-
-    def reading(self) -> Reading:
-        """Read the standard deviation."""
-        return PartsSpread(root=True)
+    from_parts: ClassVar[Reading] = PartsSpread(root=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +319,7 @@ class ExtremeOf(QuantileOf):
         return f"{super(ExtremeOf, self).stands_for(reading)}, {self.caution}"
 
     @property
-    def caution(self) -> str:
+    def caution(self) -> str:  # type: ignore[override]
         """Say that an extreme is never released."""
         what = "largest" if self.largest else "smallest"
         return f"not the {what} value, because that would reveal one person"

@@ -68,11 +68,11 @@ def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     while isinstance(node, Where):
         node = node.input
     argument = statistic.argument
-    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.values_grid is None:
+    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
         return None
     bits = 16 if isinstance(statistic, SquareSums) else 30
     fact = node.table.facts.get(argument.name)
-    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.values_grid:
+    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.grid:
         return None
     return ON_GRID[bits] + argument.name
 
@@ -237,7 +237,7 @@ def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str
     if argument is None:
         return "1"
     own = value[argument]
-    grid = statistic.values_grid
+    grid = statistic.grid
     return quantised(own, grid) if grid is not None else _present(own, argument)
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tacit.core import AnswerTable, Forecast, Plan
 from tacit.errors import TacitError
 from tacit.tables._algebra import document
-from tacit.tables._captions import facts_of, left_out
 from tacit.tables._emit import statements
 from tacit.tables._pricing import Pricing, asks_of, noises_of
+from tacit.tables._steps import calibrate
 from tacit.tables._task import TableTask
-from tacit.tables._words import in_words
+from tacit.tables._words import facts_of, in_words, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def make_plans(
             fix="declare the same bounds and keys with every member",
         )
     asks = asks_of(pricings, goals)
-    paid = [one.paid(ask, goal) for one, ask, goal in zip(pricings, asks, goals, strict=True)]
+    paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, asks, strict=True)]
     noises = noises_of(pricings, paid)
     return [
         _plan(dataset, pricing, goal, post, ask, own, noises)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -98,26 +98,14 @@ class Statistic(ABC):
     word: ClassVar[str]
     columns: ClassVar[int] = 1
     argument: Node | None
-
-    @property
-    def size(self) -> int:
-        """How many integers there are per group."""
-        return 1
-
-    @property
-    def weight(self) -> int:
-        """The largest L1 norm that one row can add."""
-        return 1
-
-    @property
-    def step(self) -> Fraction:
-        """What one integer is worth in the column's own units (or their squares)."""
-        return Fraction(1)
-
-    @property
-    def values_grid(self) -> ValueGrid | None:
-        """The grid on which values are rounded and clipped, if there is one."""
-        return None
+    #: How many integers there are per group.
+    size: int = 1
+    #: The largest L1 norm that one row can add.
+    weight: int = 1
+    #: What one integer is worth in the column's own units (or their squares).
+    step: Fraction = Fraction(1)
+    #: The grid on which values are rounded and clipped, if there is one.
+    grid: ValueGrid | None = None
 
     def vector(self, numbers: list[int]) -> list[int]:
         """Turn the integers that SQL returned into the vector that gets noise."""
@@ -173,17 +161,12 @@ class _OnGrid(Statistic):
     """A statistic of values on a public grid."""
 
     argument: Node
-    grid: ValueGrid
+    grid: ValueGrid = field()
 
     @property
-    def step(self) -> Fraction:
+    def step(self) -> Fraction:  # type: ignore[override]
         """The grid's step."""
         return self.grid.step
-
-    @property
-    def values_grid(self) -> ValueGrid | None:
-        """The grid."""
-        return self.grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +181,7 @@ class Sums(_OnGrid):
     whole: bool = False
 
     @property
-    def weight(self) -> int:
+    def weight(self) -> int:  # type: ignore[override]
         """The larger bound, in steps."""
         return max(abs(self.grid.lo), abs(self.grid.hi))
 
@@ -218,14 +201,10 @@ class MomentSums(_OnGrid):
 
     word: ClassVar[str] = "moments"
     columns: ClassVar[int] = 2
+    size = 2
 
     @property
-    def size(self) -> int:
-        """The two parts."""
-        return 2
-
-    @property
-    def weight(self) -> int:
+    def weight(self) -> int:  # type: ignore[override]
         """W: the two parts of one row add up to it."""
         return self.grid.width
 
@@ -244,19 +223,15 @@ class SquareSums(MomentSums):
 
     word: ClassVar[str] = "squares"
     columns: ClassVar[int] = 3
+    size = 3
 
     @property
-    def size(self) -> int:
-        """The three parts."""
-        return 3
-
-    @property
-    def weight(self) -> int:
+    def weight(self) -> int:  # type: ignore[override]
         """W^2: the three parts of one row add up to it."""
         return self.grid.width**2
 
     @property
-    def step(self) -> Fraction:
+    def step(self) -> Fraction:  # type: ignore[override]
         """The square of the grid's step."""
         return self.grid.step**2
 
@@ -336,7 +311,7 @@ class BinCounts(Statistic):
     bins: Bins
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         """One integer for each cell."""
         return self.bins.size
 

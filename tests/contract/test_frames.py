@@ -118,8 +118,8 @@ def _exact(frame, question, **facts):
 
 def _assert_one_unit_apart(before, after, question, **facts):
     (steps, who, a), (_, _, b) = (_exact(frame, question, **facts) for frame in (before, after))
-    for paid in steps:
-        statistic = paid.step.statistic
+    for step in steps:
+        statistic = step.statistic
         x, y = a[statistic], b[statistic]
         zeros = [0] * statistic.size
         apart = [abs(i - j) for k in {*x, *y} for i, j in zip(x.get(k, zeros), y.get(k, zeros), strict=True)]

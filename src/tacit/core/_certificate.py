@@ -65,25 +65,39 @@ class Certificate:
             )
 
     @classmethod
-    def of_draw(cls, member: Member, promised: Mapping[str, str], receipt: Any) -> Certificate:
-        """Write the certificate of what a ledger was charged for."""
-        digest = receipt.head.hash
-        paid = {
-            "entry": receipt.head.count,
-            "hash": digest.hex() if isinstance(digest, bytes) else digest,
-        }
-        return cls(_fields(member, promised, receipt.charged and list(receipt.charged), paid))
+    def of_member(cls, member: Member, promised: Mapping[str, str], receipt: Any = None) -> Certificate:
+        """Write the certificate of what a ledger was charged for.
+
+        There is no receipt of a release at the respondent, for which nobody was charged.
+        """
+        charged, paid = None, None
+        if receipt is not None:
+            charged = receipt.charged and list(receipt.charged)
+            digest = receipt.head.hash
+            paid = {
+                "entry": receipt.head.count,
+                "hash": digest.hex() if isinstance(digest, bytes) else digest,
+            }
+        return cls(
+            {
+                "schema": CERTIFICATE_SCHEMA,
+                "dataset": member.identity.document(),
+                "question": member.question,
+                "mechanisms": [dict(law) for law in member.laws],
+                "cost": cast("JSON", member.cost.to_json()),
+                "promised": dict(promised),
+                "filter": charged,
+                "plan": member.hash,
+                "software": _software(),
+                "ledger": paid,
+            }
+        )
 
     @classmethod
-    def of_local(cls, member: Member, promised: Mapping[str, str]) -> Certificate:
-        """Write the certificate of a release at the respondent, for which nobody was charged."""
-        return cls(_fields(member, promised, None, None))
-
-    @classmethod
-    def of(cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool) -> Certificate:
-        """Write the certificate of a release: the member's own, or one that holds those of all members."""
-        if len(members) == 1:
-            return members[0]
+    def together(
+        cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool
+    ) -> Certificate:
+        """Write the certificate of a release of several datasets: it holds those of all members."""
         return cls(
             {
                 "schema": CERTIFICATE_SCHEMA,
@@ -229,23 +243,6 @@ class Certificate:
             for name, value in known.items()
             if stated.get(name) != value
         ]
-
-
-def _fields(
-    member: Member, promised: Mapping[str, str], charged: list[Any] | None, paid: dict[str, JSON] | None
-) -> dict[str, JSON]:
-    return {
-        "schema": CERTIFICATE_SCHEMA,
-        "dataset": member.identity.document(),
-        "question": member.question,
-        "mechanisms": [dict(law) for law in member.laws],
-        "cost": cast("JSON", member.cost.to_json()),
-        "promised": dict(promised),
-        "filter": charged,
-        "plan": member.hash,
-        "software": _software(),
-        "ledger": paid,
-    }
 
 
 @lru_cache(maxsize=1)

@@ -254,10 +254,11 @@ class Plan(Generic[C]):
                 "account", "omitted where several datasets pay", account, fix=Set(account=None)
             )
         drawn = [self._draw(member, who, purpose, account) for member in self._members]
-        certificate = Certificate.of(
-            [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,
-            disjoint=self._disjoint,
-        )  # fmt: skip
+        certificate = drawn[0][1]
+        if len(drawn) > 1:
+            certificate = Certificate.together(
+                [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
+            )
         return self._read([noisy for noisy, _ in drawn], certificate)
 
     def _draw(
@@ -265,7 +266,7 @@ class Plan(Generic[C]):
     ) -> tuple[list[Any], Certificate]:
         promised = {name: str(value) for name, value in self.promised.items()}
         if member.ledger is None:
-            return json.loads(run(member.task))["noisy"], Certificate.of_local(member, promised)
+            return json.loads(run(member.task))["noisy"], Certificate.of_member(member, promised)
         drawn = member.ledger.draw(
             account or member.identity.name,
             member.cost,
@@ -276,7 +277,7 @@ class Plan(Generic[C]):
             asked=self.asked,
             dataset=member.identity.name,
         )
-        return json.loads(drawn.payload)["noisy"], Certificate.of_draw(member, promised, drawn.receipt)
+        return json.loads(drawn.payload)["noisy"], Certificate.of_member(member, promised, drawn.receipt)
 
     def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
         noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)

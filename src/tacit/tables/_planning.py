@@ -72,9 +72,20 @@ def _plan(
     question, columns, level, unit = pricing.question, pricing.columns, pricing.level, dataset.identity.unit
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
-    emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in pricing.steps)))
-    dropped = left_out(question, paid, unit)
-    task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped)
+    statistics = [step.statistic for step in pricing.steps]
+    stands_for = [(column.name, column.aggregate.stands_for(column.reading)) for column in columns]
+    task = TableTask(
+        question,
+        statements(question, tuple(dict.fromkeys(statistics))),
+        pricing.steps,
+        tuple(one.mechanism for one in paid),
+        tuple({"statistic": one.word, "step": str(one.step)} for one in statistics),
+        noises,
+        columns,
+        {name: text for name, text in stands_for if text},
+        left_out(question, paid, unit),
+        dataset._engine,
+    )
     return Plan.of(
         dataset,
         task,

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 from tacit.engines._connections import check_collation, compare_bytes, lock, open_private
 from tacit.engines._frames import scannable
 from tacit.engines._parquet_footers import copy_with_bytes
-from tacit.engines._ranking import limited_view, ranked_table, ranked_view
 from tacit.engines._scratch import scratch_folder
-from tacit.engines._source_views import bytes_view, view_sql
 from tacit.engines._values import MACROS, family, quote
+from tacit.engines._views import bytes_view, limited_view, ranked_table, ranked_view, view_sql
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress

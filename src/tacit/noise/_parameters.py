@@ -122,7 +122,8 @@ def read_size(size: DrawShape) -> tuple[int, ...] | None:
     """Read a shape: None, a whole number or a tuple of whole numbers."""
     if size is None:
         return None
-    shape = tuple(count("size", n) for n in (size if isinstance(size, tuple) else (size,)))
+    lengths = size if isinstance(size, tuple) else (size,)
+    shape = tuple(n if type(n) is int and n >= 0 else count("size", n) for n in lengths)
     if math.prod(shape) > _MOST_DRAWS:
         raise bad_parameter("size", "at most 2^32 draws at once", size, fix="draw fewer numbers at a time")
     return shape

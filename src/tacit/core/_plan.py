@@ -273,10 +273,11 @@ class Plan(Generic[C]):
         drawn = [
             self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members
         ]
-        certificate = Certificate.of(
-            [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,
-            disjoint=self._disjoint,
-        )  # fmt: skip
+        certificate = drawn[0][1]
+        if len(drawn) > 1:
+            certificate = Certificate.together(
+                [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
+            )
         return self._read([noisy for noisy, _ in drawn], certificate)
 
     def run(
@@ -298,7 +299,7 @@ class Plan(Generic[C]):
             raise _wrong_shape("the plan is one draw and has no instalments", "release")
         body = certificate_body(member)
         held = member.ledger.run(
-            account or member.identity.account,
+            account or member.identity.name,
             member.cost,
             plan=member.hash,
             instalments=self.instalments,
@@ -307,7 +308,7 @@ class Plan(Generic[C]):
             asked=member.asked,
             record=member.record,
             key=key,
-            dataset=member.identity.account,
+            dataset=member.identity.name,
             version=member.identity.version,
             certificate=digest_of(body),
             **({"blocks": member.blocks} if member.blocks else {}),
@@ -321,7 +322,7 @@ class Plan(Generic[C]):
             return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member)
         body = certificate_body(member)
         drawn = member.ledger.draw(
-            account or member.identity.account,
+            account or member.identity.name,
             member.cost,
             plan=member.hash,
             compute=lambda _: run_once(member.task, body),
@@ -330,7 +331,7 @@ class Plan(Generic[C]):
             asked=member.asked,
             record=member.record,
             key=key,
-            dataset=member.identity.account,
+            dataset=member.identity.name,
             version=member.identity.version,
             certificate=digest_of(body),
             **({"blocks": member.blocks} if member.blocks else {}),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.accounting import Adjacency
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code, Either, Fix, Set
+from tacit.fixes import Choose, Code, Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,9 +30,9 @@ __all__ = [
     "check_delta",
     "confidence_level",
     "exactly_one",
+    "figure",
     "read_adjacency",
     "read_monotone",
-    "read_one_of",
     "show",
 ]
 
@@ -211,12 +211,9 @@ def exactly_one(**given: object) -> str:
     )
 
 
-def read_one_of(name: str, value: Number, fix: Fix) -> Fraction:
-    """Read one of several numbers of a parameter, such as a bound or an edge; the fix shows them all."""
-    try:
-        return rational(name, value, zero=True, negative=True)
-    except TacitError as refused:
-        raise TacitError(refused.code, refused.what, why=refused.why, fix=fix) from None
+def figure(value: Fraction) -> str:
+    """Write a scale for people: whole where that is exact or large, else four digits."""
+    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"
 
 
 def show(value: Fraction | float) -> str:

@@ -124,12 +124,7 @@ def protect(
     Dataset('data', unit=Unit('patient_id'), tables: data)
     """
     if ledger is not None and name is None:
-        raise TacitError(
-            "bad-parameter",
-            "a dataset in a durable ledger needs a name",
-            why="the budget is bound to the declared name, so that a new session does not reset it",
-            fix=Declare("name", "visits"),
-        )
+        raise _name_missing()
     identity = read_identity(
         name="data" if name is None else name, version=version, unit=unit, adjacency=adjacency
     )
@@ -163,6 +158,15 @@ def protect(
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
     return TableDataset(
         identity, books, tables, limited, next(iter(sources)), one, engine, column, record=record
+    )
+
+
+def _name_missing() -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "a dataset in a durable ledger needs a name",
+        why="the budget is bound to the declared name, so that a new session does not reset it",
+        fix=Declare("name", "visits"),
     )
 
 

@@ -268,7 +268,7 @@ class Plan(Generic[C]):
         """
         if account is not None and len(self._members) > 1:
             raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
-        if self.instalments is not None:
+        if self._members[0].stages:
             raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
         drawn = [
             self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members

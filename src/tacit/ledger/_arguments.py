@@ -54,15 +54,16 @@ def read_account_name(account: object) -> str:
 
 def read_text(parameter: str, value: object, *, needed: bool = False) -> str:
     """Read free text for people, such as a purpose: up to 2,000 characters of valid Unicode."""
-    must_be = f"{'a sentence' if needed else 'text'} of at most 2000 characters"
-    fix = Set(**{parameter: "monthly report"})
-    if not isinstance(value, str) or len(value) > 2000 or (needed and not value.strip()):
-        raise bad_parameter(parameter, must_be, value, fix=fix)
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise bad_parameter(parameter, f"{must_be} in valid Unicode", value, fix=fix) from None
-    return value
+    unicode = ""
+    if isinstance(value, str) and len(value) <= 2000 and (value.strip() or not needed):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            unicode = " in valid Unicode"
+        else:
+            return value
+    must_be = f"{'a sentence' if needed else 'text'} of at most 2000 characters{unicode}"
+    raise bad_parameter(parameter, must_be, value, fix=Set(**{parameter: "monthly report"}))
 
 
 def read_labels(labels: Mapping[str, str] | None) -> dict[str, str]:

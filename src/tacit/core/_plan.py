@@ -341,16 +341,13 @@ class Plan(Generic[C]):
 
     def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
         noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)
-        content = cast("C", self._members[0].task.read(noisy, self._level()))
-        return self._presented(Release(content, certificate))
+        release = Release(cast("C", self._members[0].task.read(noisy, self._level())), certificate)
+        return release if self._present is None else self._present(release)
 
     def _level(self) -> Fraction:
         """Return the confidence as a short fraction."""
         short = Fraction(self.confidence).limit_denominator(10**9)
         return short if 0 < short < 1 else Fraction(self.confidence)
-
-    def _presented(self, release: Release[C]) -> Release[C]:
-        return release if self._present is None else self._present(release)
 
     def __repr__(self) -> str:
         from tacit.core._display import plan_text

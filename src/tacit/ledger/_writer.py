@@ -74,7 +74,7 @@ class Writer:
             )
         self._cache.tip = tip
         try:
-            self._cache.latest = latest_time("" if last is None else last.body)
+            self._cache.latest = "" if last is None else latest_time(last.body)
         except TacitError as refusal:
             return refusal
         return None

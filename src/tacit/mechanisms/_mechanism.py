@@ -6,6 +6,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -19,7 +20,6 @@ from tacit.fixes import Choose, Code, Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     from tacit.accounting import Cost
 
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _T = TypeVar("_T", float, NDArray[np.float64])
+_SHORT = 2**64  # a fraction with a smaller denominator is short
 
 
 class Mechanism(ABC):
@@ -178,6 +179,8 @@ def read_monotone(monotone: object, adjacency: Adjacency) -> bool:
 
 def confidence_level(confidence: Number) -> Fraction:
     """Read a confidence, strictly between 0 and 1."""
+    if type(confidence) is Fraction and 0 < confidence < 1 and confidence.denominator < _SHORT:
+        return confidence  # read before
     level = rational("confidence", confidence)
     if level >= 1:
         raise bad_parameter(

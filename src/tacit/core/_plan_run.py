@@ -121,7 +121,7 @@ def measure(
     exact = next(steps)
     for position, mechanism in enumerate(mechanisms):
         drawn = mechanism.release(exact) if release is None else release(position, mechanism, exact)
-        noisy.append(plain(drawn))
+        noisy.append(drawn.tolist() if hasattr(drawn, "tolist") else plain(drawn))
         try:
             exact = steps.send(noisy[-1])
         except StopIteration as stopped:

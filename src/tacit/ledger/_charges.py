@@ -143,32 +143,27 @@ def new_charge(
 ) -> Receipt:
     """Charge as `charge` does, if no earlier charge has the key; ``key`` is its form in the log."""
     path = transaction.path(account)
-    if any(level.frozen or level.expires is not None for level in path):
-        check_frozen(path)
-        check_expiry(transaction, path)
     levels = [level for level in path if only is None or level.id in only]
-    for level in levels:
-        if level.adjacency != request.adjacency or level.per_charge is not None:
-            _check_limit(level, request)
-    if request.blocks:
-        check_blocks(levels, request.blocks)
+    _check(transaction, request, path, levels)
     spend, text = request.spend, request.spend_text
     filters = [level.filter for level in levels if level.filter.curve]
     if filters or spend.curve:  # what the charge takes at the orders of all its levels
         spend, text = recorded(spend, request.law or request.cost, orders_of(filters))
     after = [_charged(transaction, level, spend, request.blocks) for level in levels]
     keeps = path[-1 - account.above].record  # what the dataset declares
-    asked = request.asked if keeps in _KEEPS[request.record] else ""
+    rare = {
+        "asked": request.asked if keeps in _KEEPS[request.record] else "",
+        "blocks": request.blocks,
+        "certificate": request.certificate,
+        "parts": request.parts,
+        "run": request.run,
+    }
     body = {
         "cost": request.cost,
         "purpose": request.purpose,
         "version": request.version or account.version,
         "who": request.who,
-        **({"asked": asked} if asked else {}),
-        **({"blocks": request.blocks} if request.blocks else {}),
-        **({"certificate": request.certificate} if request.certificate else {}),
-        **({"parts": request.parts} if request.parts else {}),
-        **({"run": request.run} if request.run else {}),
+        **{name: value for name, value in rare.items() if value},
     }
     row = transaction.append(
         kind,
@@ -195,6 +190,20 @@ def new_charge(
         blocks=request.blocks,
         certificate=request.certificate,
     )
+
+
+def _check(
+    transaction: Transaction, request: ChargeRequest, path: list[Account], levels: list[Account]
+) -> None:
+    """Refuse a charge for every reason but the budget; ``levels`` are the accounts of the path that pay."""
+    if any(level.frozen or level.expires is not None for level in path):
+        check_frozen(path)
+        check_expiry(transaction, path)
+    for level in levels:
+        if level.adjacency != request.adjacency or level.per_charge is not None:
+            _check_limit(level, request)
+    if request.blocks:
+        check_blocks(levels, request.blocks)
 
 
 def _check_limit(level: Account, request: ChargeRequest) -> None:

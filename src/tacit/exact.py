@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import SupportsIndex
 
 from tacit.errors import bad_parameter
-from tacit.fixes import Code, Set
+from tacit.fixes import Code, Fix, Set
 
 __all__ = ["Number", "count", "rational"]
 
@@ -20,7 +20,9 @@ _LARGEST = Fraction(2) ** 1023
 _MOST_BITS = 4096  # of a numerator or denominator; a longer number is an attack, not a parameter
 
 
-def rational(name: str, value: Number, *, zero: bool = False, negative: bool = False) -> Fraction:
+def rational(
+    name: str, value: Number, *, zero: bool = False, negative: bool = False, fix: Fix | None = None
+) -> Fraction:
     """Read a number as the exact rational of its decimal notation: ``0.1`` is one tenth.
 
     Parameters
@@ -32,6 +34,8 @@ def rational(name: str, value: Number, *, zero: bool = False, negative: bool = F
         infinities, denormals and NumPy's narrow number types are refused.
     zero, negative
         Whether zero and negative numbers are allowed.
+    fix
+        What a refusal advises, where the number is one of several of a parameter, such as a bound.
 
     Examples
     --------
@@ -43,31 +47,30 @@ def rational(name: str, value: Number, *, zero: bool = False, negative: bool = F
     exact = _read(value)
     if exact is None:
         narrow = type(value).__module__ == "numpy"
-        fix = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
-        raise bad_parameter(name, must_be, value, fix=fix)
+        instead = Code(f"{name}=float(...)") if narrow else Set(**{name: 0.5})
+        raise bad_parameter(name, must_be, value, fix=fix or instead)
     if (exact == 0 and not zero) or (exact < 0 and not negative):
-        raise bad_parameter(name, must_be, value, fix=Set(**{name: 0.5}))
+        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 0.5}))
     if exact != 0 and not _SMALLEST <= abs(exact) <= _LARGEST:
         must_be += " between 2^-1022 and 2^1023 in size"
-        raise bad_parameter(name, must_be, value, fix=Set(**{name: 0.5}))
+        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 0.5}))
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
-        raise bad_parameter(
-            name, f"a fraction of at most {_MOST_BITS} bits", "a longer one", fix=Code(f"{name}=float(...)")
-        )
+        must_be = f"a fraction of at most {_MOST_BITS} bits"
+        raise bad_parameter(name, must_be, "a longer one", fix=fix or Code(f"{name}=float(...)"))
     return exact
 
 
-def count(name: str, value: SupportsIndex, *, zero: bool = True) -> int:
+def count(name: str, value: SupportsIndex, *, zero: bool = True, fix: Fix | None = None) -> int:
     """Read a whole number that counts things: an int or a NumPy integer, never a boolean or a float."""
     must_be = "a non-negative whole number" if zero else "a positive whole number"
     if isinstance(value, bool) or type(value).__name__ == "bool":
-        raise bad_parameter(name, must_be, value, fix=Set(**{name: 10}))
+        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
     try:
         whole = value.__index__()
     except (AttributeError, TypeError):
-        raise bad_parameter(name, must_be, value, fix=Set(**{name: 10})) from None
+        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10})) from None
     if whole < 0 or (whole == 0 and not zero):
-        raise bad_parameter(name, must_be, value, fix=Set(**{name: 10}))
+        raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 10}))
     return whole
 
 

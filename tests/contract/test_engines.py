@@ -24,8 +24,7 @@ import pytest
 import tacit as tc
 from tacit.core import Fact
 from tacit.engines import DuckDB, SourceTable, read_source
-from tacit.tables._emit_expressions import expression_sql
-from tacit.tables._emit_relations import quantised
+from tacit.tables._emit_expressions import expression_sql, quantised
 from tacit.tables._expressions import OPERATORS, Call, Column, lit
 from tacit.tables._kinds import Scope, resolve
 from tacit.tables._statistics import grid_for
@@ -380,7 +379,7 @@ def test_columns_of_one_name_are_told_apart(tmp_path: Path):
     path = tmp_path / "t.csv"
     path.write_text("u,a,a,A\n1,2,3,4\n")
     assert _one(path).integers('SELECT "a", "a_1", "A_2" FROM t', {}) == [("2", "3", "4")]
-    assert _one(path).columns("t") == ("u", "a", "a_1", "A_2")
+    assert list(_one(path).columns("t")) == ["u", "a", "a_1", "A_2"]
 
 
 def test_units_of_different_types_join_without_failing():

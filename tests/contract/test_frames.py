@@ -118,8 +118,8 @@ def _exact(frame, question, **facts):
 
 def _assert_one_unit_apart(before, after, question, **facts):
     (steps, who, a), (_, _, b) = (_exact(frame, question, **facts) for frame in (before, after))
-    for paid in steps:
-        statistic = paid.step.statistic
+    for step in steps:
+        statistic = step.statistic
         x, y = a[statistic], b[statistic]
         zeros = [0] * statistic.size
         apart = [abs(i - j) for k in {*x, *y} for i, j in zip(x.get(k, zeros), y.get(k, zeros), strict=True)]
@@ -344,7 +344,7 @@ def test_columns_that_differ_in_case_are_told_apart(make):
     owners = []
     for unit in ("ID", "id_2", "id_1"):
         engine = DuckDB({"t": SourceTable(read_source(source), (unit,))}, key=KEY)
-        assert engine.columns("t") == ("ID", "id_2", "id_1")
+        assert list(engine.columns("t")) == ["ID", "id_2", "id_1"]
         owners += engine.integers("SELECT count(DISTINCT tacit_u) FROM t", {})
     assert owners == [(100,), (1,), (2,)]
 

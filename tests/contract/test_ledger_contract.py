@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import threading
+import time
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -1530,6 +1531,30 @@ def test_threads_of_several_analysts_that_draw_the_same_plan_pay_once_for_the_da
     assert seen == [b"answer 1"] * 8
     assert spent(ledger, "visits") == Fraction(1, 2)
     assert {spent(ledger, f"analyst {me}") for me in range(8)} == {Fraction(1, 2)}
+
+
+def test_analysts_of_a_session_that_has_read_no_account_yet_take_turns_too(durable):
+    first = durable.open()
+    visits(first)
+    for me in range(4):
+        first.create_account(f"analyst {me}", parent="visits", budget=Budget(epsilon=1))
+    later, seen = durable.open(), []
+    later.charge("analyst 0", Cost.pure(0.1))  # this account is known now, the others are not
+
+    def compute(_):
+        time.sleep(0.05)  # so that another analyst who does not wait would be charged too
+        return b"answer"
+
+    def draw(me):
+        seen.append(later.draw(f"analyst {me}", HALF, plan="p", compute=compute).fresh)
+
+    threads = [threading.Thread(target=draw, args=(me,)) for me in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [False, False, False, True]
+    assert spent(first, "visits") == Fraction(6, 10)
 
 
 # many at once

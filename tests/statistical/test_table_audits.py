@@ -96,10 +96,8 @@ QUESTIONS = {
 }
 
 
-def weakened(paid, factor):
-    law = paid.mechanism
-    less = tc.mechanisms.DiscreteLaplace(scale=law.scale * factor, sensitivity=int(law.sensitivity))
-    return replace(paid, mechanism=less)
+def weakened(law, factor):
+    return tc.mechanisms.DiscreteLaplace(scale=law.scale * factor, sensitivity=int(law.sensitivity))
 
 
 def _audit(name, samples, *, weaken=Fraction(1)):
@@ -111,8 +109,8 @@ def _audit(name, samples, *, weaken=Fraction(1)):
         task = task_of(plan)
         assert isinstance(task, TableTask)
         task.engine._key = 11
-        steps = task.steps if weaken == 1 else tuple(weakened(step, weaken) for step in task.steps)
-        tasks[which] = replace(task, engine=Kept(task.engine), steps=steps)
+        laws = task.mechanisms if weaken == 1 else tuple(weakened(law, weaken) for law in task.mechanisms)
+        tasks[which] = replace(task, engine=Kept(task.engine), mechanisms=laws)
     delta = 0.05 if name == "private keys" else 0.01 if name == "gaussian" else 0.0
     found = audit(drawn(tasks, shape), "with", "without", samples=samples, delta=delta, confidence=1 - 1e-9)
     return found, cost.epsilon(delta=delta)

@@ -86,3 +86,14 @@ def test_counts_read_numpy_integers():
     assert count("size", 0) == 0
     with pytest.raises(TacitError):
         count("size", 0, zero=False)
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, "1", True, 5e-324, Fraction(3**4000, 3**4000 + 1), np.float32(1)]
+)
+def test_a_number_of_several_has_the_fix_of_its_parameter(value):
+    fix = Set(bounds=(0, 30))
+    for read in (rational, count):
+        with pytest.raises(TacitError) as refusal:
+            read("the lower bound", value, fix=fix)
+        assert refusal.value.fix == fix

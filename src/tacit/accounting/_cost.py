@@ -20,8 +20,8 @@ from tacit.accounting._adjacency import (
 from tacit.accounting._algebra import grouped
 from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
-from tacit.accounting._json import decode, encode
-from tacit.accounting._laws import Parts, canonical
+from tacit.accounting._json import VERSION, decode, encode
+from tacit.accounting._laws import Parts, canonical, merged
 from tacit.accounting._readings import Readings
 from tacit.accounting.numeric import round_up
 from tacit.errors import TacitError, bad_parameter
@@ -263,7 +263,12 @@ class Cost(Readings):
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             return NotImplemented
-        return Cost((*self.parts, *other.parts), the_same([self.adjacency, other.adjacency]))
+        if self.adjacency != other.adjacency:
+            the_same([self.adjacency, other.adjacency])  # refuses
+        total = object.__new__(Cost)  # each law was checked under this adjacency when its cost was made
+        object.__setattr__(total, "parts", merged((*self.parts, *other.parts)))
+        object.__setattr__(total, "adjacency", self.adjacency)
+        return total
 
     def __radd__(self, other: object) -> Cost:
         if other == 0 and isinstance(other, int):  # sum([a, b]) starts from 0
@@ -424,7 +429,7 @@ class Cost(Readings):
 
     def to_json(self) -> Json:
         """Return the cost as JSON data, exact and readable by every later release."""
-        return encode(self.parts, self.adjacency)
+        return {"version": VERSION, "adjacency": self.adjacency, "parts": encode(self.parts)}
 
     @classmethod
     def from_json(cls, data: object) -> Cost:

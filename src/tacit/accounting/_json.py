@@ -157,40 +157,36 @@ def read_fields(kind: str, data: object, fields: set[str], *, version: int = VER
     return data
 
 
-def encode(parts: Parts, adjacency: str) -> Json:
-    """Return parts and adjacency as JSON data."""
-    return {"version": VERSION, "adjacency": adjacency, "parts": _encode(parts)}
-
-
 def decode(data: object) -> tuple[Parts, object]:
-    """Read what `encode` wrote and check every field; the cost itself checks the adjacency."""
+    """Read a stored cost and check every field; the cost itself checks the adjacency."""
     stored = read_fields("cost", data, {"adjacency", "parts"})
     return _decode(stored["parts"], 0), stored["adjacency"]
 
 
-def _encode(parts: Parts) -> list[Json]:
-    return [{**_encode_law(law), "times": times} for law, times in parts]
-
-
-def _encode_law(law: LossLaw) -> Json:
-    match law:
-        case RenyiLoss(curve):
-            return {"law": "renyi", "curve": [[write(order), write(value)] for order, value in curve]}
-        case SampledLoss(q, parts):
-            return {"law": "sampled", "q": write(q), "parts": _encode(parts)}
-        case ShuffledLoss(n, epsilon0):
-            return {"law": "shuffled", "n": n, "epsilon0": write(epsilon0)}
-        case CategoricalResponseLoss(epsilon, k):
-            return {"law": "categorical-response", "epsilon": write(epsilon), "categories": k}
-        case ShuffledResponseLoss(n, epsilon0, k):
-            return {"law": "shuffled-response", "n": n, "epsilon0": write(epsilon0), "categories": k}
-        case GroupLoss(m, parts):
-            return {"law": "group", "m": m, "parts": _encode(parts)}
-        case ParallelLoss(branches):
-            return {"law": "parallel", "branches": [_encode(branch) for branch in branches]}
-        case _:
-            name = _NAMES[type(law)]
-            return {"law": name, **{field: write(getattr(law, field)) for field in _PLAIN[name][1]}}
+def encode(parts: Parts) -> list[Json]:
+    """Return a sum of laws as JSON data."""
+    stored: list[Json] = []
+    for law, times in parts:
+        match law:
+            case RenyiLoss(curve):
+                fields: Json = {"law": "renyi", "curve": [[str(order), str(value)] for order, value in curve]}
+            case SampledLoss(q, inner):
+                fields = {"law": "sampled", "q": str(q), "parts": encode(inner)}
+            case ShuffledLoss(n, epsilon0):
+                fields = {"law": "shuffled", "n": n, "epsilon0": str(epsilon0)}
+            case CategoricalResponseLoss(epsilon, k):
+                fields = {"law": "categorical-response", "epsilon": str(epsilon), "categories": k}
+            case ShuffledResponseLoss(n, epsilon0, k):
+                fields = {"law": "shuffled-response", "n": n, "epsilon0": str(epsilon0), "categories": k}
+            case GroupLoss(m, inner):
+                fields = {"law": "group", "m": m, "parts": encode(inner)}
+            case ParallelLoss(branches):
+                fields = {"law": "parallel", "branches": [encode(branch) for branch in branches]}
+            case _:
+                name = _NAMES[type(law)]
+                fields = {"law": name, **{field: str(getattr(law, field)) for field in _PLAIN[name][1]}}
+        stored.append({**fields, "times": times})
+    return stored
 
 
 def _decode(data: object, depth: int) -> Parts:

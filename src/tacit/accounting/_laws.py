@@ -47,6 +47,7 @@ __all__ = [
     "ShuffledResponseLoss",
     "ZCDPLoss",
     "canonical",
+    "merged",
 ]
 
 
@@ -312,10 +313,14 @@ def canonical(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
     >>> canonical([(a, 1), (b, 1), (a, 2)]) == canonical([(b, 1), (a, 3)])
     True
     """
+    return merged((law, times) for law, times in parts if count("times", times))
+
+
+def merged(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
+    """Merge and sort parts of canonical sums, whose numbers of times are known to be above 0."""
     total: dict[LossLaw, int] = {}
     for law, times in parts:
-        if count("times", times):
-            total[law] = total.get(law, 0) + times
+        total[law] = total.get(law, 0) + times
     return tuple(sorted(total.items(), key=lambda part: (_key(part[0]), part[1])))
 
 

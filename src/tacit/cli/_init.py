@@ -148,15 +148,14 @@ def _possible_units(data: Path) -> str:
 
 def _schema(data: Path, name: str) -> list[tuple[str, str]]:
     """Return columns and kinds from the schema; the kind is empty where the file does not declare it."""
-    from tacit.engines import DuckDB, SourceTable, read_source
+    from tacit.engines import read_source
 
     source = read_source(data)
     _check_exists(data)
-    engine = DuckDB({name: SourceTable(source, None)}, key=0)
-    described = engine.schema(name)
+    described = source.schema(name)
     if described is not None:
         return [(column, _kind(kind)) for column, kind in described]
-    columns = engine.columns(name)
+    columns = source.columns()
     if not columns:
         raise TacitError(
             "bad-parameter",

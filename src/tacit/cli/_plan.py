@@ -34,6 +34,7 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a question will cost and how far off its answer may be. Touches neither data nor ledger."""
+    from tacit.core import plan_text
     from tacit.ledger import Ledger
 
     declared, name = question.declared_dataset(config, dataset, sql)
@@ -42,10 +43,11 @@ def plan(
         opened = declared.dataset(name, ledger=ledger)
         made = price.plan(opened, sql, question.public_keys(declared, name, keys))
         account = ledger.account(name)
+        text = plan_text(made, whole=True)
     if as_json:
         show_json(_facts(made))
         return
-    say(repr(made))
+    say(text)
     try:
         account.filter.after(account.filter.spend_of(made.cost))
     except TacitError as refusal:

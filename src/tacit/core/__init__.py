@@ -3,9 +3,21 @@
 from tacit.core._answer_picture import figure_width
 from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._certificate import Certificate
-from tacit.core._dataset import Dataset, open_account
+from tacit.core._dataset import Dataset
+from tacit.core._display import left_afterwards, plan_text
 from tacit.core._extras import needs
-from tacit.core._facts import KINDS, Fact, Kind, Limits, Table, is_writable, read_bounds, read_keys, read_kind
+from tacit.core._facts import (
+    KEY_KINDS,
+    KINDS,
+    Fact,
+    Kind,
+    Limits,
+    Table,
+    is_writable,
+    read_bounds,
+    read_keys,
+    read_kind,
+)
 from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan
 from tacit.core._protocols import (
     JSON,
@@ -20,10 +32,11 @@ from tacit.core._protocols import (
 )
 from tacit.core._release import Content, Release
 from tacit.core._run import Run
-from tacit.core._unit import Identity, Unit, read_identity
+from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
     "JSON",
+    "KEY_KINDS",
     "KINDS",
     "PLAN_SCHEMA",
     "AnswerTable",
@@ -52,8 +65,10 @@ __all__ = [
     "Value",
     "figure_width",
     "is_writable",
+    "left_afterwards",
     "needs",
     "open_account",
+    "plan_text",
     "read_bounds",
     "read_identity",
     "read_keys",

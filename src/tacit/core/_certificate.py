@@ -107,10 +107,10 @@ class Certificate:
         return cls({**certificate_body(member), "filter": None, "ledger": None})
 
     @classmethod
-    def of(cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool) -> Certificate:
-        """Write the certificate of a release: the member's own, or one that holds those of all members."""
-        if len(members) == 1:
-            return members[0]
+    def together(
+        cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool
+    ) -> Certificate:
+        """Write the certificate of a release of several datasets: it holds those of all members."""
         return cls(
             {
                 "schema": CERTIFICATE_SCHEMA,

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.accounting import Budget
 from tacit.core._plan import PLAN_SCHEMA
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare
+from tacit.errors import TacitError
+from tacit.fixes import Code
 
 if TYPE_CHECKING:
-    from tacit.accounting import Adjacency
+    from tacit.accounting import Adjacency, Budget
     from tacit.core._plan import Plan
     from tacit.core._protocols import JSON, Charger
     from tacit.core._unit import Identity, Unit
 
-__all__ = ["Dataset", "open_account"]
+__all__ = ["Dataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -55,15 +54,15 @@ class Dataset:
     @property
     def budget(self) -> Budget:
         """What may be learned in total."""
-        budget: Budget = self._ledger.account(self.identity.account).budget
+        budget: Budget = self._ledger.account(self.identity.name).budget
         return budget
 
     @property
     def remaining(self) -> Any:
         """What is left of the budget; of a dataset that is one block, what is left for this block."""
         if self.identity.block:
-            return self._ledger.remaining(self.identity.account, block=self.identity.block)
-        return self._ledger.remaining(self.identity.account)
+            return self._ledger.remaining(self.identity.name, block=self.identity.block)
+        return self._ledger.remaining(self.identity.name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, unit={self.unit!r})"
@@ -122,47 +121,4 @@ def _unreadable() -> TacitError:
         "the plan's request cannot be read for this kind of dataset",
         why="it was written by another field, or it was changed",
         fix="plan the question again",
-    )
-
-
-def open_account(
-    identity: Identity,
-    budget: Budget,
-    ledger: Charger,
-    *,
-    parent: str | None = None,
-    record: Literal["words", "shape"] = "words",
-    blocks: object = None,
-) -> None:
-    """Open the account that pays for a dataset, or find it with the same declared facts.
-
-    Parameters
-    ----------
-    identity, budget, ledger
-        Who is asked, what may be learned in total, and where it is recorded.
-    parent
-        A curator's account that several datasets share: it pays for every question to any of them.
-    record
-        What the log keeps of a question: its words, or its shape, without the constants in it.
-    blocks
-        The public partition of the data whose blocks are charged apart, or None.
-    """
-    if not isinstance(budget, Budget):
-        raise bad_parameter(
-            "budget",
-            "a Budget",
-            budget,
-            why="there is no default epsilon",
-            fix=Declare("budget", {"epsilon": 1}),
-        )
-    ledger.create_account(
-        identity.account,
-        unit=str(identity.unit),
-        budget=budget,
-        adjacency=identity.adjacency,
-        version=identity.version,
-        parent=parent,
-        dataset=True,
-        record=record,
-        **({} if blocks is None else {"blocks": blocks}),
     )

@@ -10,13 +10,25 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from tacit.errors import TacitError
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from tacit.accounting import Cost
     from tacit.core._answer_table import Value
     from tacit.core._plan import Forecast, Plan
 
-__all__ = ["in_html", "plan_html", "plan_text", "rendered", "shown", "shown_interval", "shown_key"]
+__all__ = [
+    "in_html",
+    "left_afterwards",
+    "plan_html",
+    "plan_text",
+    "rendered",
+    "shown",
+    "shown_interval",
+    "shown_key",
+]
 
 _KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
 
@@ -111,8 +123,40 @@ def _expected(column: Forecast) -> str:
     return "; ".join(part for part in (error, column.note if not error else "", column.caution) if part)
 
 
-def plan_text(plan: Plan[Any]) -> str:
-    """Write a plan for the terminal."""
+def left_afterwards(filter_: Any, cost: Cost) -> str:
+    """Say what is left of a budget after a charge, and how many more charges like it fit.
+
+    Examples
+    --------
+    >>> from tacit.accounting import Budget, Cost, Filter
+    >>> left_afterwards(Filter.start(Budget(epsilon=3)), Cost.pure(1))
+    'epsilon 2 of 3; 2 more questions like this fit'
+    """
+    after = filter_.added(filter_.spend_of(cost))
+    if not after.within:
+        return f"nothing, because this does not fit: left now is {filter_.remaining}"
+    more = after.how_many(cost)
+    count = f"{more:,} more questions like this fit" if more > 1 else "one more question like this fits"
+    return f"{after.remaining}; {count if more else 'no further question like this fits'}"
+
+
+def _afterwards(plan: Plan[Any], *, whole: bool) -> list[tuple[str, str]]:
+    """Say what each dataset has left afterwards; ``whole``: if nothing was spent before."""
+    paying = [member for member in plan._members if member.ledger is not None and not member.blocks]  # noqa: SLF001
+    found = []
+    for member in paying:
+        try:
+            filter_ = member.ledger.account(member.identity.name).filter  # type: ignore[union-attr]
+        except TacitError:  # a ledger that is closed, or cannot be reached now
+            return []
+        label = "left of the whole budget" if whole else "left afterwards"
+        name = f" in {member.identity.name}" if len(paying) > 1 else ""
+        found.append((label + name, left_afterwards(filter_, member.cost)))
+    return found
+
+
+def plan_text(plan: Plan[Any], *, whole: bool = False) -> str:
+    """Write a plan for the terminal; ``whole``: what is left is shown as if nothing was spent before."""
     from rich.table import Table
     from rich.text import Text
 
@@ -122,10 +166,10 @@ def plan_text(plan: Plan[Any]) -> str:
     for column in plan.forecast:
         error = _expected(column)
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
-    return rendered(table, "\n".join(f"{name}: {text}" for name, text in _lines(plan)))
+    return rendered(table, "\n".join(f"{name}: {text}" for name, text in _lines(plan, whole=whole)))
 
 
-def _lines(plan: Plan[Any]) -> list[tuple[str, str]]:
+def _lines(plan: Plan[Any], *, whole: bool = False) -> list[tuple[str, str]]:
     """List what is said below the columns, in a terminal and in a notebook alike."""
     where = "runs on the device of the person who answers; no ledger is charged"
     return [
@@ -133,6 +177,7 @@ def _lines(plan: Plan[Any]) -> list[tuple[str, str]]:
         *([("local", where)] if plan.is_local else []),
         *([("run", f"{plan.instalments:,} instalments, charged once")] if plan.instalments else []),
         ("meaning", _meaning(plan)),
+        *_afterwards(plan, whole=whole),
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]
 

@@ -12,11 +12,12 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
+from tacit.exact import count, rational
 from tacit.fixes import Choose, Declare, Fix
 
 __all__ = [
     "DEFAULT_ROWS",
+    "KEY_KINDS",
     "KINDS",
     "Fact",
     "Kind",
@@ -30,6 +31,8 @@ __all__ = [
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "text", "boolean", "date")
+#: The kind of a public key, by the type as which `read_keys` returns it; text may stand for a date.
+KEY_KINDS: dict[type, Kind] = {float: "number", bool: "boolean", str: "text"}
 
 #: The public default where the curator sets no limit: ten rows of each unit count. Which ten depends only on
 #: that unit's own rows.
@@ -64,17 +67,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table: protected (its rows belong to units) or public (``key`` is unique in it)."""
+    """One declared table: protected (its rows belong to units), or public (``key`` is unique in it)."""
 
     name: str
     facts: Mapping[str, Fact] = field(default_factory=dict)
     columns: tuple[str, ...] | None = None
     key: str | None = None
-
-    @property
-    def public(self) -> bool:
-        """Whether the table is public, so that nothing in it needs protection."""
-        return self.key is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +143,10 @@ _LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
 def _limit(name: str, value: int) -> int:
     fix = Declare("limits", DEFAULT_ROWS, column=name)
     called = f"the limit {name!r}"
-    try:
-        most = count(called, value, zero=False)
-    except TacitError as error:
-        raise _with_fix(error, fix) from None
+    most = count(called, value, zero=False, fix=fix)
     if most > _MOST:
         raise bad_parameter(called, f"at most {_MOST:,}", value, fix=fix)
     return most
-
-
-def _with_fix(error: TacitError, fix: Fix) -> TacitError:
-    """Return a refusal of a number with the declaration that holds the number as its fix."""
-    return TacitError(error.code, error.what, why=error.why, fix=fix)
 
 
 def read_kind(column: str, written: object) -> Kind:
@@ -178,19 +168,12 @@ def read_bounds(column: str, given: object) -> tuple[Fraction, Fraction]:
     called, fix = f"the bounds of {column!r}", Declare("bounds", (0, 30), column=column)
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise bad_parameter(called, "a pair (low, high)", given, fix=fix)
-    low, high = (_number(called, bound, fix) for bound in given)
+    low, high = (rational(called, bound, zero=True, negative=True, fix=fix) for bound in given)
     if not low < high:
         raise bad_parameter(called, "a pair with low below high", given, fix=fix)
     if max(abs(low), abs(high)) > Fraction(10) ** 100 or high - low < Fraction(1, 10**100):
         raise bad_parameter(called, "between 1e-100 and 1e100 in size", given, fix=fix)
     return low, high
-
-
-def _number(name: str, value: Number, fix: Fix) -> Fraction:
-    try:
-        return rational(name, value, zero=True, negative=True)
-    except TacitError as error:
-        raise _with_fix(error, fix) from None
 
 
 def read_keys(column: str, given: object) -> tuple[object, ...]:

@@ -271,15 +271,16 @@ class Plan(Generic[C]):
         """
         if account is not None and len(self._members) > 1:
             raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
-        if self.instalments is not None:
+        if self._members[0].stages:
             raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
         drawn = [
             self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members
         ]
-        certificate = Certificate.of(
-            [member_certificate for _, member_certificate in drawn], cost=self.cost, plan=self.hash,
-            disjoint=self._disjoint,
-        )  # fmt: skip
+        certificate = drawn[0][1]
+        if len(drawn) > 1:
+            certificate = Certificate.together(
+                [own for _, own in drawn], cost=self.cost, plan=self.hash, disjoint=self._disjoint
+            )
         return self._read([noisy for noisy, _ in drawn], certificate)
 
     def run(
@@ -301,7 +302,7 @@ class Plan(Generic[C]):
             raise _wrong_shape("the plan is one draw and has no instalments", "release")
         body = certificate_body(member)
         held = member.ledger.run(
-            account or member.identity.account,
+            account or member.identity.name,
             member.cost,
             plan=member.hash,
             instalments=self.instalments,
@@ -310,7 +311,7 @@ class Plan(Generic[C]):
             asked=member.asked,
             record=member.record,
             key=key,
-            dataset=member.identity.account,
+            dataset=member.identity.name,
             version=member.identity.version,
             certificate=digest_of(body),
             **({"blocks": member.blocks} if member.blocks else {}),
@@ -324,7 +325,7 @@ class Plan(Generic[C]):
             return json.loads(run_once(member.task))["noisy"], Certificate.of_local(member)
         body = certificate_body(member)
         drawn = member.ledger.draw(
-            account or member.identity.account,
+            account or member.identity.name,
             member.cost,
             plan=member.hash,
             compute=lambda _: run_once(member.task, body),
@@ -333,7 +334,7 @@ class Plan(Generic[C]):
             asked=member.asked,
             record=member.record,
             key=key,
-            dataset=member.identity.account,
+            dataset=member.identity.name,
             version=member.identity.version,
             certificate=digest_of(body),
             **({"blocks": member.blocks} if member.blocks else {}),
@@ -343,16 +344,13 @@ class Plan(Generic[C]):
 
     def _read(self, drawn: list[list[Any]], certificate: Certificate) -> Release[C]:
         noisy = drawn[0] if len(drawn) == 1 else add_up(drawn)
-        content = cast("C", self._members[0].task.read(noisy, self._level()))
-        return self._presented(Release(content, certificate))
+        release = Release(cast("C", self._members[0].task.read(noisy, self._level())), certificate)
+        return release if self._present is None else self._present(release)
 
     def _level(self) -> Fraction:
         """Return the confidence as a short fraction."""
         short = Fraction(self.confidence).limit_denominator(10**9)
         return short if 0 < short < 1 else Fraction(self.confidence)
-
-    def _presented(self, release: Release[C]) -> Release[C]:
-        return release if self._present is None else self._present(release)
 
     def __repr__(self) -> str:
         from tacit.core._display import plan_text

@@ -103,7 +103,7 @@ def run(task: Task, certificate: Mapping[str, JSON] | None = None) -> bytes:
     Each mechanism gets exactly one answer of the task. A task that yields too few or too many is wrong, and
     nothing of it is released.
     """
-    noisy, _ = measure(task.mechanisms, task.integers(), lambda _, mechanism, exact: mechanism.release(exact))
+    noisy, _ = measure(task.mechanisms, task.integers())
     stored = {"noisy": noisy, **({} if certificate is None else {"certificate": certificate})}
     return json.dumps(stored).encode()
 
@@ -111,13 +111,17 @@ def run(task: Task, certificate: Mapping[str, JSON] | None = None) -> bytes:
 def measure(
     mechanisms: Sequence[Measurement],
     steps: Generator[Exact, Noisy, Any],
-    release: Callable[[int, Measurement, Exact], Noisy],
+    release: Callable[[int, Measurement, Exact], Noisy] | None = None,
 ) -> tuple[list[Noisy], Any]:
-    """Give each mechanism its exact integers; return the noisy ones, and what the generator returns."""
+    """Give each mechanism its exact integers; return the noisy ones, and what the generator returns.
+
+    ``release`` takes the place of the mechanism's own `release`, where a mechanism has a memory.
+    """
     noisy: list[Noisy] = []
     exact = next(steps)
     for position, mechanism in enumerate(mechanisms):
-        noisy.append(plain(release(position, mechanism, exact)))
+        drawn = mechanism.release(exact) if release is None else release(position, mechanism, exact)
+        noisy.append(drawn.tolist() if hasattr(drawn, "tolist") else plain(drawn))
         try:
             exact = steps.send(noisy[-1])
         except StopIteration as stopped:

@@ -178,8 +178,11 @@ class Engine(Protocol):
     An engine is opened on sources. Before `integers` is called it reads only column names and public tables.
     """
 
-    def columns(self, table: str) -> tuple[str, ...] | None:
-        """Return the column names of a table, or None where its source cannot be reached now."""
+    def columns(self, table: str) -> Mapping[str, str] | None:
+        """Return the columns of a table, or None where its source cannot be reached now.
+
+        Beside each column stands the type that keeps it from being read; it is empty where nothing does.
+        """
 
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
         """Return the different values of an emitted expression over a public table, or None."""

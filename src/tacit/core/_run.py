@@ -140,7 +140,8 @@ class Run(Generic[C]):
         certificate = Certificate.of_instalment(
             drawn, self.instalments, stored.get("certificate"), self._body
         )
-        return self.plan._presented(Release(content, certificate))  # noqa: SLF001
+        release, present = Release(content, certificate), self.plan._present  # noqa: SLF001
+        return release if present is None else present(release)
 
 
 def draw_instalment(

@@ -1,16 +1,19 @@
-"""The core's unit, who is protected; and the declared identity of a dataset."""
+"""The core's unit, who is protected; and the declared identity of a dataset, to which a budget is bound."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
-from tacit.accounting import ADJACENCIES, Adjacency
+from tacit.accounting import ADJACENCIES, Adjacency, Budget
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Declare, Either, Say, Set
 
-__all__ = ["Identity", "Unit", "UnitKind", "read_identity"]
+if TYPE_CHECKING:
+    from tacit.core._protocols import Charger
+
+__all__ = ["Identity", "Unit", "UnitKind", "open_account", "read_identity"]
 
 #: What one unit is: the rows that share a value of a column, a single row, an edge or a node of a graph, a
 #: client of a federated run.
@@ -46,8 +49,11 @@ class Unit:
     column: str
     per: str = ""
     kind: UnitKind = "column"
+    #: The columns that name the owner of a row; empty where no column does.
+    columns: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", ())
         if self.kind != "column":
             return
         for name, value in (("unit", self.column), ("per", self.per or "x")):
@@ -72,6 +78,7 @@ class Unit:
             )
         if self.per == self.column:
             raise bad_parameter("per", "the name of a second column", self.per, fix=Set(per="day"))
+        object.__setattr__(self, "columns", (self.column, self.per) if self.per else (self.column,))
 
     @classmethod
     def row(cls) -> Unit:
@@ -97,11 +104,6 @@ class Unit:
     def is_row(self) -> bool:
         """Whether each row stands for itself."""
         return self.kind == "row"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that name the owner of a row; empty where no column does."""
-        return tuple(name for name in (self.column, self.per) if name)
 
     @property
     def noun(self) -> str:
@@ -132,6 +134,7 @@ class Unit:
 class Identity:
     """What a budget is bound to: declared facts only, nothing that depends on the data.
 
+    The ledger account that pays for a dataset has its ``name``, so that a new session does not reset it.
     ``block`` names the block that all of the data belongs to, where its curator declares one.
     """
 
@@ -140,11 +143,6 @@ class Identity:
     unit: Unit
     adjacency: Adjacency
     block: str = ""
-
-    @property
-    def account(self) -> str:
-        """The name of the ledger account that pays for this dataset; a new session does not reset it."""
-        return self.name
 
     def document(self) -> dict[str, str | int]:
         """Return the identity as JSON."""
@@ -178,3 +176,46 @@ def read_identity(
         )
     whom = unit if isinstance(unit, Unit) else Unit(unit)
     return Identity(name, count("version", version, zero=False), whom, adjacency)
+
+
+def open_account(
+    identity: Identity,
+    budget: Budget,
+    ledger: Charger,
+    *,
+    parent: str | None = None,
+    record: Literal["words", "shape"] = "words",
+    blocks: object = None,
+) -> None:
+    """Open the account that pays for a dataset, or find it with the same declared facts.
+
+    Parameters
+    ----------
+    identity, budget, ledger
+        Who is asked, what may be learned in total, and where it is recorded.
+    parent
+        A curator's account that several datasets share: it pays for every question to any of them.
+    record
+        What the log keeps of a question: its words, or its shape, without the constants in it.
+    blocks
+        The public partition of the data whose blocks are charged apart, or None.
+    """
+    if not isinstance(budget, Budget):
+        raise bad_parameter(
+            "budget",
+            "a Budget",
+            budget,
+            why="there is no default epsilon",
+            fix=Declare("budget", {"epsilon": 1}),
+        )
+    ledger.create_account(
+        identity.name,
+        unit=str(identity.unit),
+        budget=budget,
+        adjacency=identity.adjacency,
+        version=identity.version,
+        parent=parent,
+        dataset=True,
+        record=record,
+        **({} if blocks is None else {"blocks": blocks}),
+    )

@@ -22,11 +22,9 @@ from typing import TYPE_CHECKING
 from tacit.engines._connections import check_collation, compare_bytes, lock, open_private
 from tacit.engines._frames import scannable
 from tacit.engines._parquet_footers import copy_with_bytes
-from tacit.engines._ranking import limited_view, ranked_table, ranked_view
-from tacit.engines._schemas import coarse_moments, read_schema, schema_reader
 from tacit.engines._scratch import scratch_folder
-from tacit.engines._source_views import bytes_view, source_sql, view_sql
-from tacit.engines._values import MACROS, UNREADABLE, is_readable, quote
+from tacit.engines._values import MACROS, family, quote
+from tacit.engines._views import bytes_view, limited_view, ranked_table, ranked_view, view_sql
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress
@@ -109,30 +107,20 @@ class DuckDB:
             if table.source.kind == "connection":
                 check_collation(table.source.place)
 
-    def columns(self, table: str) -> tuple[str, ...] | None:
-        """Return a table's column names, or None where its source is not available. Reads no row."""
-        known = self._tables[table].source.columns()
-        if known is None:
-            described = self.schema(table)
-            known = None if described is None else tuple(name for name, _ in described)
-        if known is not None and self._tables[table].source.kind in _FILES:
-            self._declared.setdefault(table, {name.lower() for name in known})
-        return known
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Return a table's columns, or None where its source is not available. Reads no row.
 
-    def schema(self, table: str) -> ColumnTypes | None:
-        """Return a table's columns with their types, or None where there is no schema. Reads no row."""
-        return read_schema(self._tables[table].source, table)
-
-    def unreadable(self, table: str) -> dict[str, str]:
-        """Return the columns whose type is never read, with that type, where there is a schema."""
+        Beside each column stands the type that keeps it from being read; it is empty where the column can be
+        read, or where the source declares no type.
+        """
         source = self._tables[table].source
-        described = self.schema(table) or ()
-        found = {name: kind for name, kind in described if not is_readable(kind)}
-        if described:
-            found |= dict.fromkeys(
-                sorted(coarse_moments(schema_reader(), source)), "TIMESTAMP in milliseconds"
-            )
-        return found
+        names = source.columns()
+        typed = source.schema(table) if names is None else [(name, "") for name in names]
+        if typed is None:
+            return None
+        if source.kind in _FILES:
+            self._declared.setdefault(table, {name.lower() for name, _ in typed})
+        return {name: kind if kind and family(kind) is None else "" for name, kind in typed}
 
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
         """Return the different values of an expression over a public table; None where it is not available.
@@ -220,7 +208,17 @@ class DuckDB:
         self._discard()
 
     def _stamped(self) -> dict[str, object]:
-        return {n: _stamp(t.source) for n, t in self._tables.items() if t.source.kind in _FILES}
+        """Return what changes when a file changes; it stays inside the engine."""
+        stamps: dict[str, object] = {}
+        for name, table in self._tables.items():
+            if table.source.kind in _FILES:
+                try:
+                    seen = Path(str(table.source.place)).stat()
+                except OSError:
+                    stamps[name] = None
+                else:
+                    stamps[name] = seen.st_mtime_ns, seen.st_size, seen.st_ino
+        return stamps
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """Return the connection; open it with all its sources and views if there is none."""
@@ -268,11 +266,8 @@ class DuckDB:
     def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, copy: Path | None) -> None:
         """Lay the view of a table over its source; refuse a file whose columns have other names now."""
         table = self._tables[name]
-        source, coarse = table.source, coarse_moments(con, table.source)
-        self._types[name] = [
-            (str(line[0]), UNREADABLE if line[0] in coarse else str(line[1]))
-            for line in con.execute(f"DESCRIBE {source_sql(source, name)}").fetchall()
-        ]
+        source = table.source
+        self._types[name] = source.described(con, name)
         names = {column.lower() for column, _ in self._types[name]}
         if self._declared.setdefault(name, names) != names and source.kind in _FILES:
             raise OSError(f"the columns of {name} are not the declared ones")
@@ -314,12 +309,3 @@ class DuckDB:
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
-
-
-def _stamp(source: Source) -> object:
-    """Return what changes when a file changes; it stays inside the engine."""
-    try:
-        seen = Path(str(source.place)).stat()
-    except OSError:
-        return None
-    return seen.st_mtime_ns, seen.st_size, seen.st_ino

@@ -39,18 +39,14 @@ def scratch_folder(owner: object) -> tuple[Path, Callable[[], object]]:
     if fcntl is not None:
         fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "new").rename(folder / _ALIVE)  # so the file of this name is locked from the start
-    return folder, weakref.finalize(owner, _remove_own, folder, lock, os.getpid())
+    return folder, weakref.finalize(owner, _remove, folder, lock, os.getpid())
 
 
-def _remove_own(folder: Path, lock: int, maker: int) -> None:
+def _remove(folder: Path, lock: int, maker: int) -> None:
     """Remove the folder, unless this is a forked child of the process that made it."""
     if os.getpid() == maker:
-        _remove(folder, lock)
-
-
-def _remove(folder: Path, lock: int) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    os.close(lock)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def _remove_abandoned() -> None:
@@ -68,4 +64,4 @@ def _remove_abandoned() -> None:
         except OSError:
             os.close(lock)  # its process is alive
         else:
-            _remove(file.parent, lock)
+            _remove(file.parent, lock, os.getpid())

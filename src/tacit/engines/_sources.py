@@ -1,4 +1,4 @@
-"""The sources of an engine: where the rows are. Before a charge, only available column names are read."""
+"""The sources of an engine: where the rows are. Before a charge, only columns and their types are read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import csv
 import os
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tacit.engines._values import UNREADABLE, quote, string
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tacit.engines._values import ColumnTypes
 
 __all__ = ["Source", "column_names", "read_source"]
 
@@ -23,6 +31,10 @@ _FILES = {
 }
 _MOST_HEADER = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
+_COARSE = (
+    "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
+    "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +84,75 @@ class Source:
                 return column_names(self.place)
             case _:
                 return None
+
+    def schema(self, name: str) -> ColumnTypes | None:
+        """Return the columns with their types; None where there is no schema or it is not available.
+
+        A CSV file has a header and no types. A frame is not asked, because its types may follow from its
+        values. No row is read.
+        """
+        if self.kind not in {"parquet", "database", "connection"} or (
+            self.kind != "connection" and not Path(str(self.place)).exists()
+        ):
+            return None
+        import duckdb
+
+        try:
+            match self.kind:
+                case "parquet":
+                    return self.described(_schema_reader().cursor(), name)
+                case "database":
+                    with duckdb.connect() as con:
+                        path, database = string(str(self.place)), quote("tacit db " + name)
+                        con.execute(f"ATTACH {path} AS {database} (READ_ONLY)")
+                        return self.described(con, name)
+                case _:
+                    return self.described(self.place.cursor(), name)  # type: ignore[attr-defined]
+        except duckdb.Error:
+            return None
+
+    def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
+        """Return the columns with their types, as a connection that has this source sees them.
+
+        DuckDB raises on a moment beyond its range where a Parquet file keeps moments in milliseconds.
+        """
+        coarse: list[tuple[str]] = []
+        if self.kind == "parquet":
+            coarse = con.execute(_COARSE, {"path": str(self.place)}).fetchall()
+        lines = con.execute(f"DESCRIBE {self.sql(name)}").fetchall()
+        return tuple((str(c), UNREADABLE if (c,) in coarse else str(kind)) for c, kind, *_ in lines)
+
+    def sql(self, name: str) -> str:
+        """Write the source of a table as a relation.
+
+        CSV cells are read as text. Lines that cannot be read are skipped, so that none aborts the query.
+        """
+        match self.kind:
+            case "parquet":
+                return f"SELECT * FROM read_parquet({string(str(self.place))})"
+            case "csv":
+                texts = ", ".join(f"{string(c)}: 'VARCHAR'" for c in self.columns() or ("column0",))
+                return (
+                    f"SELECT * FROM read_csv({string(str(self.place))}, header = true, all_varchar = true, "
+                    f"delim = '{self.delimiter}', "
+                    "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
+                    "ignore_errors = true, parallel = false, "
+                    f"max_line_size = 67108864, auto_detect = false, columns = {{{texts}}})"
+                )
+            case "database":
+                return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(self.table or name)}"
+            case "connection":
+                return f"SELECT * FROM {'.'.join(map(quote, (*self.within, self.table or name)))}"
+            case _:
+                return f"SELECT * FROM {quote('tacit raw ' + name)}"
+
+
+@cache
+def _schema_reader() -> duckdb.DuckDBPyConnection:
+    """Return the one connection of the process that reads the schemas of files."""
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1})
 
 
 def read_source(source: object, *, table: str = "") -> Source:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 __all__ = [
     "MACROS",
     "MOST_TEXT",
     "UNREADABLE",
     "ColumnTypes",
+    "TypeFamily",
+    "family",
     "frame_value_sql",
-    "is_moment",
-    "is_numeric",
-    "is_readable",
-    "is_text",
     "owner_sql",
     "quote",
     "stays_typed",
@@ -24,6 +22,8 @@ __all__ = [
 
 #: The columns of a source in order, each with its DuckDB type.
 ColumnTypes: TypeAlias = Sequence[tuple[str, str]]
+#: How values of a type are read.
+TypeFamily: TypeAlias = Literal["number", "text", "boolean", "moment"]
 
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _HUGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}
@@ -33,8 +33,8 @@ _TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
 
 #: Longer texts are cut, so that no chain of operators can grow one row until the query fails.
 MOST_TEXT = 65_536
-#: The type of a column that can only be read by a conversion that may raise: all its values are missing.
-UNREADABLE = "UNREADABLE"
+#: The type of a column that DuckDB raises on where one of its moments is out of range: it is never read.
+UNREADABLE = "TIMESTAMP in milliseconds"
 
 
 #: ``tacit_grid``: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a
@@ -108,9 +108,9 @@ def _name(column: str, kind: str) -> str:
         return _digits(c)
     if kind in _NANO:  # a whole number of microseconds is written like any other moment
         return f"(TRY_CAST({_nano(c, kind)} AS VARCHAR) COLLATE C)"
-    if is_moment(kind):
+    if family(kind) == "moment":
         return value_sql(column, kind)
-    if not _as_text(kind):
+    if family(kind) is None:
         return "CAST(NULL AS VARCHAR)"
     text = f"TRY_CAST({c} AS VARCHAR)"
     size, digest = f"strlen({text})", f"'sha256:' || sha256({text})"  # 71 bytes; no short name is a digest
@@ -147,42 +147,32 @@ def value_sql(column: str, kind: str) -> str:
         return _in_calendar(f"TRY(make_timestamp(epoch_us({c})))")
     if kind in _NANO:
         return _in_calendar(f"TRY_CAST({_nano(c, kind)} AS TIMESTAMP)")
-    if is_moment(kind):
-        return _in_calendar(f"TRY_CAST({c} AS TIMESTAMP)")
-    if kind in _WHOLE or kind in _HUGE or kind == "BOOLEAN" or kind.startswith("DECIMAL"):
-        return c
-    if _as_text(kind):
-        return f"(substring(TRY_CAST({c} AS VARCHAR), 1, {MOST_TEXT}) COLLATE C)"
-    return "CAST(NULL AS VARCHAR)"
+    match family(kind):
+        case "moment":
+            return _in_calendar(f"TRY_CAST({c} AS TIMESTAMP)")
+        case "number" | "boolean":
+            return c
+        case "text":
+            return f"(substring(TRY_CAST({c} AS VARCHAR), 1, {MOST_TEXT}) COLLATE C)"
+        case None:
+            return "CAST(NULL AS VARCHAR)"
 
 
-def is_readable(kind: str) -> bool:
-    """Return whether values of a type are read; values of other types are missing."""
-    return kind == "BOOLEAN" or is_moment(kind) or is_text(kind) or is_numeric(kind)
-
-
-def is_numeric(kind: str) -> bool:
-    """Return whether a type holds numbers."""
-    return kind in _WHOLE or kind in _HUGE or kind in _FLOATS or kind.startswith("DECIMAL")
-
-
-def is_text(kind: str) -> bool:
-    """Return whether a type is read as text."""
-    return kind.startswith(_TEXTS) and not kind.endswith("]")
-
-
-def is_moment(kind: str) -> bool:
-    """Return whether a type holds days or moments."""
-    return kind == "DATE" or kind.startswith("TIMESTAMP")
+def family(kind: str) -> TypeFamily | None:
+    """Return how values of a type are read; None where they never are, so that all of them are missing."""
+    if kind == "BOOLEAN":
+        return "boolean"
+    if kind in _WHOLE or kind in _HUGE or kind in _FLOATS or kind.startswith("DECIMAL"):
+        return "number"
+    if kind.startswith(_TEXTS) and not kind.endswith("]"):
+        return "text"
+    moment = kind == "DATE" or (kind.startswith("TIMESTAMP") and kind != UNREADABLE)
+    return "moment" if moment else None
 
 
 def stays_typed(kind: str) -> bool:
     """Return whether a frame's values of a type stay numbers or booleans in its view."""
     return kind in _WHOLE or kind in _FLOATS or kind in {"UBIGINT", "BOOLEAN"}
-
-
-def _as_text(kind: str) -> bool:
-    return is_text(kind) or kind in _HUGE or kind in {"BOOLEAN", "DATE"} or kind.startswith("DECIMAL")
 
 
 def _digits(column: str) -> str:

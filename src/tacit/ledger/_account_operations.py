@@ -48,7 +48,8 @@ def open_account(
     """
     above = None if parent is None else transaction.account(parent)
     unit, adjacency = _protected(name, unit, adjacency, above)
-    check_partition(name, blocks, adjacency, above)
+    if blocks is not None:
+        check_partition(name, blocks, adjacency, above)
     wanted = Account(
         id=0,
         name=name,
@@ -72,12 +73,11 @@ def open_account(
         return _reopen(transaction, found, wanted, dataset=dataset)
     _check_appearance(transaction, name)
     lost = may_have_been_lost(transaction, name)
-    facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}
-    facts |= {"filter": 2} if wanted.filter.orders else {}  # schema 1 had no orders
+    declared = wanted.facts()
+    facts = {**declared, "name": name, "budget": budget.to_json()}
+    facts |= {"filter": 2} if wanted.filter.curve else {}  # schema 1 had no orders
     row = transaction.append("open", transaction.tip.seq + 1, facts)
-    account = replace(
-        wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(wanted.facts())
-    )
+    account = replace(wanted, id=row.seq, path=(row.seq, *wanted.path[1:]), declared=canonical(declared))
     transaction.change(account)
     return count_as_spent(transaction, account) if lost else account
 

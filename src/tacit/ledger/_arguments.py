@@ -54,21 +54,20 @@ def read_account_name(account: object) -> str:
 
 def read_text(parameter: str, value: object, *, needed: bool = False) -> str:
     """Read free text for people, such as a purpose: up to 2,000 characters of valid Unicode."""
-    must_be = f"{'a sentence' if needed else 'text'} of at most 2000 characters"
-    fix = Set(**{parameter: "monthly report"})
-    if not isinstance(value, str) or len(value) > 2000 or (needed and not value.strip()):
-        raise bad_parameter(parameter, must_be, value, fix=fix)
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise bad_parameter(parameter, f"{must_be} in valid Unicode", value, fix=fix) from None
-    return value
+    unicode = ""
+    if isinstance(value, str) and len(value) <= 2000 and (value.strip() or not needed):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            unicode = " in valid Unicode"
+        else:
+            return value
+    must_be = f"{'a sentence' if needed else 'text'} of at most 2000 characters{unicode}"
+    raise bad_parameter(parameter, must_be, value, fix=Set(**{parameter: "monthly report"}))
 
 
-def read_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
+def read_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Read labels: at most 50 short names with short values."""
-    if labels is None:
-        return {}
     if not hasattr(labels, "items") or len(labels) > 50:
         raise bad_parameter(
             "labels", "a mapping of at most 50 names", labels, fix=Set(labels={"team": "oncology"})
@@ -103,9 +102,9 @@ def read_budget(parameter: str, budget: object) -> Budget:
     return budget
 
 
-def read_blocks(blocks: object) -> Blocks | None:
-    """Read a partition into blocks, or None."""
-    if blocks is not None and not isinstance(blocks, Blocks):
+def read_blocks(blocks: object) -> Blocks:
+    """Read a partition into blocks."""
+    if not isinstance(blocks, Blocks):
         raise bad_parameter("blocks", "a Blocks", blocks, fix=Code('blocks=tc.Blocks("day")'))
     return blocks
 
@@ -185,9 +184,11 @@ def read_charge(
         raise _not_a_cost(cost)
     stored, spend, text = _read_cost(cost)
     declared = account.version if version is None and isinstance(account, Account) else version
+    if declared is not None and (type(declared) is not int or declared < 1):
+        declared = count("version", declared, zero=False)
     return ChargeRequest(
         account=read_account_name(account),
-        version=None if declared is None else count("version", declared, zero=False),
+        version=declared,
         cost=stored,
         spend=spend,
         spend_text=text,

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["charged_blocks", "check_blocks", "check_partition"]
 
 
-def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Account | None) -> None:
+def check_partition(name: str, blocks: Blocks, adjacency: str, above: Account | None) -> None:
     """Refuse a partition for the adjacency replace, and one that differs from that of the account above."""
-    if blocks is None:
-        return
     if adjacency != "add/remove":
         raise TacitError(
             "not-allowed",

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["BudgetExceeded", "ChargeRequest", "charge", "check_lineage", "find_charge", "same_charge"]
+__all__ = [
+    "BudgetExceeded",
+    "ChargeRequest",
+    "charge",
+    "check_lineage",
+    "find_charge",
+    "new_charge",
+    "same_charge",
+]
 
 #: Which accounts keep a question that is given in its words, or as its shape.
 _KEEPS = {"words": frozenset({"words"}), "shape": frozenset({"words", "shape"})}
@@ -83,13 +91,11 @@ class ChargeRequest:
 def find_charge(
     transaction: Transaction, request: ChargeRequest, account: Account
 ) -> tuple[EntryRow | None, str]:
-    """Find this account's earlier charge with the same key, or the form of the key for a new one.
+    """Find this account's earlier charge with the request's key, or the form of the key for a new one.
 
     The first account that uses a key holds it in its plain form; for every other account the log adds the
     account's name. So accounts do not disturb each other, and older versions still find plain keys.
     """
-    if not request.key:
-        return None, ""
     plain, own = request.keys
     found = transaction.entry_with_key(plain)
     if found is None or found.account == account.id:
@@ -120,29 +126,44 @@ def charge(
 ) -> Receipt:
     """Charge the account and every account above it (or ``only`` some of them), all or none."""
     account = transaction.account(request.account)
-    known, key = find_charge(transaction, request, account)
+    known, key = find_charge(transaction, request, account) if request.key else (None, "")
     if known is not None:
         return same_charge(transaction, known, account, request)
+    return new_charge(transaction, request, account, key, kind=kind, only=only)
+
+
+def new_charge(
+    transaction: Transaction,
+    request: ChargeRequest,
+    account: Account,
+    key: str,
+    *,
+    kind: str,
+    only: frozenset[int] | None = None,
+) -> Receipt:
+    """Charge as `charge` does, if no earlier charge has the key; ``key`` is its form in the log."""
     path = transaction.path(account)
-    check_frozen(path)
-    check_expiry(transaction, path)
     levels = [level for level in path if only is None or level.id in only]
-    _check_limits(levels, request)
-    check_blocks(levels, request.blocks)
-    spend, text = _priced(request, levels)
+    _check(transaction, request, path, levels)
+    spend, text = request.spend, request.spend_text
+    filters = [level.filter for level in levels if level.filter.curve]
+    if filters or spend.curve:  # what the charge takes at the orders of all its levels
+        spend, text = recorded(spend, request.law or request.cost, orders_of(filters))
     after = [_charged(transaction, level, spend, request.blocks) for level in levels]
     keeps = path[-1 - account.above].record  # what the dataset declares
-    asked = request.asked if keeps in _KEEPS[request.record] else ""
+    rare = {
+        "asked": request.asked if keeps in _KEEPS[request.record] else "",
+        "blocks": request.blocks,
+        "certificate": request.certificate,
+        "parts": request.parts,
+        "run": request.run,
+    }
     body = {
         "cost": request.cost,
         "purpose": request.purpose,
         "version": request.version or account.version,
         "who": request.who,
-        **({"asked": asked} if asked else {}),
-        **({"blocks": request.blocks} if request.blocks else {}),
-        **({"certificate": request.certificate} if request.certificate else {}),
-        **({"parts": request.parts} if request.parts else {}),
-        **({"run": request.run} if request.run else {}),
+        **{name: value for name, value in rare.items() if value},
     }
     row = transaction.append(
         kind,
@@ -171,32 +192,38 @@ def charge(
     )
 
 
-def _priced(request: ChargeRequest, levels: list[Account]) -> tuple[Spend, str]:
-    """Return what the charge takes at the orders of all its levels, and the log's text of it."""
-    orders = orders_of([level.filter for level in levels])
-    if not orders and not request.spend.curve:
-        return request.spend, request.spend_text
-    return recorded(request.spend, request.law or request.cost, orders)
-
-
-def _check_limits(levels: list[Account], request: ChargeRequest) -> None:
+def _check(
+    transaction: Transaction, request: ChargeRequest, path: list[Account], levels: list[Account]
+) -> None:
+    """Refuse a charge for every reason but the budget; ``levels`` are the accounts of the path that pay."""
+    if any(level.frozen or level.expires is not None for level in path):
+        check_frozen(path)
+        check_expiry(transaction, path)
     for level in levels:
-        if request.adjacency != level.adjacency:
-            raise TacitError(
-                "adjacency-mixed",
-                f"the cost is for the adjacency {request.adjacency}, but account {level.name!r} has the "
-                f"adjacency {level.adjacency}",
-                why="the same noise protects differently under the two kinds of adjacency",
-                fix=f"compute the cost for the adjacency {level.adjacency}",
-            )
-        if level.per_charge is not None and not fits_limit(
-            level.per_charge, request.spend, request.law or request.cost
-        ):
-            raise TacitError(
-                "charge-too-large",
-                f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
-                fix="ask for less at once: a smaller epsilon or rho",
-            )
+        if level.adjacency != request.adjacency or level.per_charge is not None:
+            _check_limit(level, request)
+    if request.blocks:
+        check_blocks(levels, request.blocks)
+
+
+def _check_limit(level: Account, request: ChargeRequest) -> None:
+    """Refuse a cost for another adjacency, and one above the largest single charge of an account."""
+    if request.adjacency != level.adjacency:
+        raise TacitError(
+            "adjacency-mixed",
+            f"the cost is for the adjacency {request.adjacency}, but account {level.name!r} has the "
+            f"adjacency {level.adjacency}",
+            why="the same noise protects differently under the two kinds of adjacency",
+            fix=f"compute the cost for the adjacency {level.adjacency}",
+        )
+    if level.per_charge is not None and not fits_limit(
+        level.per_charge, request.spend, request.law or request.cost
+    ):
+        raise TacitError(
+            "charge-too-large",
+            f"account {level.name!r} allows at most {budget_in_words(level.per_charge)} in one charge",
+            fix="ask for less at once: a smaller epsilon or rho",
+        )
 
 
 def _charged(
@@ -204,7 +231,10 @@ def _charged(
 ) -> tuple[Account, dict[str, BlockSums]]:
     """Charge one level: the blocks that a charge names, or all of the data; return the blocks' new sums."""
     if level.totals is None:
-        return _charged_whole(level, spend), {}
+        after = level.filter.added(spend)
+        if not after.within:
+            raise BudgetExceeded(level, spend)  # the filter's message is slow to compute, so it comes later
+        return replace(level, filter=after), {}
     if not blocks:
         if not level.filter.admits(spend):
             raise BudgetExceeded(level, spend)
@@ -214,14 +244,6 @@ def _charged(
         return charged_blocks(transaction, level, spend, blocks)
     except BlockFull as full:
         raise BudgetExceeded(level, spend, full) from None
-
-
-def _charged_whole(level: Account, spend: Spend) -> Account:
-    """Charge one level that has no blocks; the filter's message is slow to compute, so it comes later."""
-    after = level.filter.added(spend)
-    if not after.within:
-        raise BudgetExceeded(level, spend)
-    return replace(level, filter=after)
 
 
 def same_charge(

@@ -110,10 +110,10 @@ class LedgerCuration(LedgerQueries):
             version=count("version", version, zero=False),
             budget=read_budget("budget", budget),
             parent=None if parent is None else read_account_name(parent),
-            labels=read_labels(labels),
+            labels={} if labels is None else read_labels(labels),
             per_charge=None if per_charge is None else read_budget("per_charge", per_charge),
-            expires=read_expiry("expires", expires),
-            blocks=read_blocks(blocks),
+            expires=None if expires is None else read_expiry("expires", expires),
+            blocks=None if blocks is None else read_blocks(blocks),
             dataset=dataset is True,
             record=read_record(record),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._artifacts import stored_digest
 from tacit.ledger._chain import blocks_of, spend_from_text
-from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
+from tacit.ledger._charges import charge, check_lineage, find_charge, new_charge, same_charge
 from tacit.ledger._payments import certificate_of, claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -43,24 +43,26 @@ def authorise(
     (its digest), its row is returned and nothing is charged: the caller reads it and asks again.
     """
     account = transaction.account(request.account)
-    check_lineage(transaction, account, request.dataset)
-    version = request.version or account.version
-    stored = transaction.release_of_plan(account.root, version, request.plan)
-    if stored is None and request.certificate:  # the hash of such a plan names the version of the data;
-        # older versions of Tacit stored its release under the version that the paying account was opened with
-        stored = transaction.release_of_plan(account.root, account.version, request.plan)
-    known, _ = find_charge(transaction, request, account)
-    if stored is None:
-        return _authorise_new(transaction, request, account, known)
-    return _authorise_stored(transaction, request, account, known, stored, readable)
+    if request.dataset != account.name:
+        check_lineage(transaction, account, request.dataset)
+    root, version = account.root, request.version or account.version
+    stored = transaction.release_of_plan(root, version, request.plan)
+    if stored is None and request.certificate and version != account.version:
+        # the hash of such a plan names the version of the data; older versions of Tacit stored its release
+        # under the version that the paying account was opened with
+        stored = transaction.release_of_plan(root, account.version, request.plan)
+    known, key = find_charge(transaction, request, account) if request.key else (None, "")
+    if stored is not None:
+        return _authorise_stored(transaction, request, account, known, stored, readable)
+    if known is not None:
+        return _authorise_known(transaction, request, account, known)
+    return DrawDecision(new_charge(transaction, request, account, key, kind="draw"), None)
 
 
-def _authorise_new(
-    transaction: Transaction, request: ChargeRequest, account: Account, known: EntryRow | None
+def _authorise_known(
+    transaction: Transaction, request: ChargeRequest, account: Account, known: EntryRow
 ) -> DrawDecision:
-    """Decide a draw of which nothing is stored."""
-    if known is None:
-        return DrawDecision(charge(transaction, request, kind="draw"), None)
+    """Decide a draw of which nothing is stored, for an earlier charge with the same key."""
     receipt = same_charge(transaction, known, account, request)
     if known.kind != "charge" or transaction.claim_of(known.seq) is not None:
         raise _spent(known.seq)

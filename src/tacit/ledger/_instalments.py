@@ -78,7 +78,7 @@ def authorise_run(transaction: Transaction, request: ChargeRequest) -> tuple[Rec
     """
     account = transaction.account(request.account)
     check_lineage(transaction, account, request.dataset)
-    known, _ = find_charge(transaction, request, account)
+    known = find_charge(transaction, request, account)[0] if request.key else None
     run = _known_run(transaction, known)
     if known is not None:
         said = as_charged(request, known)

@@ -224,7 +224,7 @@ class Ledger(LedgerCuration):
             certificate=certificate,
             record=record,
         )
-        with self._writer.hold((self.account(request.account).root, request.plan)):
+        with self._writer.hold_plan(request.account, request.plan):
             decision = self._authorise(request)
             if decision.stored is not None:
                 return StoredRelease(decision.receipt, self._checked_payload(decision.stored), fresh=False)

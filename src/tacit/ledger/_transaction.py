@@ -104,6 +104,9 @@ class Transaction:
 
     def account(self, name: str) -> Account:
         """Return an account by its name, or refuse the name."""
+        id_ = self._cache.names.get(name)
+        if id_ is not None:
+            return self.account_numbered(id_)
         account = self.find_account(name)
         if account is None:
             raise _refusals.unknown_account(name)

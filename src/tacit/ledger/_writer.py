@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.ledger import _refusals
+from tacit.ledger._accounts import Account
 from tacit.ledger._chain import Head
 from tacit.ledger._charges import BudgetExceeded
 from tacit.ledger._curves import CurveNeeded
@@ -73,7 +74,7 @@ class Writer:
             )
         self._cache.tip = tip
         try:
-            self._cache.latest = latest_time("" if last is None else last.body)
+            self._cache.latest = "" if last is None else latest_time(last.body)
         except TacitError as refusal:
             return refusal
         return None
@@ -110,6 +111,21 @@ class Writer:
         """Wait until no other thread of this process works on the same thing."""
         self.ensure_open()
         return self._locks.hold(name)
+
+    def hold_plan(self, account: str, plan: str) -> AbstractContextManager[None]:
+        """Wait until no other thread of this process draws the same plan for the same dataset."""
+        self.ensure_open()
+        cache = self._cache
+        known = cache.accounts.get(cache.names.get(account, 0))  # where an account stands never changes
+        return self._locks.hold((self._root_of(account) if known is None else known.root, plan))
+
+    def _root_of(self, name: str) -> int:
+        """Read the number of the dataset's own account, for an account that is not known yet."""
+        with self.reading() as reader:
+            row = reader.account_named(name)
+        if row is None:
+            raise _refusals.unknown_account(name)
+        return Account.from_row(row).root
 
     @contextmanager
     def reading(self) -> Iterator[StoreReader]:
@@ -152,7 +168,8 @@ class Writer:
             raise
         if transaction.entries:
             transaction.committed()
-            self._update_witness(Head(transaction.tip.seq, transaction.tip.mac.hex()))
+            if self.witness is not None:
+                self._update_witness(self.witness, Head(transaction.tip.seq, transaction.tip.mac.hex()))
 
     def _attempt(self, jobs: list[Job[_Request]], keys: list[str], attempt: int) -> Transaction | None:
         """Decide every job of a batch from one state of the ledger; None if another process changed it."""
@@ -168,11 +185,10 @@ class Writer:
         done = self.store.commit(start, keys, transaction.changes())
         return transaction if done else None
 
-    def _update_witness(self, head: Head) -> None:
-        if self.witness is not None:
-            # the charge is durable; the witness may lag behind, and `verify` shows by how much
-            with suppress(OSError):
-                self.witness.note(head)
+    def _update_witness(self, witness: Witness, head: Head) -> None:
+        # the charge is durable; the witness may lag behind, and `verify` shows by how much
+        with suppress(OSError):
+            witness.note(head)
 
     def _seal_refusal(self, why: str) -> TacitError:
         return _refusals.sealed(f"{self.store.name} is sealed: {why}")

@@ -10,7 +10,6 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._input_rows import as_floats
-from tacit.mechanisms._mechanism import read_one_of
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,8 +30,10 @@ def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fractio
         )
     if len(bounds) != 2:
         raise bad_parameter("bounds", "a pair (low, high)", bounds, fix=Set(bounds=(0, 100)))
-    low = read_one_of("the lower bound", bounds[0], Set(bounds=(0, 100)))
-    high = read_one_of("the upper bound", bounds[1], Set(bounds=(0, 100)))
+    low, high = (
+        rational(f"the {which} bound", bounds[i], zero=True, negative=True, fix=Set(bounds=(0, 100)))
+        for i, which in enumerate(("lower", "upper"))
+    )
     if low >= high:
         raise bad_parameter("bounds", "a pair with low < high", bounds, fix=Set(bounds=(0, 100)))
     return low, high

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.mechanisms._integer_mechanism import figure
 from tacit.mechanisms._integer_noise import IntegerNoise
-from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, read_adjacency, show
-from tacit.mechanisms._noise_laws import GaussianLaw, check_width
+from tacit.mechanisms._mechanism import Adjacency, check_delta, exactly_one, figure, read_adjacency, show
+from tacit.mechanisms._noise_laws import GaussianLaw
 from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
@@ -61,6 +60,7 @@ class DiscreteGaussian(IntegerNoise):
     sigma: Fraction
     size: int | None
     adjacency: Adjacency
+    _law: GaussianLaw
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class DiscreteGaussian(IntegerNoise):
         ):
             object.__setattr__(self, name, value)
         spread = self._calibrated(epsilon=epsilon, delta=delta, rho=rho, sigma=sigma)
-        object.__setattr__(self, "sigma", spread)
-        check_width(spread, power=56)
         self._check_size(spread)
+        object.__setattr__(self, "sigma", spread)
+        object.__setattr__(self, "_law", GaussianLaw(spread))
 
     def _calibrated(
         self, *, epsilon: Number | None, delta: Number | None, rho: Number | None, sigma: Number | None
@@ -138,7 +138,7 @@ class DiscreteGaussian(IntegerNoise):
                 why="the curve charged for one count does not hold for several",
                 fix=Set(size=None),
             )
-        return Fraction(1), GaussianLaw(self.sigma)
+        return Fraction(1), self._law
 
     @property
     def worst_pair(self) -> tuple[int, int]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.exact import Number, count, rational
-from tacit.mechanisms._integer_mechanism import figure
 from tacit.mechanisms._integer_noise import IntegerNoise
 from tacit.mechanisms._laplace import laplace_cost
-from tacit.mechanisms._mechanism import Adjacency, exactly_one, read_adjacency, show
-from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
+from tacit.mechanisms._mechanism import Adjacency, exactly_one, figure, read_adjacency, show
+from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
@@ -52,6 +51,8 @@ class DiscreteLaplace(IntegerNoise):
     sensitivity: Fraction
     epsilon: Fraction
     adjacency: Adjacency
+    scale: Fraction = field()  # the noise scale, sensitivity / epsilon
+    _law: LaplaceLaw
 
     def __init__(
         self,
@@ -66,26 +67,22 @@ class DiscreteLaplace(IntegerNoise):
             spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
         else:
             spent = moved / rational("scale", scale)  # type: ignore[arg-type]
+        self._check_size(moved / spent)
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)
         object.__setattr__(self, "adjacency", read_adjacency(adjacency))
-        check_width(moved / spent, power=56)
-        self._check_size(moved / spent)
+        object.__setattr__(self, "scale", moved / spent)
+        object.__setattr__(self, "_law", LaplaceLaw(moved / spent))
 
     @property
     def cost(self) -> Cost:
         """The cost of the lattice law: never above pure epsilon, and below it for sensitivities above 1."""
         return laplace_cost(self.epsilon, int(self.sensitivity), self.adjacency)
 
-    @property
-    def scale(self) -> Fraction:
-        """The noise scale, sensitivity / epsilon."""
-        return self.sensitivity / self.epsilon
-
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
         """Return the grid, which is 1, and the law; they do not depend on `size`."""
         del size
-        return Fraction(1), LaplaceLaw(self.scale)
+        return Fraction(1), self._law
 
     def to_json(self) -> dict[str, Any]:
         """Return the name, the exact scale and sensitivity, and the cost."""

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
+    from tacit.errors import TacitError
     from tacit.mechanisms._noise_laws import NoiseLaw
 
-__all__ = ["GridNoise"]
+__all__ = ["SMALLEST_SCALE", "GridNoise", "out_of_range"]
 
-_SMALLEST, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
+SMALLEST_SCALE, _LARGEST = Fraction(2) ** -900, Fraction(2) ** 900
 
 
 class GridNoise(Mechanism):
@@ -100,14 +101,8 @@ class GridNoise(Mechanism):
     def _check_size(self, scale: Fraction) -> None:
         """Refuse noise that does not fit into 64 bits, or that floats cannot show."""
         self.lattice()
-        if not _SMALLEST <= scale <= _LARGEST:
-            about = scale.numerator.bit_length() - scale.denominator.bit_length()
-            raise bad_parameter(
-                "the noise scale",
-                "between 2^-900 and 2^900",
-                f"about 2^{about}",
-                fix="state the value in other units",
-            )
+        if not SMALLEST_SCALE <= scale <= _LARGEST:
+            raise out_of_range(scale)
 
     def error(self, confidence: Number, *, size: int = 1, together: bool = False) -> float:
         """Return the half-width that the released number stays within, with at least this confidence.
@@ -176,6 +171,17 @@ class GridNoise(Mechanism):
     def worst_pair(self) -> tuple[float, float]:
         """Zero and the sensitivity."""
         return 0.0, float(self.sensitivity)
+
+
+def out_of_range(scale: Fraction) -> TacitError:
+    """Build the refusal of a noise scale that floats cannot show."""
+    about = scale.numerator.bit_length() - scale.denominator.bit_length()
+    return bad_parameter(
+        "the noise scale",
+        "between 2^-900 and 2^900",
+        f"about 2^{about}",
+        fix="state the value in other units",
+    )
 
 
 def _one(value: object) -> Fraction:

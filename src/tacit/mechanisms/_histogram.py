@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import bad_parameter
+from tacit.exact import Number, rational
 from tacit.fixes import Set
 from tacit.mechanisms._aggregates import counting_noise
 from tacit.mechanisms._input_rows import collected, rows_of
-from tacit.mechanisms._mechanism import exactly_one, read_adjacency, read_one_of
+from tacit.mechanisms._mechanism import exactly_one, read_adjacency
 from tacit.mechanisms._roots import square_root_up
 from tacit.mechanisms._row_mechanism import Noised
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tacit.exact import Number
     from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
     from tacit.mechanisms._discrete_laplace import DiscreteLaplace
     from tacit.mechanisms._mechanism import Adjacency
@@ -84,11 +84,12 @@ class Histogram(Noised):
                     "categories", "different values, at least one", categories, fix=Set(categories=["A", "B"])
                 )
         else:
-            cuts = tuple(read_one_of("an edge", edge, Set(edges=[0, 18, 65, 120])) for edge in edges or ())
+            example = Set(edges=[0, 18, 65, 120])
+            cuts = tuple(
+                rational("an edge", edge, zero=True, negative=True, fix=example) for edge in edges or ()
+            )
             if len(cuts) < 2 or any(a >= b for a, b in itertools.pairwise(cuts)):
-                raise bad_parameter(
-                    "edges", "increasing, at least two", edges, fix=Set(edges=[0, 18, 65, 120])
-                )
+                raise bad_parameter("edges", "increasing, at least two", edges, fix=example)
         pure = delta is None and rho is None
         moved = 1 if near == "add/remove" else 2 if pure else square_root_up(Fraction(2))
         added = counting_noise(moved, epsilon=epsilon, delta=delta, rho=rho, adjacency=near)

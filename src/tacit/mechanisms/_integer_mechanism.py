@@ -15,7 +15,7 @@ from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 if TYPE_CHECKING:
     from tacit.exact import Number
 
-__all__ = ["IntegerMechanism", "figure", "half_width_of_sum"]
+__all__ = ["IntegerMechanism", "half_width_of_sum"]
 
 
 class IntegerMechanism(Mechanism):
@@ -57,11 +57,6 @@ class IntegerMechanism(Mechanism):
     @abstractmethod
     def describe(self, unit: Fraction = Fraction(1)) -> str:
         """Return a short phrase for people; `unit` is what one whole step is worth."""
-
-
-def figure(value: Fraction) -> str:
-    """Write a scale for people: whole where that is exact or large, else four digits."""
-    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"
 
 
 @lru_cache(maxsize=4096)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from tacit.mechanisms._grid import fits
-from tacit.mechanisms._grid_noise import GridNoise
+from tacit.mechanisms._grid_noise import SMALLEST_SCALE, GridNoise, out_of_range
 from tacit.mechanisms._input_values import in_64_bits, read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
 from tacit.mechanisms._mechanism import confidence_level
+from tacit.mechanisms._noise_laws import check_width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.exact import Number
+    from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 
 __all__ = ["IntegerNoise"]
 
@@ -29,6 +31,7 @@ class IntegerNoise(GridNoise, IntegerMechanism):
     additive: ClassVar[bool] = True
     grid = Fraction(1)
     _size = None
+    _law: LaplaceLaw | GaussianLaw
 
     def release(self, value: object) -> Any:
         """Return the integers plus noise, in the same shape: an int for an int, an array for an array.
@@ -39,7 +42,7 @@ class IntegerNoise(GridNoise, IntegerMechanism):
         """
         integers = read_integers(value)
         if isinstance(integers, int):
-            return integers + self.lattice()[1].draw()
+            return integers + self._law.draw()
         drawn = self.lattice(integers.size)[1].draws(integers.shape)
         return _sum(integers, drawn, in_64_bits=in_64_bits(value) and integers.dtype == np.int64)
 
@@ -52,7 +55,13 @@ class IntegerNoise(GridNoise, IntegerMechanism):
 
     def half_width(self, confidence: Number, *, copies: int = 1) -> int:
         """Return an m such that the sum of `copies` noises stays within m; the smallest for one noise."""
-        return half_width_of_sum(self.lattice()[1], confidence_level(confidence), copies)
+        return half_width_of_sum(self._law, confidence_level(confidence), copies)
+
+    def _check_size(self, scale: Fraction) -> None:
+        """Refuse noise that does not fit into 64 bits, or that is next to nothing."""
+        check_width(scale, power=56)
+        if scale < SMALLEST_SCALE:
+            raise out_of_range(scale)
 
     @property
     def _rounding(self) -> Fraction:

@@ -13,8 +13,8 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._input_values import read_integers
-from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure, half_width_of_sum
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, show
+from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -15,11 +16,10 @@ from numpy.typing import NDArray
 from tacit.accounting import Adjacency
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code, Either, Fix, Set
+from tacit.fixes import Choose, Code, Either, Set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from fractions import Fraction
 
     from tacit.accounting import Cost
 
@@ -30,13 +30,14 @@ __all__ = [
     "check_delta",
     "confidence_level",
     "exactly_one",
+    "figure",
     "read_adjacency",
     "read_monotone",
-    "read_one_of",
     "show",
 ]
 
 _T = TypeVar("_T", float, NDArray[np.float64])
+_SHORT = 2**64  # a fraction with a smaller denominator is short
 
 
 class Mechanism(ABC):
@@ -178,6 +179,8 @@ def read_monotone(monotone: object, adjacency: Adjacency) -> bool:
 
 def confidence_level(confidence: Number) -> Fraction:
     """Read a confidence, strictly between 0 and 1."""
+    if type(confidence) is Fraction and 0 < confidence < 1 and confidence.denominator < _SHORT:
+        return confidence  # read before
     level = rational("confidence", confidence)
     if level >= 1:
         raise bad_parameter(
@@ -211,12 +214,9 @@ def exactly_one(**given: object) -> str:
     )
 
 
-def read_one_of(name: str, value: Number, fix: Fix) -> Fraction:
-    """Read one of several numbers of a parameter, such as a bound or an edge; the fix shows them all."""
-    try:
-        return rational(name, value, zero=True, negative=True)
-    except TacitError as refused:
-        raise TacitError(refused.code, refused.what, why=refused.why, fix=fix) from None
+def figure(value: Fraction) -> str:
+    """Write a scale for people: whole where that is exact or large, else four digits."""
+    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"
 
 
 def show(value: Fraction | float) -> str:

@@ -14,7 +14,7 @@ from tacit.fixes import Set
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._input_rows import rows_of
-from tacit.mechanisms._mechanism import read_adjacency, read_one_of, show
+from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import balance, read_share
 from tacit.mechanisms._row_mechanism import RowMechanism
 
@@ -34,7 +34,9 @@ def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float,
     """Read public candidates: different finite numbers, kept in increasing order."""
     listed = candidates.tolist() if isinstance(candidates, np.ndarray) else list(candidates)
     example = Set(candidates=range(60, 261))
-    numbers = sorted(float(read_one_of("a candidate", one, example)) for one in listed)
+    numbers = sorted(
+        float(rational("a candidate", one, zero=True, negative=True, fix=example)) for one in listed
+    )
     if not numbers or any(a == b for a, b in itertools.pairwise(numbers)):
         raise bad_parameter("candidates", "different numbers, at least one", candidates, fix=example)
     return tuple(numbers)

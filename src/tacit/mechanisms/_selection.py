@@ -16,8 +16,15 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import default_grid, to_steps
 from tacit.mechanisms._input_values import exact, read_integers, read_numbers
-from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, read_adjacency, read_monotone, show
+from tacit.mechanisms._integer_mechanism import IntegerMechanism
+from tacit.mechanisms._mechanism import (
+    Adjacency,
+    confidence_level,
+    figure,
+    read_adjacency,
+    read_monotone,
+    show,
+)
 from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
 from tacit.mechanisms._exponential import Exponential
-from tacit.mechanisms._integer_mechanism import IntegerMechanism, figure
-from tacit.mechanisms._mechanism import confidence_level, show
+from tacit.mechanisms._integer_mechanism import IntegerMechanism
+from tacit.mechanisms._mechanism import confidence_level, figure, show
 from tacit.mechanisms._selection import shortened
 
 if TYPE_CHECKING:

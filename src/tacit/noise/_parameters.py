@@ -36,6 +36,7 @@ DrawShape = int | tuple[int, ...] | None
 
 LARGEST_SCALE = Fraction(2**60)
 _MOST_DRAWS = 2**32
+_SHORT = 2**1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,13 @@ def read(
     """Read one number as a Fraction, or many as an `ExactArray` whose `near` has their shape."""
     if type(value) is int or type(value) is float:
         return _plain(name, value, zero, most)
-    if type(value) is Fraction and _ordinary(value, most):
-        return value
+    if type(value) is Fraction:  # most are positive, short and at most `most`: seen in whole numbers
+        n, d = (
+            value.numerator,
+            value.denominator,
+        )  # quickly, in whole numbers: positive, short, at most `most`
+        if 0 < n < _SHORT and d < _SHORT and (most is None or n * most.denominator <= most.numerator * d):
+            return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -74,14 +80,6 @@ def read(
         labels = np.array([numbers.setdefault(item, len(numbers)) for item in exact], np.intp)
         return ExactArray(near, exact.__getitem__, labels)
     return _one(name, value, zero=zero, most=most)  # type: ignore[arg-type]
-
-
-def _ordinary(value: Fraction, most: Fraction | None) -> bool:
-    """Check quickly, in whole numbers, that a fraction is positive, short and at most `most`."""
-    n, d = value.numerator, value.denominator
-    if not (n > 0 and n.bit_length() <= 1000 and d.bit_length() <= 1000):
-        return False
-    return most is None or n * most.denominator <= most.numerator * d
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -124,7 +122,8 @@ def read_size(size: DrawShape) -> tuple[int, ...] | None:
     """Read a shape: None, a whole number or a tuple of whole numbers."""
     if size is None:
         return None
-    shape = tuple(count("size", n) for n in (size if isinstance(size, tuple) else (size,)))
+    lengths = size if isinstance(size, tuple) else (size,)
+    shape = tuple(n if type(n) is int and n >= 0 else count("size", n) for n in lengths)
     if math.prod(shape) > _MOST_DRAWS:
         raise bad_parameter("size", "at most 2^32 draws at once", size, fix="draw fewer numbers at a time")
     return shape

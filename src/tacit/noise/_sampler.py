@@ -36,16 +36,16 @@ class Sampler:
     def draw(self, parameter: str, value: Fraction | ExactArray, size: DrawShape) -> int | NDArray[np.int64]:
         """Draw a Python int (one parameter, no size), or an array of 64-bit integers."""
         shape = read_size(size)
-        if isinstance(value, Fraction):
-            return self.one(value) if shape is None else self._alike(value, math.prod(shape)).reshape(shape)
-        values, shape = spread(parameter, value, shape)
-        return self._each(values).reshape(shape)
-
-    def _alike(self, value: Fraction, count: int) -> NDArray[np.int64]:
+        if not isinstance(value, Fraction):
+            values, shape = spread(parameter, value, shape)
+            return self._each(values).reshape(shape)
+        if shape is None:
+            return self.one(value)
+        count = math.prod(shape)
         if count >= _FEW:
-            return self.bulk(value, count)
+            return self.bulk(value, count).reshape(shape)
         try:
-            return np.array([self.one(value) for _ in range(count)], dtype=np.int64)
+            return np.array([self.one(value) for _ in range(count)], dtype=np.int64).reshape(shape)
         except OverflowError:
             raise does_not_fit(self.name) from None
 

@@ -50,6 +50,8 @@ def uniform_below(n: int | Sequence[int] | NDArray[Any], size: DrawShape = None)
     >>> bool((uniform_below([2, 20, 200], size=(5, 3)) < [2, 20, 200]).all())
     True
     """
+    if size is None and type(n) is int and n > 0:
+        return one_below(n)
     shape = read_size(size)
     if isinstance(n, list | tuple | np.ndarray):
         limits = _limits(n)

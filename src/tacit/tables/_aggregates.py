@@ -10,8 +10,9 @@ import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
+from tacit.core import KEY_KINDS
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Do
 from tacit.tables._expressions import Column, Node, words_of
@@ -41,13 +42,9 @@ from tacit.tables._statistics import (
     Sums,
     UnitCounts,
     ValueBins,
-    grid_for,
     nice_step,
 )
 from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
-
-if TYPE_CHECKING:
-    from tacit.core import Kind
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
@@ -93,6 +90,8 @@ class Aggregate(ABC):
     within_unit: ClassVar[str] = ""
     #: Whether its exact value is never below zero.
     counts: ClassVar[bool] = False
+    #: What the released column is not, where its name may promise more.
+    caution: ClassVar[str] = ""
     argument: Node | None
 
     def resolved(self, facts: Scope) -> Self:
@@ -109,11 +108,6 @@ class Aggregate(ABC):
     def stands_for(self, reading: Reading) -> str:
         """Say what a released column is, where its name may promise more."""
         del reading
-        return ""
-
-    @property
-    def caution(self) -> str:
-        """What the released column is not, where its name may promise more."""
         return ""
 
     @property
@@ -207,21 +201,16 @@ class SumOf(OnBounds):
 
     word: ClassVar[str] = "sum"
     within_unit: ClassVar[str] = "sum"
+    #: The smallest statistic that holds the answer, the bits of its grid, and how the answer is read off
+    #: `MomentSums` or `SquareSums`.
     host: ClassVar[type[Sums | MomentSums]] = Sums
     bits: ClassVar[int] = 30
-
-    def statistic(self) -> Sums | MomentSums:
-        """Return the smallest statistic that holds the answer."""
-        return self.host(self.argument, grid_for(self.needed_bounds, self.bits))
-
-    def reading(self) -> Reading:
-        """Return how the answer is read off `MomentSums` or `SquareSums`."""
-        return PartsSum()
+    from_parts: ClassVar[Reading] = PartsSum()
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Read the answer off the statistic that all aggregates of the same values share."""
         host = context.hosts[self.argument, self.needed_bounds]
-        reading = NumberReading() if isinstance(host, Sums) else self.reading()
+        reading = NumberReading() if isinstance(host, Sums) else self.from_parts
         return [(name, Step(host, AddNoise()), reading)]
 
 
@@ -232,10 +221,7 @@ class MeanOf(SumOf):
     word: ClassVar[str] = "mean"
     within_unit: ClassVar[str] = "mean"
     host: ClassVar[type[Sums | MomentSums]] = MomentSums
-
-    def reading(self) -> Reading:
-        """Read the mean."""
-        return PartsMean()
+    from_parts: ClassVar[Reading] = PartsMean()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,10 +232,7 @@ class VarianceOf(SumOf):
     within_unit: ClassVar[str] = ""
     host: ClassVar[type[Sums | MomentSums]] = SquareSums
     bits: ClassVar[int] = 16
-
-    def reading(self) -> Reading:
-        """Read the variance."""
-        return PartsSpread()
+    from_parts: ClassVar[Reading] = PartsSpread()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +240,7 @@ class StdOf(VarianceOf):
     """The sample standard deviation of clipped values."""
 
     word: ClassVar[str] = "std"
-
-    def reading(self) -> Reading:
-        """Read the standard deviation."""
-        return PartsSpread(root=True)
+    from_parts: ClassVar[Reading] = PartsSpread(root=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +319,7 @@ class ExtremeOf(QuantileOf):
         return f"{super(ExtremeOf, self).stands_for(reading)}, {self.caution}"
 
     @property
-    def caution(self) -> str:
+    def caution(self) -> str:  # type: ignore[override]
         """Say that an extreme is never released."""
         what = "largest" if self.largest else "smallest"
         return f"not the {what} value, because that would reveal one person"
@@ -378,8 +358,7 @@ class MostCommonOf(Aggregate):
 
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as the kind of the candidates."""
-        kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
-        want = kinds.get(type(self.candidates[0]), "text")
+        want = KEY_KINDS[type(self.candidates[0])]
         return replace(self, argument=resolve(self.argument, facts, want))
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:

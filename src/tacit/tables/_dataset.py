@@ -37,7 +37,7 @@ class TableDataset(Dataset):
     tables
         The declared tables by name, protected and public.
     limits
-        How much one unit may contribute.
+        How much one unit may contribute; a unit that is one row needs no limit.
     main
         The table that a question uses if it names none.
     is_one_table
@@ -60,15 +60,14 @@ class TableDataset(Dataset):
 
     def __getitem__(self, table: str) -> Rows:
         found = self.tables.get(table)
-        if found is None or found.public:
-            protected = sorted(n for n, t in self.tables.items() if not t.public)
+        if found is None or found.key is not None:
+            protected = sorted(n for n, t in self.tables.items() if t.key is None)
             raise TacitError(
                 "unknown-table",
                 f"there is no protected table {table!r}",
                 fix=Choose(tuple(protected), given=str(table)),
             )
-        rows = None if self.unit.is_row else self.limits.rows
-        return Rows(self, Scan(found, rows), self.limits)
+        return Rows(self, Scan(found, self.limits.rows), self.limits)
 
     def where(self, condition: Expr | str) -> Rows:
         """Keep rows by a condition; see `Rows.where`."""
@@ -123,9 +122,9 @@ class TableDataset(Dataset):
         return parse_query(query, self, keys)
 
     def _rebuild(self, request: Any) -> Plan[AnswerTable]:
-        from tacit.tables._planning import make_plan
+        from tacit.tables._planning import make_plans
 
-        return make_plan(*self._member(request))
+        return make_plans([self._member(request)])[0]
 
     def _member(self, request: Any) -> tuple[TableDataset, TableQuestion, Goal, PostProcessing | None]:
         """Read what a plan's document asks of this dataset."""

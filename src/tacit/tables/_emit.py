@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.tables._algebra import Scan, TableQuestion, Where
-from tacit.tables._emit_expressions import expression_sql, number, quote
-from tacit.tables._emit_relations import limited_tables, quantised, ranked, relation_sql
+from tacit.tables._emit_expressions import ON_GRID, expression_sql, number, quantised, quote
+from tacit.tables._emit_relations import limited_tables, ranked, relation_sql
 from tacit.tables._expressions import Column, Node, lit, names
 from tacit.tables._kinds import kind_of
 from tacit.tables._statistics import (
@@ -34,9 +34,8 @@ from tacit.tables._statistics import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
-__all__ = ["Statement", "grid_columns", "quantised", "relation_sql", "statements"]
+__all__ = ["Statement", "statements"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +62,19 @@ def statements(question: TableQuestion, statistics: tuple[Statistic, ...]) -> tu
     return (*made, *(Statement(_alone(question, s), (s,), limited) for s in alone))
 
 
-def grid_columns(column: str, bounds: tuple[Fraction, Fraction]) -> dict[str, str]:
-    """Name the columns that hold a declared column on its public grids, and write what they hold.
-
-    An engine lays them over its source; a snapshot stores them as integers.
-    """
-    value = expression_sql(Column(column, "number"))
-    return {_grid_name(column, bits): quantised(value, grid_for(bounds, bits)) for bits in (30, 16)}
-
-
-def _grid_name(column: str, bits: int) -> str:
-    return f"tacit {'squares' if bits == 16 else 'values'} {column}"
-
-
 def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     """Name the column that holds a statistic's values on their grid already, if there is one."""
     node = question.input
     while isinstance(node, Where):
         node = node.input
     argument = statistic.argument
-    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.values_grid is None:
+    if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
         return None
     bits = 16 if isinstance(statistic, SquareSums) else 30
     fact = node.table.facts.get(argument.name)
-    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.values_grid:
+    if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.grid:
         return None
-    return _grid_name(argument.name, bits)
+    return ON_GRID[bits] + argument.name
 
 
 def _rows(question: TableQuestion, arguments: tuple[Node, ...], stored: frozenset[str] = frozenset()) -> str:
@@ -251,7 +237,7 @@ def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str
     if argument is None:
         return "1"
     own = value[argument]
-    grid = statistic.values_grid
+    grid = statistic.grid
     return quantised(own, grid) if grid is not None else _present(own, argument)
 
 

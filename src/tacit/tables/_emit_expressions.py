@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,12 +12,17 @@ from tacit.engines import MOST_TEXT
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node
+from tacit.tables._statistics import ValueGrid, grid_for
 
 if TYPE_CHECKING:
-    from tacit.core import Kind
+    from tacit.core import Fact
 
-__all__ = ["expression_sql", "number", "quote"]
+__all__ = ["ON_GRID", "expression_sql", "grid_columns", "number", "quantised", "quote"]
 
+#: How the columns that hold a declared column on its public grids are named, by the bits of the grid.
+ON_GRID = {30: "tacit values ", 16: "tacit squares "}
+
+#: The engine defines these functions: a value that cannot be read as a kind is NULL.
 _READINGS = {"number": "tacit_number", "text": "tacit_text", "boolean": "tacit_truth"}
 
 #: Dates outside these years are NULL: inside, no date function of any engine leaves its range.
@@ -46,8 +53,10 @@ def number(value: float) -> str:
 def expression_sql(node: Node) -> str:
     """Write a resolved expression as DuckDB SQL."""
     match node:
-        case Column(name, kind):
-            return _read(quote(name), kind or "text")
+        case Column(name, "date"):
+            return _in_calendar(f"TRY_CAST({quote(name)} AS TIMESTAMP)")
+        case Column(name, kind):  # the result does not depend on the type of the column
+            return f"{_READINGS[kind or 'text']}({quote(name)})"
         case Literal(None, _):
             return "NULL"
         case Literal(bool() as value, _):
@@ -70,14 +79,30 @@ def expression_sql(node: Node) -> str:
             return written
 
 
-def _read(source: str, kind: Kind) -> str:
-    """Read a value as a kind without failing; a value that cannot be read is NULL.
+def grid_columns(facts: Mapping[str, Fact]) -> dict[str, str]:
+    """Name the columns that hold the bounded columns of a table on their grids, and write what they hold.
 
-    The engine defines these functions: their result does not depend on the type of the value's column.
+    An engine lays them over its source; a snapshot stores them as integers.
     """
-    if kind == "date":
-        return _in_calendar(f"TRY_CAST({source} AS TIMESTAMP)")
-    return f"{_READINGS[kind]}({source})"
+    return {
+        start + column: quantised(expression_sql(Column(column, "number")), grid_for(fact.bounds, bits))
+        for column, fact in facts.items()
+        if fact.bounds is not None
+        for bits, start in ON_GRID.items()
+    }
+
+
+def quantised(value: str, grid: ValueGrid) -> str:
+    """Write floor(x/step + 1/2), clipped to the grid.
+
+    NULL and NaN are NULL. The engine defines ``tacit_grid``.
+
+    The result is exact: the step is a power of two, so the grid's ends are doubles, x times 2/step loses no
+    digit, and rounding it down gives a whole number of half steps (docs/proofs/tables.md).
+    """
+    most = Fraction(sys.float_info.max)
+    first, last, halves = max(grid.lo * grid.step, -most), min(grid.hi * grid.step, most), 2 / grid.step
+    return f"tacit_grid({value}, {', '.join(number(float(x)) for x in (first, last, halves))})"
 
 
 def _in_calendar(moment: str) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from fractions import Fraction
-
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do
 from tacit.tables._algebra import (
@@ -19,12 +16,12 @@ from tacit.tables._algebra import (
     names_unit,
     scope,
 )
-from tacit.tables._emit_expressions import expression_sql, number, quote
+from tacit.tables._emit_expressions import expression_sql, number, quantised, quote
 from tacit.tables._expressions import Column, Node, names, words_of
 from tacit.tables._kinds import kind_of
-from tacit.tables._statistics import ValueGrid, grid_for
+from tacit.tables._statistics import grid_for
 
-__all__ = ["limited_tables", "quantised", "ranked", "relation_sql"]
+__all__ = ["limited_tables", "ranked", "relation_sql"]
 
 
 def relation_sql(node: Relation, needed: frozenset[str]) -> str:
@@ -163,19 +160,6 @@ def _missing_bounds(function: str, argument: Node) -> TacitError:
         if isinstance(argument, Column)
         else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
     )
-
-
-def quantised(value: str, grid: ValueGrid) -> str:
-    """Write floor(x/step + 1/2), clipped to the grid.
-
-    NULL and NaN are NULL. The engine defines ``tacit_grid``.
-
-    The result is exact: the step is a power of two, so the grid's ends are doubles, x times 2/step loses no
-    digit, and rounding it down gives a whole number of half steps (docs/proofs/tables.md).
-    """
-    most = Fraction(sys.float_info.max)
-    first, last, halves = max(grid.lo * grid.step, -most), min(grid.hi * grid.step, most), 2 / grid.step
-    return f"tacit_grid({value}, {', '.join(number(float(x)) for x in (first, last, halves))})"
 
 
 def limited_tables(node: Relation) -> frozenset[tuple[str, int]]:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import Fact, Kind, read_keys
+from tacit.core import KEY_KINDS, Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables._emit_expressions import expression_sql, quote
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_KEYS",
     "KeysGiven",
-    "check_kinds",
     "from_public_tables",
     "key_node",
-    "kinds_of_keys",
+    "key_nodes",
     "public_column",
     "read_group_keys",
 ]
@@ -42,25 +41,27 @@ def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
     return resolve(node, facts, kind or kind_of(known) or "text")
 
 
-def kinds_of_keys(width: int, keys: tuple[tuple[object, ...], ...] | None) -> list[Kind | None]:
-    """Return the kinds of public keys, None where text fits several."""
-    if keys is None:
-        return [None] * width
-    kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
-    return [kinds.get(type(keys[0][i])) for i in range(width)]
+def key_nodes(
+    by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None, facts: Scope
+) -> tuple[tuple[str, Node], ...]:
+    """Resolve the keys of groups, and refuse text as the key of a number or a boolean.
 
-
-def check_kinds(by: tuple[tuple[str, Node], ...], keys: tuple[tuple[object, ...], ...] | None) -> None:
-    """Refuse text as the key of a number: no row could have it, and the two cannot be compared."""
-    for i, (name, node) in enumerate(by if keys else ()):
-        kind = kind_of(node)
-        if keys and isinstance(keys[0][i], str) and kind in {"number", "boolean"}:
+    No row could have such a key, and the two cannot be compared.
+    """
+    made = []
+    for i, (name, node) in enumerate(by):
+        of_keys = "text" if keys is None else KEY_KINDS[type(keys[0][i])]
+        solved = key_node(node, facts, None if of_keys == "text" else of_keys)  # text may stand for a date
+        kind = kind_of(solved)
+        if keys is not None and of_keys == "text" and kind in {"number", "boolean"}:
             raise bad_parameter(
                 f"keys of {name!r}",
                 f"of the kind {kind}, like the column",
                 keys[0][i],
                 fix=Set(keys=[1, 2] if kind == "number" else [True, False]),
             )
+        made.append((name, solved))
+    return tuple(made)
 
 
 _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
@@ -82,15 +83,15 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
     """Read the different values of a column of a public table: ``table`` (its key) or ``table.column``."""
     name, _, column = (written, "", "") if written in tables else written.rpartition(".")
     table = tables.get(name)
-    if table is None or not table.public:
-        public = sorted(n for n, t in tables.items() if t.public)
+    if table is None or table.key is None:
+        public = sorted(n for n, t in tables.items() if t.key is not None)
         raise TacitError(
             "bad-parameter",
             f"keys must be a list or the name of a public table, got {written[:40]!r}",
             why="the values of a protected table are not public" if table is not None else "",
             fix=Set(keys=public[0] if public and table is None else [written[:20]]),
         )
-    column = column or table.key or ""
+    column = column or table.key
     if table.columns is not None and column not in table.columns:
         raise TacitError(
             "unknown-column",
@@ -112,7 +113,7 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
 
 
 def read_group_keys(
-    by: list[tuple[str, Node]], given: _Lists, facts: Scope
+    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope
 ) -> tuple[tuple[object, ...], ...] | None:
     """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
     names = [name for name, _ in by]

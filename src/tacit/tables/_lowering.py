@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf
 from tacit.tables._algebra import Scan, document, scope
 from tacit.tables._expressions import Call, Column, Literal, Node
-from tacit.tables._statistics import MomentSums, RowCounts, SquareSums, Sums, UnitCounts
+from tacit.tables._statistics import MomentSums, RowCounts, SquareSums, Sums, UnitCounts, grid_for
 from tacit.tables._steps import AddNoise, SelectKeys, Step
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ def lower(
         for name, step, reading in aggregate.lowered(asked, context):
             if narrow and isinstance(step.statistic, Sums) and aggregate.argument in context.never_null:
                 step = _one_value_each(step.statistic, aggregate)
-            found.append((name, asked, aggregate, _shared(step, keys), reading))
+            if keys and step == replace(keys[0], method=AddNoise()):
+                step = keys[0]  # the selection of keys releases these numbers of units anyway
+            found.append((name, asked, aggregate, step, reading))
     wanted = {step for *_, step, _ in found if step not in keys}
     steps = (*keys, *sorted(wanted, key=lambda step: json.dumps(document(step), sort_keys=True)))
     return steps, tuple(
@@ -72,19 +74,13 @@ def lower(
     )
 
 
-def _shared(step: Step, keys: list[Step]) -> Step:
-    """Use the numbers of units that the selection of keys releases anyway."""
-    if keys and isinstance(step.method, AddNoise) and step.statistic == keys[0].statistic:
-        return keys[0]
-    return step
-
-
 def _context(question: TableQuestion, *, by_row: bool, added: bool) -> LoweringContext:
     order = (Sums, MomentSums, SquareSums)
     hosts: dict[tuple[Node, Range], MomentSums | Sums] = {}
     for _, aggregate in question.aggregates:
         if isinstance(aggregate, SumOf):
-            key, own = (aggregate.argument, aggregate.needed_bounds), aggregate.statistic()
+            key = aggregate.argument, aggregate.needed_bounds
+            own = aggregate.host(aggregate.argument, grid_for(aggregate.needed_bounds, aggregate.bits))
             hosts[key] = max(hosts.get(key, own), own, key=lambda host: order.index(type(host)))
     facts = scope(question.input)
     used = [a.argument for _, a in question.aggregates if isinstance(a.argument, Column)]

@@ -146,9 +146,7 @@ def _moment_name(text: str) -> str | None:
 
 
 def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
-    """Read the block that all of a dataset is declared to be; empty text if none is declared."""
-    if block is None:
-        return ""
+    """Read the block that all of a dataset is declared to be."""
     if blocks is None:
         raise TacitError(
             "bad-parameter",
@@ -175,14 +173,12 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
     return block
 
 
-def read_partition(
-    blocks: Blocks | None, block: str, unit: Unit, tables: Mapping[str, Table]
-) -> BlockColumn | None:
+def read_partition(blocks: Blocks, block: str, unit: Unit, tables: Mapping[str, Table]) -> BlockColumn | None:
     """Read a partition by a column: only where the table itself shows that each unit is in one block."""
     given: object = blocks
-    if given is not None and not isinstance(given, Blocks):
+    if not isinstance(given, Blocks):
         raise bad_parameter("blocks", "a Blocks", given, fix=Code('blocks=tc.Blocks("day")'))
-    if blocks is None or block:
+    if block:
         return None
     name = blocks.by
     if not (unit.is_row or name in unit.columns) or blocks.per_unit != 1:
@@ -190,7 +186,7 @@ def read_partition(
     kinds = {
         table.facts[name].kind if name in table.facts else None
         for table in tables.values()
-        if not table.public and (table.columns is None or name in table.columns)
+        if table.key is None and (table.columns is None or name in table.columns)
     }
     if not kinds:
         raise TacitError(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tacit.core import AnswerTable, Forecast, Plan
 from tacit.errors import TacitError
 from tacit.tables._algebra import document
-from tacit.tables._captions import facts_of, facts_of_blocks, left_out
 from tacit.tables._emit import statements
 from tacit.tables._pricing import Pricing, asks_of, noises_of
+from tacit.tables._steps import calibrate
 from tacit.tables._task import TableTask
-from tacit.tables._words import in_words
+from tacit.tables._words import facts_of, facts_of_blocks, in_words, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +25,13 @@ if TYPE_CHECKING:
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Ask, PaidStep
 
-__all__ = ["make_plan", "make_plans"]
-
-
-def make_plan(
-    dataset: TableDataset, question: TableQuestion, goal: Goal, post: PostProcessing | None = None
-) -> Plan[AnswerTable]:
-    """Turn a question and a goal into a plan."""
-    return make_plans([(dataset, question, goal, post)])[0]
+__all__ = ["make_plans"]
 
 
 def make_plans(
     members: Sequence[tuple[TableDataset, TableQuestion, Goal, PostProcessing | None]],
 ) -> list[Plan[AnswerTable]]:
-    """Plan one question for several datasets, each with its own limits and goal.
+    """Plan a question for one dataset, or for several, each with its own limits and goal.
 
     Their noisy integers are added, so that every plan forecasts and reads the sums with the noise of all.
     """
@@ -54,7 +47,7 @@ def make_plans(
             fix="declare the same bounds and keys with every member",
         )
     asks = asks_of(pricings, goals)
-    paid = [one.paid(ask, goal) for one, ask, goal in zip(pricings, asks, goals, strict=True)]
+    paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, asks, strict=True)]
     noises = noises_of(pricings, paid)
     return [
         _plan(dataset, pricing, goal, post, ask, own, noises)
@@ -79,10 +72,22 @@ def _plan(
     question, columns, level, unit = pricing.question, pricing.columns, pricing.level, dataset.identity.unit
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
-    emitted = statements(question, tuple(dict.fromkeys(step.statistic for step in pricing.steps)))
-    dropped = left_out(question, paid, unit)
+    statistics = [step.statistic for step in pricing.steps]
+    stands_for = [(column.name, column.aggregate.stands_for(column.reading)) for column in columns]
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
-    task = TableTask(question, emitted, paid, noises, columns, dataset._engine, dropped, blocks)
+    task = TableTask(
+        question,
+        statements(question, tuple(dict.fromkeys(statistics))),
+        pricing.steps,
+        tuple(one.mechanism for one in paid),
+        tuple({"statistic": one.word, "step": str(one.step)} for one in statistics),
+        noises,
+        columns,
+        {name: text for name, text in stands_for if text},
+        left_out(question, paid, unit),
+        dataset._engine,
+        blocks,
+    )
     return Plan.of(
         dataset,
         task,

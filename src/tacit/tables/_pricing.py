@@ -39,39 +39,21 @@ class Pricing:
     who: Contribution
     level: Fraction
     size: int | None
+    ask: Ask | None
+    weights: tuple[Fraction, ...]
 
     @classmethod
     def of(cls, dataset: TableDataset, question: TableQuestion, goal: Goal, *, added: bool) -> Pricing:
         """Find the steps of a question; ``added``: noisy integers of several datasets are added."""
-        unit, adjacency = dataset.identity.unit, dataset.identity.adjacency
-        who = contribution(question, row_level=unit.is_row, adjacency=adjacency)
+        by_row, adjacency = dataset.identity.unit.kind == "row", dataset.identity.adjacency
+        who = contribution(question, row_level=by_row, adjacency=adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
-        steps, columns = lower(question, by_row=unit.is_row, replaced=replaced, added=added)
-        level = rational("confidence", goal.confidence)
-        if not 0 < float(level) < 1:
-            raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
-        size = None if goal.size is None else count("size", goal.size, zero=False)
-        _insist_on_keys(question, goal, dataset)
-        return cls(question, steps, columns, who, level, size)
-
-    def weights(self, given: Mapping[str, Number] | None) -> tuple[Fraction, ...]:
-        """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
-        known = [name for name, _ in self.question.aggregates]
-        for name in given or {}:
-            if name not in known:
-                fix = Set(weights={known[0]: 2})
-                raise bad_parameter(
-                    "weights", f"given for the columns {', '.join(sorted(known))} only", name, fix=fix
-                )
-        read = {name: rational(f"the weight of {name}", w) for name, w in (given or {}).items()}
-        return tuple(
-            max((read.get(c.asked, Fraction(1)) for c in self.columns if c.step == i), default=Fraction(1))
-            for i in range(len(self.steps))
-        )
-
-    def paid(self, ask: Ask, goal: Goal) -> tuple[PaidStep, ...]:
-        """Split the budget and choose the mechanisms."""
-        return calibrate(self.steps, self.who, ask, self.weights(goal.weights))
+        steps, columns = lower(question, by_row=by_row, replaced=replaced, added=added)
+        if question.private_keys and not goal.delta:
+            raise _keys_missing(question, dataset)
+        ask, level, size = _read(goal)
+        weights = _weights(goal.weights, question, columns, len(steps))
+        return cls(question, steps, columns, who, level, size, ask, weights)
 
     def error(self, column: ReleasedColumn, noise: StepNoise) -> float:
         """Return the half-width to expect of a column, or refuse where it cannot be known."""
@@ -88,19 +70,61 @@ class Pricing:
         return expected
 
 
-def _insist_on_keys(question: TableQuestion, goal: Goal, dataset: TableDataset) -> None:
+def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
     """Refuse groups that are neither public nor to be selected privately, with the columns that need keys."""
-    if question.private_keys and not goal.delta:
-        names = [name for name, _ in question.by]
+    names = [name for name, _ in question.by]
+    return TacitError(
+        "keys-missing",
+        f"the groups of {', '.join(names)} are not public, and the plan has no delta",
+        why="which groups exist is private; without a delta, private groups cannot be shown",
+        fix=Either(
+            *(Declare("keys", ["A", "B"], column=name) for name in names),
+            *([Set(delta=1e-7)] if dataset.budget.delta else []),
+        ),
+    )
+
+
+def _read(goal: Goal) -> tuple[Ask | None, Fraction, int | None]:
+    """Read the total that a goal names (None where it names an error instead), the confidence, the size."""
+    level = rational("confidence", goal.confidence)
+    if not 0 < float(level) < 1:
+        raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
+    size = None if goal.size is None else count("size", goal.size, zero=False)
+    given = [n for n in ("epsilon", "rho", "within") if getattr(goal, n) is not None]
+    if len(given) != 1:
         raise TacitError(
-            "keys-missing",
-            f"the groups of {', '.join(names)} are not public, and the plan has no delta",
-            why="which groups exist is private; without a delta, private groups cannot be shown",
-            fix=Either(
-                *(Declare("keys", ["A", "B"], column=name) for name in names),
-                *([Set(delta=1e-7)] if dataset.budget.delta else []),
-            ),
+            "bad-parameter",
+            f"a plan needs one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
+            why="two of them could contradict each other" if given else "there is no default epsilon",
+            fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
         )
+    delta = rational("delta", goal.delta, zero=True)
+    if not delta < 1:
+        raise bad_parameter("delta", "below 1", goal.delta, fix=Set(delta=1e-6))
+    epsilon = None if goal.epsilon is None else rational("epsilon", goal.epsilon)
+    rho = None if goal.rho is None else rational("rho", goal.rho)
+    return None if goal.within is not None else Ask(epsilon, delta, rho), level, size
+
+
+def _weights(
+    given: Mapping[str, Number] | None,
+    question: TableQuestion,
+    columns: tuple[ReleasedColumn, ...],
+    steps: int,
+) -> tuple[Fraction, ...]:
+    """Weigh each step as much as the heaviest aggregate that is read off it; 1 where nothing is said."""
+    known = [name for name, _ in question.aggregates]
+    for name in given or {}:
+        if name not in known:
+            fix = Set(weights={known[0]: 2})
+            raise bad_parameter(
+                "weights", f"given for the columns {', '.join(sorted(known))} only", name, fix=fix
+            )
+    read = {name: rational(f"the weight of {name}", w) for name, w in (given or {}).items()}
+    return tuple(
+        max((read.get(c.asked, Fraction(1)) for c in columns if c.step == i), default=Fraction(1))
+        for i in range(steps)
+    )
 
 
 def noises_of(pricings: Sequence[Pricing], members: Sequence[tuple[PaidStep, ...]]) -> tuple[StepNoise, ...]:
@@ -112,46 +136,21 @@ def noises_of(pricings: Sequence[Pricing], members: Sequence[tuple[PaidStep, ...
 
 
 def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> list[Ask]:
-    """Read what each member may pay; where an error is wanted, find the smallest epsilon that keeps it."""
-    asks = [_ask(goal) for goal in goals]
-    found = [ask for ask in asks if ask is not None]
-    return found if len(found) == len(goals) else [_within(pricings, goals)] * len(goals)
+    """Return what each member may pay; where an error is wanted, find the smallest epsilon that keeps it."""
+    found = [one.ask for one in pricings if one.ask is not None]
+    return found if len(found) == len(pricings) else [_within(pricings, goals[0])] * len(pricings)
 
 
-def _ask(goal: Goal) -> Ask | None:
-    """Read the total that a goal names; None where it names an error instead."""
-    given = [n for n in ("epsilon", "rho", "within") if getattr(goal, n) is not None]
-    if len(given) != 1:
-        raise TacitError(
-            "bad-parameter",
-            f"a plan needs one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
-            why="two of them could contradict each other" if given else "there is no default epsilon",
-            fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
-        )
-    delta = _delta(goal)
-    if goal.epsilon is not None:
-        return Ask(rational("epsilon", goal.epsilon), delta)
-    return None if goal.rho is None else Ask(None, delta, rational("rho", goal.rho))
-
-
-def _delta(goal: Goal) -> Fraction:
-    delta = rational("delta", goal.delta, zero=True)
-    if not delta < 1:
-        raise bad_parameter("delta", "below 1", goal.delta, fix=Set(delta=1e-6))
-    return delta
-
-
-def _within(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> Ask:
+def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     """Find the smallest epsilon of each member with which all columns stay within the wanted error."""
-    within = float(rational("within", goals[0].within or 0))
-    delta = _delta(goals[0])
+    within = float(rational("within", goal.within or 0))
+    delta = rational("delta", goal.delta, zero=True)
     first = pricings[0]
-    first.weights(goals[0].weights)  # refuses unknown names before the search
 
     def fits(epsilon: float) -> bool:
         ask = Ask(Fraction(epsilon), delta)
         try:
-            members = [one.paid(ask, goal) for one, goal in zip(pricings, goals, strict=True)]
+            members = [calibrate(one.steps, one.who, ask, one.weights) for one in pricings]
         except TacitError as refusal:
             if refusal.code == "bad-parameter":  # noise beyond 64 bits
                 return False

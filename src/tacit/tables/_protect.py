@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from tacit.core import (
+    KEY_KINDS,
     Fact,
-    Kind,
     Limits,
     Table,
     Unit,
@@ -24,7 +24,7 @@ from tacit.fixes import Code, Declare
 from tacit.ledger import open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
-from tacit.tables._emit import grid_columns
+from tacit.tables._emit_expressions import grid_columns
 from tacit.tables._expressions import Column
 from tacit.tables._keys import public_column
 from tacit.tables._kinds import Scope, choose_name, resolve
@@ -124,44 +124,61 @@ def protect(
     Dataset('data', unit=Unit('patient_id'), tables: data)
     """
     if ledger is not None and name is None:
-        raise TacitError(
-            "bad-parameter",
-            "a dataset in a durable ledger needs a name",
-            why="the budget is bound to the declared name, so that a new session does not reset it",
-            fix=Declare("name", "visits"),
-        )
+        raise _name_missing()
     identity = read_identity(
         name="data" if name is None else name, version=version, unit=unit, adjacency=adjacency
     )
-    identity = replace(identity, block=read_block_of_dataset(blocks, block))
-    whom = _of_tables(identity.unit)
+    if block is not None:
+        identity = replace(identity, block=read_block_of_dataset(blocks, block))
+    if identity.unit.kind not in {"column", "row"}:
+        raise _not_of_tables(identity.unit)
     sources, shared = _sources(source, public, identity.name)
-    declared = _Declared(bounds or {}, keys or {}, types or {}, never_null)
-    engine, kinds = _opened(sources, shared, whom, declared)
-    facts = declared.facts(shared, engine, whom)
-    tables = {n: _table(n, engine, facts, None, whom) for n in sources}
-    tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
+    keys = keys or {}
+    listed = {c: v for c, v in keys.items() if not isinstance(v, str)}
+    facts = _read_facts(bounds, listed, types, never_null)
+    owner = identity.unit.columns
+    places = {
+        n: SourceTable(read_source(s), owner, grid_columns(_of_table(n, facts))) for n, s in sources.items()
+    }
+    one = len(places) == 1 and all(place.source.kind != "csv" for place in places.values())
+    places |= {n: SourceTable(read_source(s), None) for n, (s, _) in shared.items()}
+    engine = DuckDB(places, key=ranking_secret())
+    named = {c: v for c, v in keys.items() if isinstance(v, str)}
+    if named:  # keys that stand in a public table are read now, since nothing in it is private
+        known = {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
+        read = {c: public_column(v, known, engine) for c, v in named.items()}
+        facts = _read_facts(bounds, listed | read, types, never_null)
+    tables = {n: _table(n, engine, facts, owner, identity.unit) for n in sources}
+    tables |= {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
     limited = Limits.read(limits)
-    column = read_partition(blocks, identity.block, whom, tables)
+    if identity.unit.kind == "row":
+        limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
+    column = None if blocks is None else read_partition(blocks, identity.block, identity.unit, tables)
     books = open_ledger(ledger)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
-    one = len(sources) == 1 and "csv" not in kinds
     return TableDataset(
         identity, books, tables, limited, next(iter(sources)), one, engine, column, record=record
     )
 
 
-def _of_tables(unit: Unit) -> Unit:
-    """Refuse units that tables do not have."""
-    if unit.kind not in {"column", "row"}:
-        raise bad_parameter(
-            "unit",
-            "a column, a pair of columns such as patient and day, or a single row",
-            unit,
-            why=f"a table has no {unit.kind}s",
-            fix=Declare("unit", "patient_id"),
-        )
-    return unit
+def _name_missing() -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "a dataset in a durable ledger needs a name",
+        why="the budget is bound to the declared name, so that a new session does not reset it",
+        fix=Declare("name", "visits"),
+    )
+
+
+def _not_of_tables(unit: Unit) -> TacitError:
+    """Refuse a unit that tables do not have."""
+    return bad_parameter(
+        "unit",
+        "a column, a pair of columns such as patient and day, or a single row",
+        unit,
+        why=f"a table has no {unit.kind}s",
+        fix=Declare("unit", "patient_id"),
+    )
 
 
 def _sources(
@@ -181,49 +198,14 @@ def _sources(
     return sources, shared
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """The public facts of columns, as the curator wrote them."""
-
-    bounds: Mapping[str, Sequence[Number]]
-    keys: Mapping[str, Sequence[object] | str]
-    types: Mapping[str, object]
-    never_null: Sequence[str]
-
-    def listed(self) -> dict[str, Fact]:
-        """Read the facts, without keys that stand in a public table."""
-        lists = {c: v for c, v in self.keys.items() if not isinstance(v, str)}
-        return _read_facts(self.bounds, lists, self.types, self.never_null)
-
-    def facts(self, shared: Mapping[str, tuple[object, str]], engine: DuckDB, unit: Unit) -> dict[str, Fact]:
-        """Read the facts; keys that stand in a public table are read now, since nothing in it is private."""
-        facts = self.listed()
-        named = {c: v for c, v in self.keys.items() if isinstance(v, str)}
-        if not named:
-            return facts
-        known = {n: _table(n, engine, facts, key, unit) for n, (_, key) in shared.items()}
-        read: dict[str, Sequence[object]] = {c: public_column(v, known, engine) for c, v in named.items()}
-        lists = {c: v for c, v in self.keys.items() if not isinstance(v, str)}
-        return _read_facts(self.bounds, lists | read, self.types, self.never_null)
-
-
-def _opened(
-    sources: Mapping[str, object], shared: Mapping[str, tuple[object, str]], unit: Unit, declared: _Declared
-) -> tuple[DuckDB, set[str]]:
-    """Open the engine on the sources; return it with the kinds of the protected ones."""
-    facts = declared.listed()
-    protected = {n: SourceTable(read_source(s), unit.columns, _grids(n, facts)) for n, s in sources.items()}
-    public = {n: SourceTable(read_source(s), None) for n, (s, _) in shared.items()}
-    engine = DuckDB(protected | public, key=ranking_secret())
-    return engine, {place.source.kind for place in protected.values()}
-
-
 def _read_facts(
-    bounds: Mapping[str, Sequence[Number]],
+    bounds: Mapping[str, Sequence[Number]] | None,
     keys: Mapping[str, Sequence[object]],
-    types: Mapping[str, object],
+    types: Mapping[str, object] | None,
     never_null: Sequence[str],
 ) -> dict[str, Fact]:
+    """Read the public facts of columns, as the curator wrote them."""
+    bounds, types = bounds or {}, types or {}
     if isinstance(never_null, str):
         raise bad_parameter(
             "never_null", "a list of columns", never_null, fix=Declare("never_null", [never_null])
@@ -233,7 +215,8 @@ def _read_facts(
     for column in names:
         kind = read_kind(column, types[column]) if column in types else None
         values = read_keys(column, keys[column]) if column in keys else None
-        for implied in (_kind_of_keys(values), "number" if column in bounds else None):
+        of_keys = None if values is None else KEY_KINDS[type(values[0])]
+        for implied in (of_keys, "number" if column in bounds else None):
             if (
                 implied is not None
                 and kind is not None
@@ -252,28 +235,21 @@ def _read_facts(
     return facts
 
 
-def _of_table(name: str, facts: Mapping[str, Fact], columns: Sequence[str] | None = None) -> dict[str, Fact]:
+def _of_table(
+    name: str, facts: Mapping[str, Fact], columns: Collection[str] | None = None
+) -> dict[str, Fact]:
     """Return the facts of one table: ``column`` speaks of every table, ``table.column`` of one."""
     own = {c: f for c, f in facts.items() if "." not in c or (columns is not None and c in columns)}
     return own | {c.removeprefix(name + "."): f for c, f in facts.items() if c.startswith(name + ".")}
 
 
-def _grids(name: str, facts: Mapping[str, Fact]) -> dict[str, str]:
-    made: dict[str, str] = {}
-    for column, fact in _of_table(name, facts).items():
-        made |= grid_columns(column, fact.bounds) if fact.bounds is not None else {}
-    return made
+def _table(
+    name: str, engine: DuckDB, facts: Mapping[str, Fact], named: tuple[str, ...], unit: Unit | None = None
+) -> Table:
+    """Declare one table with its facts; names of columns are checked where the source is available.
 
-
-def _kind_of_keys(values: tuple[object, ...] | None) -> Kind | None:
-    if values is None:
-        return None
-    kinds: dict[type, Kind] = {float: "number", bool: "boolean"}
-    return kinds.get(type(values[0]), "text")
-
-
-def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None, unit: Unit) -> Table:
-    """Declare one table with its facts; names of columns are checked where the source is available."""
+    ``named`` are the columns that name the unit; without a unit the table is public, and it is its key.
+    """
     columns = engine.columns(name)
     own = _of_table(name, facts, columns)
     if columns is not None:
@@ -283,20 +259,22 @@ def _table(name: str, engine: DuckDB, facts: Mapping[str, Fact], key: str | None
                 "a column's name", "one that does not start with tacit_", reserved, fix="rename the column"
             )
         own = {c: f for c, f in own.items() if c in columns}
-        for needed in [key] if key is not None else unit.columns:
-            if needed not in columns:
-                raise TacitError(
-                    "unknown-column",
-                    f"the table {name!r} has no column {needed!r}",
-                    why=f"this column names the {unit.noun} that each row belongs to"
-                    if key is None
-                    else "this column is the key of the public table",
-                    fix=choose_name(str(needed), tuple(columns)),
-                )
-    if key is None and len(unit.columns) == 1:  # of a pair, neither column alone names the unit
+        missing = next((c for c in named if c not in columns), None)
+        if missing is not None:
+            raise TacitError(
+                "unknown-column",
+                f"the table {name!r} has no column {missing!r}",
+                why=f"this column names the {unit.noun} that each row belongs to"
+                if unit is not None
+                else "this column is the key of the public table",
+                fix=choose_name(str(missing), tuple(columns)),
+            )
+    if unit is not None and len(named) == 1:  # of a pair, neither column alone names the unit
         own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
-    for column, kind in engine.unreadable(name).items():
-        own[column] = replace(own.get(column, Fact()), unreadable=kind)
-        if key is None and column in unit.columns:
-            resolve(Column(column), Scope(own))  # refuses
-    return Table(name, own, columns, key)
+    for column, kind in (columns or {}).items():
+        if kind:
+            own[column] = replace(own.get(column, Fact()), unreadable=kind)
+            if unit is not None and column in named:
+                resolve(Column(column), Scope(own))  # refuses
+    names = None if columns is None else tuple(columns)
+    return Table(name, own, names, named[0] if unit is None else None)

@@ -5,7 +5,7 @@ Rows, filters, groups, aggregates, plan. Immutable; nothing runs before ``plan()
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -31,18 +31,17 @@ from tacit.tables._expressions import Column, Node, text_of
 from tacit.tables._goals import Goal
 from tacit.tables._keys import (
     KeysGiven,
-    check_kinds,
     from_public_tables,
     key_node,
-    kinds_of_keys,
+    key_nodes,
     read_group_keys,
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
-from tacit.tables._planning import make_plan
+from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tacit.exact import Number
     from tacit.tables._dataset import TableDataset
@@ -201,7 +200,7 @@ class Rows:
 
     def _look_up(self, name: str, on: str | Expr | None, how: How) -> Rows:
         table = self.tables.get(name)
-        if table is None or not table.public:
+        if table is None or table.key is None:
             raise TacitError(
                 "unknown-table",
                 f"there is no public table {name!r}",
@@ -211,7 +210,7 @@ class Rows:
         if table.columns is None:
             raise _names_needed("a public table")
         facts = scope(self.relation)
-        key = table.key or ""
+        key = table.key
         kind = table.facts.get(key, Fact()).kind
         node = key_node(as_node(on if on is not None else key), facts, kind)
         taken = {c.lower() for c in facts}
@@ -236,7 +235,8 @@ class Rows:
                 why="they apply before WHERE, so that every question of a dataset sees the same rows",
                 fix=Declare("limits", 10, column="rows"),
             )
-        return replace(self, limits=self.limits.but(**limits))
+        changed = self.limits.but(**limits)
+        return self if self.unit.is_row else replace(self, limits=changed)  # single rows have no limits
 
     def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> GroupedRows:
         """Group by columns or expressions.
@@ -256,14 +256,13 @@ class Rows:
             raise bad_parameter(
                 "group_by", "given at least one column", (), fix=Code('.group_by("hospital")')
             )
+        return self.grouped(given, keys)
+
+    def grouped(self, by: Sequence[tuple[str, Node]], keys: KeysGiven) -> GroupedRows:
+        """Group by expressions with their names; see `group_by`."""
         facts = scope(self.relation)
-        public = read_group_keys(given, from_public_tables(keys, self._dataset), facts)
-        kinds = kinds_of_keys(len(given), public)
-        nodes = tuple(
-            (name, key_node(node, facts, kind)) for (name, node), kind in zip(given, kinds, strict=True)
-        )
-        check_kinds(nodes, public)
-        return GroupedRows(self, nodes, public)
+        public = read_group_keys(by, from_public_tables(keys, self._dataset), facts)
+        return GroupedRows(self, key_nodes(by, public, facts), public)
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one line."""
@@ -290,8 +289,6 @@ class GroupedRows:
                 raise bad_parameter(name, "an aggregate", aggregate, fix=Code(f"{name}=tc.count()"))
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
-        if self.rows.unit.is_row:
-            limits = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
         question = TableQuestion(
             self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group
         )
@@ -305,6 +302,8 @@ class Query:
     _dataset: TableDataset
     question: TableQuestion
     post: PostProcessing | None = None
+    #: Rewords a refusal for its author, where the question was not asked in Python.
+    _reworded: Callable[[TacitError], TacitError] | None = field(default=None, repr=False, compare=False)
 
     def plan(
         self,
@@ -334,7 +333,13 @@ class Query:
             How much of the budget each aggregate gets, relative to the others.
         """
         goal = Goal(epsilon, delta, rho, within, confidence, size, weights)
-        return make_plan(self._dataset, self.question, goal, self.post)
+        try:
+            return make_plans([(self._dataset, self.question, goal, self.post)])[0]
+        except TacitError as error:
+            if self._reworded is None:
+                raise
+            refusal = self._reworded(error)
+        raise refusal
 
 
 def _condition(condition: Expr | str) -> Node:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -61,14 +61,15 @@ def grid_for(bounds: tuple[Fraction, Fraction], bits: int = 30) -> ValueGrid:
         _LEAST_EXPONENT,
     )
     step = Fraction(2) ** exponent
-    if _round(high / step) <= _round(low / step):
+    lo, hi = (math.floor(bound / step + Fraction(1, 2)) for bound in bounds)
+    if hi <= lo:
         raise bad_parameter(
             "bounds",
             "two numbers far enough apart to differ in floating point",
             (float(low), float(high)),
             fix="shift the column first, so that its range includes zero",
         )
-    return ValueGrid(low, high, step, _round(low / step), _round(high / step))
+    return ValueGrid(low, high, step, lo, hi)
 
 
 def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
@@ -83,18 +84,10 @@ def nice_step(bounds: tuple[Fraction, Fraction], most: int = 1000) -> Fraction:
         power += 1
 
 
-def _round(x: Fraction) -> int:
-    return math.floor(x + Fraction(1, 2))
-
-
 def _ceil_log2(x: Fraction) -> int:
     """Return the smallest k with 2^k >= x."""
-    k = x.numerator.bit_length() - x.denominator.bit_length()
-    while Fraction(2) ** k < x:
-        k += 1
-    while Fraction(2) ** (k - 1) >= x:
-        k -= 1
-    return k
+    k = x.numerator.bit_length() - x.denominator.bit_length()  # 2^(k-1) < x < 2^(k+1)
+    return k if x <= Fraction(2) ** k else k + 1
 
 
 class Statistic(ABC):
@@ -105,26 +98,14 @@ class Statistic(ABC):
     word: ClassVar[str]
     columns: ClassVar[int] = 1
     argument: Node | None
-
-    @property
-    def size(self) -> int:
-        """How many integers there are per group."""
-        return 1
-
-    @property
-    def weight(self) -> int:
-        """The largest L1 norm that one row can add."""
-        return 1
-
-    @property
-    def step(self) -> Fraction:
-        """What one integer is worth in the column's own units (or their squares)."""
-        return Fraction(1)
-
-    @property
-    def values_grid(self) -> ValueGrid | None:
-        """The grid on which values are rounded and clipped, if there is one."""
-        return None
+    #: How many integers there are per group.
+    size: int = 1
+    #: The largest L1 norm that one row can add.
+    weight: int = 1
+    #: What one integer is worth in the column's own units (or their squares).
+    step: Fraction = Fraction(1)
+    #: The grid on which values are rounded and clipped, if there is one.
+    grid: ValueGrid | None = None
 
     def vector(self, numbers: list[int]) -> list[int]:
         """Turn the integers that SQL returned into the vector that gets noise."""
@@ -180,17 +161,12 @@ class _OnGrid(Statistic):
     """A statistic of values on a public grid."""
 
     argument: Node
-    grid: ValueGrid
+    grid: ValueGrid = field()
 
     @property
-    def step(self) -> Fraction:
+    def step(self) -> Fraction:  # type: ignore[override]
         """The grid's step."""
         return self.grid.step
-
-    @property
-    def values_grid(self) -> ValueGrid | None:
-        """The grid."""
-        return self.grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +181,7 @@ class Sums(_OnGrid):
     whole: bool = False
 
     @property
-    def weight(self) -> int:
+    def weight(self) -> int:  # type: ignore[override]
         """The larger bound, in steps."""
         return max(abs(self.grid.lo), abs(self.grid.hi))
 
@@ -225,14 +201,10 @@ class MomentSums(_OnGrid):
 
     word: ClassVar[str] = "moments"
     columns: ClassVar[int] = 2
+    size = 2
 
     @property
-    def size(self) -> int:
-        """The two parts."""
-        return 2
-
-    @property
-    def weight(self) -> int:
+    def weight(self) -> int:  # type: ignore[override]
         """W: the two parts of one row add up to it."""
         return self.grid.width
 
@@ -251,19 +223,15 @@ class SquareSums(MomentSums):
 
     word: ClassVar[str] = "squares"
     columns: ClassVar[int] = 3
+    size = 3
 
     @property
-    def size(self) -> int:
-        """The three parts."""
-        return 3
-
-    @property
-    def weight(self) -> int:
+    def weight(self) -> int:  # type: ignore[override]
         """W^2: the three parts of one row add up to it."""
         return self.grid.width**2
 
     @property
-    def step(self) -> Fraction:
+    def step(self) -> Fraction:  # type: ignore[override]
         """The square of the grid's step."""
         return self.grid.step**2
 
@@ -343,7 +311,7 @@ class BinCounts(Statistic):
     bins: Bins
 
     @property
-    def size(self) -> int:
+    def size(self) -> int:  # type: ignore[override]
         """One integer for each cell."""
         return self.bins.size
 

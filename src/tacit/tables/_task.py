@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._readings import StepNoise
     from tacit.tables._statistics import Statistic
-    from tacit.tables._steps import PaidStep
+    from tacit.tables._steps import Step
 
 __all__ = ["GroupKey", "TableTask", "exact_integers"]
 
@@ -40,26 +40,35 @@ class TableTask:
     statements
         The SQL that returns its exact integers.
     steps
-        The steps with their mechanisms.
+        The steps, in the order in which they run.
+    mechanisms
+        The mechanism of each step.
+    labels
+        What each mechanism's integers count, and what one of them is worth in the column's own units.
     noises
         For each step the noise on what is read: the step's own, or that of all members together.
     columns
         What is read off the steps.
-    engine
-        Where the data is.
+    notes
+        What a released column is, where its name may promise more.
     left_out
         Which rows are not counted and which groups are not shown, in words.
+    engine
+        Where the data is.
     blocks
         The blocks of the data that the question reads; none stands for all of it.
     """
 
     asked: TableQuestion
     statements: tuple[Statement, ...]
-    steps: tuple[PaidStep, ...]
+    steps: tuple[Step, ...]
+    mechanisms: tuple[IntegerMechanism, ...]
+    labels: tuple[dict[str, JSON], ...]
     noises: tuple[StepNoise, ...]
     columns: tuple[ReleasedColumn, ...]
-    engine: Engine
+    notes: dict[str, str]
     left_out: tuple[str, ...]
+    engine: Engine
     blocks: tuple[str, ...] = ()
 
     @property
@@ -71,21 +80,8 @@ class TableTask:
             "keys": document(self.asked.keys),
             "groups": self.asked.groups,
             "per_group": self.asked.per_group,
-            "steps": document([paid.step for paid in self.steps]),
+            "steps": document(self.steps),
         }
-
-    @property
-    def mechanisms(self) -> tuple[IntegerMechanism, ...]:
-        """The mechanisms, one for each step."""
-        return tuple(paid.mechanism for paid in self.steps)
-
-    @property
-    def labels(self) -> tuple[dict[str, JSON], ...]:
-        """What each mechanism's integers count, and what one of them is worth in the column's own units."""
-        return tuple(
-            {"statistic": paid.step.statistic.word, "step": str(paid.step.statistic.step)}
-            for paid in self.steps
-        )
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -96,10 +92,10 @@ class TableTask:
         """Yield each step's exact integers for every group; private groups are those that came back."""
         exact = exact_integers(self.engine, self.asked, self.statements)
         keys: list[GroupKey] = [()] if not self.asked.by else list(self.asked.keys or ())
-        for paid in self.steps:
-            statistic = paid.step.statistic
+        for step in self.steps:
+            statistic = step.statistic
             found = exact[statistic]
-            if self.asked.private_keys and paid is self.steps[0]:
+            if self.asked.private_keys and step is self.steps[0]:
                 shown = yield {key: vector[0] for key, vector in found.items()}
                 keys = [tuple(key) for key, _ in shown]
             else:
@@ -123,19 +119,17 @@ class TableTask:
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
-        stands_for = {c.name: c.aggregate.stands_for(c.reading) for c in self.columns}
         return AnswerTable(
-            {name: tuple(_plain(key[i]) for key in keys) for i, (name, _) in enumerate(self.asked.by)},
+            {
+                name: tuple(k if isinstance(k := key[i], str | float | bool) else str(k) for key in keys)
+                for i, (name, _) in enumerate(self.asked.by)
+            },
             columns,
             float(confidence),
-            notes={name: text for name, text in stands_for.items() if text},
+            notes=self.notes,
             left_out=self.left_out,
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
         )
-
-
-def _plain(value: object) -> float | str | bool:
-    return value if isinstance(value, str | float | bool) else str(value)
 
 
 def exact_integers(

@@ -30,7 +30,7 @@ from tacit.tables._algebra import (
     scope,
 )
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
-from tacit.tables._keys import MOST_KEYS, check_kinds, key_node, kinds_of_keys
+from tacit.tables._keys import MOST_KEYS, key_nodes
 from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
@@ -174,8 +174,7 @@ def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
 def _check_relation(relation: Relation, dataset: TableDataset) -> None:
     match relation:
         case Scan(table, rows):
-            declared = None if dataset.unit.is_row else dataset.limits.rows
-            _insist(_is_table(table) and not table.public and rows == declared)
+            _insist(_is_table(table) and table.key is None and rows == dataset.limits.rows)
         case Where(inner, predicate):
             _check_relation(inner, dataset)
             _check_expression(predicate, scope(inner), "boolean")
@@ -215,7 +214,7 @@ def _is_table(given: object) -> bool:
 
 def _check_lookup(join: JoinPublic, facts: Scope) -> None:
     """Check that a looked-up table is public and that its columns exist and shadow none."""
-    _insist(_is_table(join.table) and join.table.public)
+    _insist(_is_table(join.table) and join.table.key is not None)
     _check_expression(join.on, facts)
     for name, source in join.columns:
         check_name(name)
@@ -246,10 +245,7 @@ def _check_keys(question: TableQuestion) -> None:
     for i, (name, _) in enumerate(question.by):
         column = tuple(dict.fromkeys(key[i] for key in keys))
         _insist(set(read_keys(name, column)) == set(column))
-    kinds = kinds_of_keys(width, keys)
-    for (_, node), kind in zip(question.by, kinds, strict=True):
-        _insist(key_node(node, facts, kind) == node)
-    check_kinds(question.by, keys)
+    _insist(key_nodes(question.by, keys, facts) == question.by)
 
 
 def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:

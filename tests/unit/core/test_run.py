@@ -38,7 +38,7 @@ def refused(code):
 
 
 def spent(data):
-    return ledger_of(data).account(data.identity.account).spent.epsilon
+    return ledger_of(data).account(data.identity.name).spent.epsilon
 
 
 # a year

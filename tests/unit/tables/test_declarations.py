@@ -84,3 +84,13 @@ def test_a_pair_of_columns_is_declared_in_a_file(tmp_path):
     text = '[datasets.v]\nsource = "v.csv"\nunit = {column = "pid", per = "day"}\nbudget = {epsilon = 1}'
     (tmp_path / "tacit.toml").write_text(text)
     assert load_config(tmp_path / "tacit.toml")["v"].unit == tc.Unit("pid", per="day")
+
+
+def test_single_rows_have_no_limits():
+    free, limited = visits(unit=tc.Unit.row()), visits(unit=tc.Unit.row(), limits={"rows": 5, "groups": 2})
+    count = {"n": tc.count()}
+    one = free.group_by("hospital").agg(**count).plan(epsilon=1)
+    two = limited.limit(groups=1, per_group=1).group_by("hospital").agg(**count).plan(epsilon=1)
+    assert one == two
+    assert one.mechanisms[0]["sensitivity"] == 1
+    assert limited.plan_from(two.to_json()) == one

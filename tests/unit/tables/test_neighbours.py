@@ -155,13 +155,13 @@ def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
 def test_the_search_finds_pairs_that_are_taken_for_one_owner(monkeypatch, owner):
     """The broken twin: names without their lengths, or without the day, mix two owners."""
     import tacit as tc
-    from tacit.engines import _source_views
+    from tacit.engines import _views
 
     lines = [(0, "A", 0.0, 1, None), *((77, "B", float(i), 1, None) for i in range(9))]
     renamed = {0: ("1", "2"), 77: ("12", "") if "day" in owner else ("1", "3")}
     small, large = (nb._by_pair(nb._tables(some, []), renamed) for some in (lines[:1], lines))
     asked = nb.dataset(large, {"rows": 1}, unit=nb.PAIR)["visits"].group_by("h").agg(n=tc.count())
     assert nb.check(asked.question, nb.engine(small, unit=nb.PAIR), nb.engine(large, unit=nb.PAIR)) == 1
-    monkeypatch.setattr(_source_views, "owner_sql", lambda *_: owner)
+    monkeypatch.setattr(_views, "owner_sql", lambda *_: owner)
     with pytest.raises(AssertionError):
         nb.check(asked.question, nb.engine(small, unit=nb.PAIR), nb.engine(large, unit=nb.PAIR))

@@ -7,8 +7,8 @@ import pytest
 from sqlglot import exp
 
 import tacit as tc
-from tacit.tables.sql._aggregates import _QUANTILES, _SIMPLE
 from tacit.tables.sql._expressions import _READERS
+from tacit.tables.sql._select_list import _QUANTILES, _SIMPLE
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/sql.md").read_text()
 

@@ -103,7 +103,7 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     only(select, "expressions", "from_", "where", "group", "having", "joins", "with_", "distinct")
     reach = with_clauses(select, reach)
     source = from_clause(select, reach)
-    find = source.finder()
+    find = source.find
     rows = filtered(select, source.rows, find)
     by = groups_of(select, find)
     distinct = select.args.get("distinct")

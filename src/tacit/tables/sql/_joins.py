@@ -45,7 +45,7 @@ def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: 
     if (second[0].lower(), second[1].lower()) != (there, key.lower()):
         condition = f"ON {sql_name(first[1])} = {sql_name(alias)}.{sql_name(key)}"
         raise refuse(join, f"a public table is joined on its key, {key!r}", condition)
-    on = source.finder()(*first)
+    on = source.find(*first)
     before = set(scope(source.rows.relation))
     joined = source.rows.join(name, on, how=how)
     columns = {(alias.lower(), c.lower()): c for c in scope(joined.relation) if c not in before}
@@ -66,7 +66,7 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
             fix=Declare("types", "text", column="patient_id"),
         )
     pairs = _equalities(join, alias, len(unit_columns(rows)))
-    find, find_there = source.finder(), FromClause.of(rows, alias).finder()
+    find, find_there = source.find, FromClause.of(rows, alias).find
     left, right = [find(*a) for a, _ in pairs], [find_there(*b) for _, b in pairs]
     if not _on_unit(source.rows, rows, left, right):
         raise TacitError(

@@ -12,6 +12,7 @@ from tacit.tables._algebra import scope
 
 if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._kinds import Scope
     from tacit.tables._query import Rows
 
 __all__ = ["ColumnFinder", "FromClause", "TablesInReach", "sql_name"]
@@ -44,7 +45,7 @@ class TablesInReach:
             if known.lower() == name.lower():
                 return rows
         for known, table in self.dataset.tables.items():
-            if known.lower() == name.lower() and not table.public:
+            if known.lower() == name.lower() and table.key is None:
                 return self.dataset[known]
         public = any(known.lower() == name.lower() for known in self.dataset.tables)
         raise TacitError(
@@ -59,7 +60,7 @@ class TablesInReach:
         if any(known.lower() == name.lower() for known in self.named):
             return None
         tables = self.dataset.tables.items()
-        return next((n for n, t in tables if n.lower() == name.lower() and t.public), None)
+        return next((n for n, t in tables if n.lower() == name.lower() and t.key is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,48 +75,48 @@ class FromClause:
         The column of the rows, by table alias and name in lower case.
     aliases
         The table aliases in lower case.
+    facts
+        The columns that an expression over the rows can use.
     """
 
     rows: Rows
     columns: dict[tuple[str, str], str]
     aliases: frozenset[str]
+    facts: Scope
 
     @classmethod
     def of(cls, rows: Rows, alias: str) -> FromClause:
         """Offer the columns of one table under its alias."""
-        columns = {(alias.lower(), c.lower()): c for c in scope(rows.relation)}
-        return cls(rows, columns, frozenset({alias.lower()}))
+        facts = scope(rows.relation)
+        columns = {(alias.lower(), c.lower()): c for c in facts}
+        return cls(rows, columns, frozenset({alias.lower()}), facts)
 
     def with_table(self, rows: Rows, columns: dict[tuple[str, str], str], alias: str) -> FromClause:
         """Add a joined table."""
-        return FromClause(rows, self.columns | columns, self.aliases | {alias.lower()})
+        aliases = self.aliases | {alias.lower()}
+        return FromClause(rows, self.columns | columns, aliases, scope(rows.relation))
 
-    def finder(self) -> ColumnFinder:
-        """Return what finds a column by its written name, ignoring case where that is unique."""
-        facts = scope(self.rows.relation)
-
-        def find(table: str, name: str) -> str:
-            if table and table.lower() not in self.aliases:
-                raise TacitError(
-                    "unknown-table",
-                    f"there is no table {table!r} here",
-                    fix=Choose(tuple(sorted(self.aliases)), given=table),
-                )
-            found = self.columns.get((table.lower(), name.lower()))
-            if found is not None:
-                return found
-            if table and len(self.aliases) > 1:
-                raise TacitError(
-                    "unknown-column",
-                    f"the table {table!r} has no column {name!r}",
-                    fix=Choose(self._columns_of(table), given=name),
-                )
-            if name in facts and not facts.open:
-                return name
-            close = [c for c in facts if c.lower() == name.lower()]
-            return close[0] if len(close) == 1 else name
-
-        return find
+    def find(self, table: str, name: str) -> str:
+        """Find a column by its written name, ignoring case where that is unique."""
+        if table and table.lower() not in self.aliases:
+            raise TacitError(
+                "unknown-table",
+                f"there is no table {table!r} here",
+                fix=Choose(tuple(sorted(self.aliases)), given=table),
+            )
+        found = self.columns.get((table.lower(), name.lower()))
+        if found is not None:
+            return found
+        if table and len(self.aliases) > 1:
+            raise TacitError(
+                "unknown-column",
+                f"the table {table!r} has no column {name!r}",
+                fix=Choose(self._columns_of(table), given=name),
+            )
+        if name in self.facts and not self.facts.open:
+            return name
+        close = [c for c in self.facts if c.lower() == name.lower()]
+        return close[0] if len(close) == 1 else name
 
     def _columns_of(self, table: str) -> tuple[str, ...]:
         """Return the columns of one table, without the alias that keeps equal names apart."""

@@ -5,9 +5,8 @@ Tacit never runs the text itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
@@ -17,8 +16,6 @@ from tacit.errors import TacitError
 from tacit.fixes import Do, Fix, Say
 from tacit.tables._expressions import Column, Node
 from tacit.tables._postprocessing import PostProcessing
-from tacit.tables._python_expressions import Expr
-from tacit.tables._query import Query
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
     alias_of,
@@ -37,67 +34,61 @@ from tacit.tables.sql._names import TablesInReach, sql_name
 from tacit.tables.sql._select_list import SelectList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tacit.core import AnswerTable, Plan
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._query import Rows
+    from tacit.tables._query import Query, Rows
 
-__all__ = ["SqlQuery", "parse_expression", "parse_query"]
+__all__ = ["parse_expression", "parse_query"]
 
 _MOST_TEXT = 100_000
 _CONDITION = Say("a condition such as age >= 65")
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SqlQuery(Query):
-    """A complete question that was asked in SQL: its refusals have fixes in the words of SQL."""
-
-    advice: Callable[[], SqlAdvice]
-
-    @wraps(Query.plan)
-    def plan(self, **target: Any) -> Plan[AnswerTable]:  # type: ignore[override]
-        try:
-            return Query.plan(self, **target)
-        except TacitError as error:
-            refusal = self.advice().reworded(error)
-        raise refusal
 
 
 def parse_expression(text: str) -> Node:
     """Read one expression written as SQL text, such as ``"age >= 65 AND ward = 'ICU'"``."""
-    select = _parsed(text, _CONDITION, "SELECT {}")
+    select = _parsed(text, wrap="SELECT {}")
     only(select, "expressions")
     if len(select.expressions) != 1 or isinstance(select.expressions[0], exp.Alias):
         raise refuse(select, "one expression is needed here", _CONDITION)
-    return _guarded(lambda: read_expression(select.expressions[0], lambda _, name: name))
+    try:
+        return read_expression(select.expressions[0], lambda _, name: name)
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def parse_query(
     text: str, dataset: TableDataset, keys: Mapping[str, Sequence[object] | str] | None = None
-) -> SqlQuery:
-    """Turn a SELECT into a question with its free post-processing."""
+) -> Query:
+    """Turn a SELECT into a question with its free post-processing.
+
+    The fixes of all refusals, also of those while planning, are in the words of SQL.
+    """
     try:
-        select = _parsed(text, Do("ask-a-count", table=sql_name(dataset.main)))
-        answer, listed = _guarded(lambda: _question(select, TablesInReach(dataset), dict(keys or {})))
-    except TacitError as error:
-        refusal = SqlAdvice.about(text, dataset).reworded(error)
+        select = _parsed(text, dataset.main)
+        answer, listed = _question(select, TablesInReach(dataset), dict(keys or {}))
+    except (TacitError, RecursionError) as error:
+        refused = error if isinstance(error, TacitError) else _too_deep()
+        refusal = SqlAdvice.about(text, dataset).reworded(refused)
     else:
-        advice = partial(SqlAdvice.about, text, dataset, listed.arguments)
-        return SqlQuery(answer._dataset, answer.question, answer.post, advice=advice)
+        arguments = listed.arguments
+        return replace(
+            answer, _reworded=lambda error: SqlAdvice.about(text, dataset, arguments).reworded(error)
+        )
     raise refusal
 
 
-def _parsed(text: object, fix: Fix, wrap: str = "{}") -> exp.Expr:
-    """Parse one SELECT, or refuse the text."""
+def _parsed(text: object, table: str = "", *, wrap: str = "{}") -> exp.Expr:
+    """Parse one SELECT, of a table or (without one) of a condition alone; or refuse the text."""
     if not isinstance(text, str) or len(text) > _MOST_TEXT or "\x00" in text:
-        raise TacitError("bad-sql", f"SQL must be text of at most {_MOST_TEXT:,} characters", fix=fix)
+        raise TacitError(
+            "bad-sql", f"SQL must be text of at most {_MOST_TEXT:,} characters", fix=_example(table)
+        )
     try:
         parsed = sqlglot.parse(wrap.format(text), dialect="duckdb")
     except (SqlglotError, RecursionError) as error:
         detail = _trouble(error, len(wrap.partition("{")[0]))
-        raise TacitError("bad-sql", f"this SQL cannot be read: {detail}", fix=fix) from None
+        raise TacitError("bad-sql", f"this SQL cannot be read: {detail}", fix=_example(table)) from None
     match [one for one in parsed if one is not None]:
         case [exp.Select() as select]:
             return select
@@ -107,7 +98,15 @@ def _parsed(text: object, fix: Fix, wrap: str = "{}") -> exp.Expr:
             what, why = "this is more than one statement", "one question is one SELECT"
         case _:
             what, why = "this is not a SELECT", "a question can only read aggregates of the data"
-    raise TacitError("not-allowed", what, why=why, fix=fix)
+    raise TacitError("not-allowed", what, why=why, fix=_example(table))
+
+
+def _example(table: str) -> Fix:
+    return Do("ask-a-count", table=sql_name(table)) if table else _CONDITION
+
+
+def _too_deep() -> TacitError:
+    return TacitError("bad-sql", "this SQL is too deeply nested", fix="use a WITH clause")
 
 
 def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
@@ -127,13 +126,6 @@ def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
     return f"{place} is not expected there"
 
 
-def _guarded(work: Callable[[], _T]) -> _T:
-    try:
-        return work()
-    except RecursionError:
-        raise TacitError("bad-sql", "this SQL is too deeply nested", fix="use a WITH clause") from None
-
-
 def _question(
     select: exp.Expr, reach: TablesInReach, keys: dict[str, Sequence[object] | str]
 ) -> tuple[Query, SelectList]:
@@ -142,10 +134,9 @@ def _question(
     source = from_clause(select, reach)
     if any(e.is_star for e in select.expressions):
         raise _rows_asked("SELECT * asks for the rows themselves", reach)
-    find = source.finder()
-    rows = filtered(select, source.rows, find)
-    by = groups_of(select, find)
-    listed = SelectList(find, by)
+    rows = filtered(select, source.rows, source.find)
+    by = groups_of(select, source.find)
+    listed = SelectList(source.find, by)
     items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in select.expressions]
     if not listed.aggregates:
         raise _rows_asked("a question needs at least one aggregate", reach)
@@ -159,7 +150,7 @@ def _rows_asked(what: str, reach: TablesInReach) -> TacitError:
         "not-allowed",
         what,
         why="Tacit never shows rows, only noisy aggregates",
-        fix=Do("ask-a-count", table=sql_name(reach.dataset.main)),
+        fix=_example(reach.dataset.main),
     )
 
 
@@ -174,7 +165,7 @@ def _postprocessing(
     listed.check_grouped([*(n for _, n in outputs), *(n for n, _ in order), *([having] if having else [])])
     for name, node in outputs:
         if isinstance(node, Column) and node.name in listed.keys:
-            listed.rename(node.name, name)
+            listed.keys[node.name] = name
     outputs = [(name, listed.renamed(node)) for name, node in outputs]
     plain = all(isinstance(node, Column) and node.name == name for name, node in outputs)
     in_order = [name for name, _ in outputs] == [*listed.keys.values(), *listed.aggregates]
@@ -197,7 +188,7 @@ def _aggregated(
     """Aggregate the rows, in groups if there are any; public keys count only if all groups have them."""
     if not by:
         return rows.agg(**listed.aggregates)
-    named = {listed.keys[old]: Expr(node) for old, node in by}
+    named = {listed.keys[old]: node for old, node in by}
     given = {name: keys[name] for name in named if name in keys}
     complete = bool(given) and len(given) == len(named)
-    return rows.group_by(keys=given if complete else None, **named).agg(**listed.aggregates)
+    return rows.grouped(list(named.items()), given if complete else None).agg(**listed.aggregates)

@@ -7,17 +7,30 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import TacitError
-from tacit.tables._expressions import Call, Column, Node, names
-from tacit.tables.sql._aggregates import read_aggregate, word_of
-from tacit.tables.sql._allowed import written_as
+from tacit.tables import _aggregate_functions as ask
+from tacit.tables._aggregates import CountDistinct, CountRows, MeanOf, StdOf, SumOf, VarianceOf
+from tacit.tables._expressions import Call, Column, Literal, Node, names
+from tacit.tables._python_expressions import Expr
+from tacit.tables.sql._allowed import only, refuse, written_as
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.tables._aggregates import Aggregate
     from tacit.tables.sql._names import ColumnFinder
 
 __all__ = ["SelectList"]
+
+
+#: A new aggregate that takes one argument is a line here.
+_SIMPLE: dict[type[exp.Expr], Callable[[Node], Aggregate]] = {
+    exp.Sum: SumOf, exp.Avg: MeanOf, exp.Stddev: StdOf, exp.StddevSamp: StdOf, exp.Variance: VarianceOf,
+    exp.Min: lambda node: ask.min(Expr(node)), exp.Max: lambda node: ask.max(Expr(node)),
+    exp.Median: lambda node: ask.median(Expr(node)),
+}  # fmt: skip
+_QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile)
 
 
 class SelectList:
@@ -42,7 +55,7 @@ class SelectList:
 
     def read(self, node: exp.Expr, alias: str = "") -> Node:
         """Read one item."""
-        aggregate = read_aggregate(node, self._find)
+        aggregate = _aggregate(node, self._find)
         if aggregate is not None:
             return Column(self._collect(node, aggregate, alias))
         if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
@@ -66,10 +79,6 @@ class SelectList:
                     fix=f"GROUP BY {sql_name(name)}, or use an aggregate of it",
                 )
 
-    def rename(self, key: str, name: str) -> None:
-        """Show a group key under another name."""
-        self.keys[key] = name
-
     def renamed(self, node: Node) -> Node:
         """Return an expression over the keys as they are shown."""
         match node:
@@ -88,7 +97,7 @@ class SelectList:
         for name, known in self.aggregates.items():
             if known == aggregate and (not alias or alias == name):
                 return name
-        name = alias or _default_name(word_of(node, aggregate), aggregate, {*self.aggregates, *self.keys})
+        name = alias or _default_name(_word(node, aggregate), aggregate, {*self.aggregates, *self.keys})
         if name in self.aggregates or name in self.keys:
             raise TacitError(
                 "not-allowed", f"two columns are called {name!r}", fix=f"AS {sql_name(name + '_2')}"
@@ -130,3 +139,66 @@ def _substituted(node: Node, stand_ins: dict[str, Node]) -> Node:
             return Call(op, tuple(_substituted(a, stand_ins) for a in args))
         case _:
             return node
+
+
+def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
+    """Read an aggregate call; None where the node is not one."""
+    kind = type(node)
+    if kind is exp.Count:
+        return _count(node, find)
+    if kind in _SIMPLE:
+        only(node, "this")
+        if isinstance(node.this, exp.Distinct) or node.this is None:
+            raise refuse(node, "DISTINCT is allowed in COUNT only", "COUNT(DISTINCT x)")
+        return _SIMPLE[kind](read_expression(node.this, find))
+    if kind in _QUANTILES and (level := node.args.get("expression") or node.args.get("quantile")):
+        only(node, "this", "expression", "quantile")
+        return ask.quantile(Expr(read_expression(node.this, find)), _level(level))
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
+        return _within_group(node, find)
+    if isinstance(node, exp.AggFunc | exp.Filter | exp.Window):
+        raise refuse(node)
+    return None
+
+
+def _word(node: exp.Expr, asked: Aggregate) -> str:
+    """Return what an aggregate is called in the default name of its column."""
+    named = isinstance(node, exp.Min | exp.Max | exp.Median)
+    return type(node).__name__.lower() if named else asked.word
+
+
+def _count(node: exp.Expr, find: ColumnFinder) -> Aggregate:
+    counted = node.this
+    if counted is None or (isinstance(counted, exp.Distinct) and len(counted.expressions) != 1):
+        raise refuse(node)  # COUNT(), or COUNT(DISTINCT a, b)
+    only(node, "this")
+    match counted:
+        case exp.Star():
+            return CountRows()
+        case exp.Distinct(expressions=[one]) as distinct:
+            only(distinct, "expressions")
+            return CountDistinct(read_expression(one, find))
+        case _:
+            value = read_expression(counted, find)
+            constant = isinstance(value, Literal) and value.value is not None
+            return CountRows() if constant else CountRows(value)
+
+
+def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
+    order = node.expression
+    only(node, "this", "expression")
+    only(node.this, "this")
+    only(order, "expressions")
+    if len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
+        raise refuse(
+            node,
+            "only one ascending column is allowed in WITHIN GROUP (ORDER BY ...)",
+            "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+        )
+    return ask.quantile(Expr(read_expression(order.expressions[0].this, find)), _level(node.this.this))
+
+
+def _level(node: exp.Expr) -> float:
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return float(node.this)
+    raise refuse(node, "the level of a quantile must be a constant between 0 and 1", "QUANTILE(x, 0.5)")

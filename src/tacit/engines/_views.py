@@ -1,17 +1,74 @@
-"""The DuckDB engine's ranking of each owner's rows by key, and views of the first rows of every owner."""
+"""The DuckDB engine's views: a table's rows with their owners, and the first rows of every owner by rank."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.engines._values import is_moment, is_numeric, quote, stays_typed
+from tacit.engines._values import (
+    UNREADABLE,
+    family,
+    frame_value_sql,
+    owner_sql,
+    quote,
+    stays_typed,
+    string,
+    value_sql,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["limited_view", "ranked_table", "ranked_view"]
+__all__ = ["bytes_view", "limited_view", "ranked_table", "ranked_view", "view_sql"]
+
+
+def view_sql(
+    name: str,
+    source: Source,
+    unit: Sequence[str] | None,
+    types: ColumnTypes,
+    grids: Mapping[str, str] | None = None,
+) -> str:
+    """Write the view of a table: its columns, and the owner of each row in ``tacit_u``.
+
+    Rows without an owner are dropped. In a public table, and where the unit is the row (``unit`` is empty),
+    the owner is 0.
+    """
+    value = frame_value_sql if source.kind == "frame" else value_sql
+    columns = ", ".join(f"{value(c, t)} AS {quote(c)}" for c, t in types)
+    readable = [quote(c) for c, t in types if t != UNREADABLE]
+    raw = source.sql(name)
+    if len(readable) < len(types):  # DuckDB then does not read the other columns, not even their statistics
+        raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)
+    if grids:
+        on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
+        inner = view_sql(name, source, unit, types).split(" AS ", 1)[1]
+        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT *, {on_grid} FROM ({inner})"
+    if not unit:
+        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT 0 AS tacit_u, {columns} FROM ({raw})"
+    owner = owner_sql(unit, types)
+    return (
+        f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {owner} AS tacit_u, {columns} "
+        f"FROM ({raw}) WHERE {owner} IS NOT NULL"
+    )
+
+
+def bytes_view(name: str, path: str, types: ColumnTypes) -> str:
+    """Write the view of a Parquet file that has bytes in place of text: each value is decoded on its own.
+
+    Bytes that are not UTF-8 are written out, so that different ones stay different.
+    """
+    listed = ", ".join(
+        f"coalesce(TRY(decode({quote(c)})), CAST({quote(c)} AS VARCHAR)) AS {quote(c)}"
+        if t in {"VARCHAR", "JSON"}
+        else quote(c)
+        for c, t in types
+        if t != UNREADABLE
+    )
+    raw = quote("tacit raw " + name)
+    return f"CREATE OR REPLACE TEMP VIEW {raw} AS SELECT {listed or 'NULL'} FROM read_parquet({string(path)})"
 
 
 def limited_view(
@@ -79,7 +136,7 @@ def _rank(types: ColumnTypes, key: int, *, inferred: bool = False) -> str:
     else:
         natives = ", ".join(quote(c) for c, _ in types)
         hashed = ", ".join(
-            f"CAST({quote(c)} AS {'DOUBLE' if is_numeric(t) else 'VARCHAR'})" for c, t in types
+            f"CAST({quote(c)} AS {'DOUBLE' if family(t) == 'number' else 'VARCHAR'})" for c, t in types
         )
     order = f"hash({key}::UBIGINT, CAST(tacit_u AS VARCHAR), {hashed}), {natives}"
     return f"row_number() OVER (PARTITION BY tacit_u ORDER BY {order})"
@@ -89,7 +146,7 @@ def _inferred_hash(column: str, kind: str) -> str:
     c = quote(column)
     if stays_typed(kind):
         return f"hash(CAST({c} AS DOUBLE))"
-    if is_moment(kind):  # the text of a moment is not a number
+    if family(kind) == "moment":  # the text of a moment is not a number
         return f"hash(CAST({c} AS VARCHAR))"
     return f"CASE WHEN NOT isnan(tacit_number({c})) THEN hash(tacit_number({c})) ELSE hash({c}) END"
 
@@ -97,6 +154,6 @@ def _inferred_hash(column: str, kind: str) -> str:
 def _inferred_order(column: str, kind: str) -> str:
     """Order by the number, then by the whole number (two of them may be one double), then by the text."""
     c = quote(column)
-    if stays_typed(kind) or is_moment(kind):
+    if stays_typed(kind) or family(kind) == "moment":
         return c
     return f"tacit_number({c}), TRY_CAST({c} AS HUGEINT), {c}"

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from tacit.accounting.numeric._curve import Curve
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["RareLossAccountant", "rare_accountant"]
+__all__ = ["RareLossAccountant", "is_rare", "rare_accountant"]
 
 _ROUGH = 513  # dots of the first, rough pair
 _RARE = 400  # dots above the level
-_MOST_RATE = 0.001  # of samples; and their number times the rate is at most 20
+_MOST_RATE = 0.001  # of samples
+_MOST_SAMPLES = 0.3  # the rate times the number; with more, other methods resolve the sum
 _POINTS = (1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17)
 
 
@@ -57,13 +58,19 @@ class _Octave(NamedTuple):
         return float(self.values[max(0, int(np.searchsorted(self.e, e, side="right")) - 1)])
 
 
+def is_rare(parts: Parts) -> bool:
+    """Return whether the sum is one sampled law with a tiny rate, and a unit is hardly ever sampled."""
+    law, times = parts[0]
+    if len(parts) != 1 or not isinstance(law, SampledLoss):
+        return False
+    return times > 1 and law.q <= _MOST_RATE and law.q * times <= _MOST_SAMPLES
+
+
 @lru_cache(maxsize=64)
 def rare_accountant(parts: Parts, *, add: int) -> RareLossAccountant:
     """Return the accountant for one sampled law with a tiny rate, repeated."""
     law, times = parts[0]
     if len(parts) != 1 or not isinstance(law, SampledLoss):
-        raise NotConverged
-    if law.q > _MOST_RATE or law.q * times > 20 or times < 2:
         raise NotConverged
     one = curve(law, add=add)
     if not one.quick:

@@ -302,7 +302,7 @@ def main() -> None:
         f"{name} ({pld[name][0]:.9g} against {value:.9g})"
         for name, (value, width, _) in mine.items()
         if name in pld
-        and pld[name][0] < value * (1 - 1e-9) - value * width
+        and pld[name][0] < value * (1 - 1e-9) - (value * width if width < 1 else 0.0)
         and not name.startswith("calibrate")
     ]
     print("cases where dp-accounting's PLD is tighter than Tacit:", "; ".join(loose) or "none")

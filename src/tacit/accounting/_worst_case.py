@@ -146,7 +146,7 @@ def _epsilon_of_sum(parts: Parts, delta: float) -> Bracket:
 def _sharpened(parts: Parts, delta: float, found: Bracket) -> Bracket:
     """Narrow the bounds on epsilon by reading delta, if they are further apart than a millionth."""
     low, high = found.lower, found.upper
-    if found.method == "renyi" or not (math.isfinite(high) and high - low > 1e-6 * high):
+    if found.method in {"renyi", "rare losses"} or not (math.isfinite(high) and high - low > 1e-6 * high):
         return found
     certain, method = low, found.method
     step, failed = 1e-6, False

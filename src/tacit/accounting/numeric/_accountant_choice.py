@@ -43,7 +43,7 @@ from tacit.accounting.numeric._lattice import (
     two_point_accountant,
 )
 from tacit.accounting.numeric._range_blocks import block_accountants
-from tacit.accounting.numeric._rare_lattice import rare_accountant
+from tacit.accounting.numeric._rare_lattice import is_rare, rare_accountant
 from tacit.accounting.numeric._snapped import are_few, can_snap, snapped_accountant
 from tacit.accounting.numeric._sum_facts import gaussian_mu2
 
@@ -125,7 +125,7 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
-    yield lambda: rare_accountant(parts, add=add)
+    yield lambda: _rare(parts, add=add)
     if whole and smooth:
         yield lambda: lattice_accountant(parts)
     finite = any(isinstance(law, SampledLoss | GroupLoss) for law, _ in parts)
@@ -136,6 +136,12 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     for dither in _DITHERS:
         yield partial(_dithered, dither, parts, add, finite)
     yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+
+
+def _rare(parts: Parts, *, add: int) -> Accountant:
+    if not is_rare(parts):
+        raise NotConverged
+    return rare_accountant(parts, add=add)
 
 
 def _dithered(dither: Callable[[LossSum], Accountant], parts: Parts, add: int, finite: bool) -> Accountant:  # noqa: FBT001

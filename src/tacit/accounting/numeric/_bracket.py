@@ -23,8 +23,8 @@ class Bracket(NamedTuple):
     """A certified lower and upper value of one number, and the method that certifies it.
 
     Guarantee: ``lower <= truth <= upper``, including truncation, aliasing and floating-point rounding.
-    ``method`` is "closed form", "lattice", "spectral", "dithered" or "group". If no tight method converged,
-    it is the next safe bound: "renyi" or "basic composition".
+    ``method`` is "closed form", "lattice", "spectral", "rare losses", "dithered" or "group". If no tight
+    method converged, it is the next safe bound: "renyi" or "basic composition".
     """
 
     lower: float

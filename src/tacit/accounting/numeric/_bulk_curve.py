@@ -34,11 +34,10 @@ _COARSE = 257  # dots of the first, rough pairs
 
 
 class LatticePair(NamedTuple):
-    """A finite pair on the lattice: places in steps, P-masses with a relative error of at most ``slack``."""
+    """A finite pair on the lattice: places in steps and P-masses, and its infinite loss."""
 
     places: Reals
     masses: Reals
-    slack: float
     infinite: float
 
 
@@ -129,7 +128,7 @@ def _on_lattice(curve: Curve, ends: tuple[float, float], g: float) -> LatticePai
         raise NotConverged
     places = np.arange(first, last + 1)
     pair = connect_dots(curve, g * places)
-    return LatticePair(np.round(pair.losses / g), pair.masses, pair.slack + 4 * U, pair.infinite)
+    return LatticePair(np.round(pair.losses / g), pair.masses, pair.infinite)
 
 
 def _mean(pairs: list[tuple[LatticePair, int]], g: float) -> float:
@@ -139,22 +138,22 @@ def _mean(pairs: list[tuple[LatticePair, int]], g: float) -> float:
 def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int, points: int) -> Reals:
     """Return upper values of delta on the lattice from one tilt."""
     spectrum = np.ones(points // 2 + 1, dtype=complex)
-    log_norm = error = 0.0
+    log_norm = error = slips = 0.0
     for pair, times in pairs:
         exponents = c * g * pair.places + np.log(pair.masses)
         top = float(exponents.max())
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         log_norm += times * (top + math.log(total))
-        slip = pair.slack + 8 * U * (8 + float(weights @ np.abs(exponents)) / total)
+        slips += times * 8 * U * (8 + float(weights @ np.abs(exponents)) / total + len(weights))
         folded = np.bincount(pair.places.astype(np.int64) % points, weights / total, points)
         spectrum = spectrum * _power(np.fft.rfft(folded), times)
-        error += times * (U * (16 * math.log2(points) + 64) + 2 * slip + len(weights) * U)
-    if error > 1e-3:
+        error += times * U * (16 * math.log2(points) + 64)
+    if error + slips > 1e-3:
         raise NotConverged
     # A place on the lattice, counted from the first one, has the weight of its remainder.
     weights = np.roll(np.fft.irfft(spectrum, points), -first)
-    weights = np.maximum(weights, 0.0) + 4 * error + 32 * U * math.log2(points)
+    weights = np.maximum(weights, 0.0) + 2 * error
     rises = g * np.arange(points)
     fade = np.exp(-c * rises)
     over = np.cumsum((weights * fade)[::-1])[::-1]
@@ -163,7 +162,9 @@ def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int,
     value = over - np.exp(rises) * less
     value += 4 * points * U * over + beyond
     log = log_norm - c * g * first
-    found: Reals = np.maximum(value, 0.0) * math.exp(min(log, 700.0)) * (1 + 1e-12 * (1 + abs(log)))
+    found: Reals = (
+        np.maximum(value, 0.0) * math.exp(min(log, 700.0)) * (1 + 1e-12 * (1 + abs(log)) + 4 * slips)
+    )
     return found if log < 700 else np.full(points, np.inf)
 
 

@@ -48,7 +48,7 @@ def open_account(
     """
     above = None if parent is None else transaction.account(parent)
     unit, adjacency = _protected(name, unit, adjacency, above)
-    check_partition(name, blocks, adjacency, above)
+    check_partition(name, blocks, adjacency, [] if above is None else transaction.path(above))
     wanted = Account(
         id=0,
         name=name,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["charged_blocks", "check_blocks", "check_partition"]
 
 
-def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Account | None) -> None:
-    """Refuse a partition for the adjacency replace, and one that differs from that of the account above."""
+def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Sequence[Account]) -> None:
+    """Refuse a partition for the adjacency replace, and one that differs from that of any account above."""
     if blocks is None:
         return
     if adjacency != "add/remove":
@@ -32,14 +32,15 @@ def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Acc
             "blocks change where each was charged for one",
             fix=Either(Set(adjacency="add/remove"), Set(blocks=None)),
         )
-    if above is not None and above.blocks is not None and above.blocks != blocks:
-        raise TacitError(
-            "account-differs",
-            f"account {name!r} would be divided {blocks}, but {above.name!r} above it is divided "
-            f"{above.blocks}",
-            why="a charge names its blocks once, for every account that it reaches",
-            fix=Either(Set(blocks=above.blocks), Set(blocks=None)),
-        )
+    for each in above:
+        if each.blocks not in (None, blocks):
+            raise TacitError(
+                "account-differs",
+                f"account {name!r} would be divided {blocks}, but {each.name!r} above it is divided "
+                f"{each.blocks}",
+                why="a charge names its blocks once, for every account that it reaches",
+                fix=Either(Set(blocks=each.blocks), Set(blocks=None)),
+            )
 
 
 def check_blocks(levels: Sequence[Account], blocks: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._chain import Head, blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
 from tacit.ledger._draws import as_charged
+from tacit.ledger._lost_entries import lost_between
 from tacit.ledger._payments import claim_key, run_of_plan, run_payments
 from tacit.ledger._receipts import receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -143,6 +144,13 @@ def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
             "run-finished",
             f"all {parts} instalments of run {row.seq} were drawn",
             why="one charge pays for so many instalments and no more; those that were lost count too",
+            fix="plan another run; it is charged again",
+        )
+    if lost_between(transaction.entry_keyed, row.seq):
+        raise TacitError(
+            "run-finished",
+            f"the other instalments of run {row.seq} may have been drawn in entries that are lost",
+            why="the ledger goes on from an older copy, and one charge pays for each instalment once",
             fix="plan another run; it is charged again",
         )
     number = found.claimed + 1

@@ -217,6 +217,15 @@ def test_a_stored_answer_is_charged_to_the_blocks_that_it_was_drawn_from(ledger)
     assert ledger.verify().ok
 
 
+def test_an_account_without_the_partition_reads_what_was_drawn_from_blocks(ledger):
+    visits(ledger, Budget(epsilon=1))
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    ledger.draw("visits", Cost.pure(0.5), plan="p", blocks=["1"], compute=lambda _: b"one")
+    assert ledger.draw("ana", Cost.pure(0.5), plan="p", compute=lambda _: b"two").payload == b"one"
+    assert (spent(ledger, "ana"), spent(ledger)) == (Fraction(1, 2), Fraction(1, 2))
+    assert ledger.verify().ok
+
+
 def test_a_payment_for_other_blocks_pays_for_nothing(ledger):
     visits(ledger)
     ledger.create_account("ana", parent="visits", budget=Budget(epsilon=2), blocks=DAYS)

@@ -43,12 +43,12 @@ def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Seq
             )
 
 
-def check_blocks(levels: Sequence[Account], blocks: tuple[str, ...]) -> None:
-    """Refuse a charge that names blocks if no account that pays is divided into blocks."""
-    if blocks and all(level.blocks is None for level in levels):
+def check_blocks(path: Sequence[Account], blocks: tuple[str, ...]) -> None:
+    """Refuse a charge that names blocks if neither the account nor one above it is divided into blocks."""
+    if blocks and all(level.blocks is None for level in path):
         raise TacitError(
             "bad-parameter",
-            f"account {levels[0].name!r} has no blocks, and the charge names block {blocks[0]!r}",
+            f"account {path[0].name!r} has no blocks, and the charge names block {blocks[0]!r}",
             why="blocks are declared when an account is opened",
             fix=Either(Set(blocks=()), Say("open the account with blocks")),
         )

@@ -128,7 +128,7 @@ def charge(
     check_expiry(transaction, path)
     levels = [level for level in path if only is None or level.id in only]
     _check_limits(levels, request)
-    check_blocks(levels, request.blocks)
+    check_blocks(path, request.blocks)
     spend, text = _priced(request, levels)
     after = [_charged(transaction, level, spend, request.blocks) for level in levels]
     keeps = path[-1 - account.above].record  # what the dataset declares

@@ -1074,6 +1074,24 @@ def test_a_budget_grows_only_on_record_and_never_shrinks(ledger):
     assert ledger.verify().ok
 
 
+def test_what_was_paid_before_a_refresh_is_not_drawn_after_it(ledger):
+    """The draw would read the new people's data, for which nothing was charged."""
+    ledger.create_account("intake", unit="patient_id", budget=Budget(epsilon=1))
+    for turn in range(2):
+        paid = ledger.charge("intake", HALF, plan=f"counts {turn}", key=f"k{turn}")
+        run = ledger.run("intake", HALF, plan=f"daily {turn}", instalments=2)
+        run.draw(lambda *_: (b"first", b""))
+        ledger.refresh("intake", statement="new people only", who="curator")
+        with refused("spent"):
+            ledger.draw("intake", HALF, plan=f"counts {turn}", key=f"k{turn}", compute=Draws())
+        with refused("spent"):
+            ledger.claim(paid)
+        with refused("run-finished"):
+            run.draw(lambda *_: (b"second", b""))
+        assert run.instalment(1).payload == b"first"
+    assert ledger.verify().ok
+
+
 def test_a_refresh_needs_a_statement_and_is_recorded(ledger):
     lineage(ledger)
     ledger.charge("ana", Cost.pure(1))

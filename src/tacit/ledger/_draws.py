@@ -10,7 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._artifacts import stored_digest
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
-from tacit.ledger._lost_entries import lost_between
+from tacit.ledger._lost_entries import lost_between, refreshed_since
 from tacit.ledger._payments import certificate_of, claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -154,12 +154,21 @@ def _spent(receipt: int) -> TacitError:
 
 
 def _check_not_lost(transaction: Transaction, known: EntryRow) -> None:
-    """Refuse a draw that was paid for before entries were lost."""
+    """Refuse a draw that was paid for before entries were lost, or before other people came."""
     if lost_between(transaction.entry_keyed, known.seq):
         raise TacitError(
             "spent",
             f"the one draw of receipt {known.seq} may have been taken in entries that are lost",
             why="the ledger goes on from an older copy, and one charge pays for one answer",
+            fix="charge again, without the key",
+        )
+    path = transaction.path(transaction.account_numbered(known.account))
+    name = refreshed_since(transaction.entry_keyed, path, known.seq)
+    if name is not None:
+        raise TacitError(
+            "spent",
+            f"receipt {known.seq} was paid before account {name!r} started again from zero",
+            why="other people are in the data now, and nothing was charged for what the draw says about them",
             fix="charge again, without the key",
         )
 

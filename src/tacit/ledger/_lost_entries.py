@@ -29,14 +29,23 @@ from tacit.ledger._block_totals import with_sums
 from tacit.ledger._likeness import appearance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tacit.accounting import Filter
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["count_as_spent", "exhausted", "gap_key", "gaps", "lost_between", "may_have_been_lost"]
+__all__ = [
+    "count_as_spent",
+    "exhausted",
+    "gap_key",
+    "gaps",
+    "lost_between",
+    "may_have_been_lost",
+    "refresh_key",
+    "refreshed_since",
+]
 
 
 def gap_key(number: int) -> str:
@@ -87,6 +96,25 @@ def gaps(transaction: Transaction) -> list[EntryRow]:
 def lost_between(find: Callable[[str], EntryRow | None], number: int, later: int | None = None) -> bool:
     """Whether entries were lost after the entry of this number (and before a later one); find: by its key."""
     return any(number < gap.seq and (later is None or gap.seq < later) for gap in _gaps(find))
+
+
+def refresh_key(account: int, number: int) -> str:
+    """Return the key of the entry that starts an account again for the first, second, ... time; unique."""
+    return f"f:{account}:{number}"
+
+
+def refreshed_since(find: Callable[[str], EntryRow | None], path: Sequence[Account], seq: int) -> str | None:
+    """Return the name of an account that started again from zero after an entry; None if there is none.
+
+    What was charged before that pays for the people who were in the data then, and for nobody else.
+    """
+    for account in path:
+        number = 1
+        while (row := find(refresh_key(account.id, number))) is not None:
+            if row.seq > seq:
+                return account.name
+            number += 1
+    return None
 
 
 def _gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:

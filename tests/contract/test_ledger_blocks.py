@@ -182,6 +182,17 @@ def test_an_account_below_has_the_same_partition_or_none(ledger):
     assert ledger.verify().ok
 
 
+def test_no_account_between_hides_another_partition(ledger):
+    """Blocks of days would be taken for blocks of hospitals: thirty days of a patient for one hospital."""
+    visits(ledger, Budget(epsilon=1), blocks=Blocks("hospital"))
+    ledger.create_account("project", parent="visits", budget=Budget(epsilon=100))
+    with refused("account-differs"):
+        ledger.create_account(
+            "ana", parent="project", budget=Budget(epsilon=30), blocks=Blocks("day", per_unit=30)
+        )
+    ledger.create_account("bob", parent="project", budget=Budget(epsilon=1), blocks=Blocks("hospital"))
+
+
 def test_an_account_above_without_the_partition_pays_for_all(ledger):
     ledger.create_account("hospital", unit="row", budget=Budget(epsilon=1))
     ledger.create_account("visits", parent="hospital", budget=Budget(epsilon=1), blocks=DAYS)
@@ -203,6 +214,15 @@ def test_a_stored_answer_is_charged_to_the_blocks_that_it_was_drawn_from(ledger)
     assert (left(ledger, "1", "ana"), left(ledger, "2", "ana")) == (Fraction(1, 5), 1)
     assert left(ledger, "1") == Fraction(1, 5)
     assert ledger.paid_release("ana", "p").payload == b"40"
+    assert ledger.verify().ok
+
+
+def test_an_account_without_the_partition_reads_what_was_drawn_from_blocks(ledger):
+    visits(ledger, Budget(epsilon=1))
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    ledger.draw("visits", Cost.pure(0.5), plan="p", blocks=["1"], compute=lambda _: b"one")
+    assert ledger.draw("ana", Cost.pure(0.5), plan="p", compute=lambda _: b"two").payload == b"one"
+    assert (spent(ledger, "ana"), spent(ledger)) == (Fraction(1, 2), Fraction(1, 2))
     assert ledger.verify().ok
 
 

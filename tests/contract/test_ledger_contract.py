@@ -712,6 +712,63 @@ def test_after_a_backup_the_curator_grants_more_on_record_and_no_more_than_that(
     assert behind.open().verify().ok
 
 
+def test_what_was_paid_before_a_backup_is_not_drawn_twice(durable):
+    ledger = durable.open()
+    ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=4))
+    for name in ("ana", "bob"):
+        ledger.create_account(name, parent="visits", budget=Budget(epsilon=4))
+    paid = [ledger.charge("ana", HALF, plan=plan, key=plan) for plan in ("counts", "means", "sums")]
+    ledger.run("ana", HALF, plan="daily", instalments=3).draw(lambda *_: (b"first", b"secret"))
+    durable.backup()
+    ledger = durable.open()
+    ledger.draw("ana", HALF, plan="counts", key="counts", compute=lambda _: b"seen")
+    ledger.claim(paid[1])
+    ledger.run("ana", HALF, plan="daily", instalments=3).draw(lambda *_: (b"seen", b"secret"))
+    durable.restore()
+    ledger = durable.open()
+    ledger.continue_from_backup(**WHY)
+    draws = Draws()
+    with refused("spent"):
+        ledger.draw("ana", HALF, plan="counts", key="counts", compute=draws)
+    for receipt in paid:
+        with refused("spent"):
+            ledger.claim(receipt)
+        with refused("spent"):
+            ledger.store_release(receipt, b"second")
+    run = ledger.run("ana", HALF, plan="daily", instalments=3)
+    assert run.next is None
+    assert run.instalment(1).payload == b"first"
+    with refused("run-finished"):
+        run.draw(lambda *_: (b"second", b"secret"))
+    assert not draws.receipts
+    for name in ("visits", "bob"):
+        ledger.grow(name, Budget(epsilon=5), **WHY)
+    ledger.draw("bob", HALF, plan="counts", compute=lambda _: b"new")
+    with refused("spent"):
+        ledger.draw("ana", HALF, plan="counts", key="counts", compute=draws)
+    with refused("budget-exceeded"):  # ana has paid for the answer that was lost, not for this one
+        ledger.draw("ana", HALF, plan="counts", compute=draws)
+    assert ledger.verify().ok
+
+
+def test_a_draw_whose_release_was_lost_does_not_pay_for_another_draw(durable):
+    ledger = durable.open()
+    ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=4))
+    for name in ("ana", "bob"):
+        ledger.create_account(name, parent="visits", budget=Budget(epsilon=4))
+    ledger.claim(ledger.charge("ana", HALF, plan="counts"))  # its release is in the lost entries
+    durable.backup()
+    durable.open().charge("ana", HALF)
+    durable.restore()
+    ledger = durable.open()
+    ledger.continue_from_backup(**WHY)
+    for name in ("visits", "bob"):
+        ledger.grow(name, Budget(epsilon=5), **WHY)
+    ledger.draw("bob", HALF, plan="counts", compute=lambda _: b"new")
+    with refused("budget-exceeded"):
+        ledger.draw("ana", HALF, plan="counts", compute=Draws())
+
+
 def test_a_budget_that_was_raised_in_the_lost_entries_is_not_granted_twice(behind):
     ledger = behind.open()
     for wrong in ({"visits": Budget(epsilon=1)}, {"nosuch": Budget(epsilon=9)}, {"visits": 9}):
@@ -1015,6 +1072,24 @@ def test_a_budget_grows_only_on_record_and_never_shrinks(ledger):
     assert visits(ledger, Budget(epsilon=2)).spent.epsilon == 2
     with refused("account-differs"):
         visits(ledger, Budget(epsilon=1))
+    assert ledger.verify().ok
+
+
+def test_what_was_paid_before_a_refresh_is_not_drawn_after_it(ledger):
+    """The draw would read the new people's data, for which nothing was charged."""
+    ledger.create_account("intake", unit="patient_id", budget=Budget(epsilon=1))
+    for turn in range(2):
+        paid = ledger.charge("intake", HALF, plan=f"counts {turn}", key=f"k{turn}")
+        run = ledger.run("intake", HALF, plan=f"daily {turn}", instalments=2)
+        run.draw(lambda *_: (b"first", b""))
+        ledger.refresh("intake", statement="new people only", who="curator")
+        with refused("spent"):
+            ledger.draw("intake", HALF, plan=f"counts {turn}", key=f"k{turn}", compute=Draws())
+        with refused("spent"):
+            ledger.claim(paid)
+        with refused("run-finished"):
+            run.draw(lambda *_: (b"second", b""))
+        assert run.instalment(1).payload == b"first"
     assert ledger.verify().ok
 
 

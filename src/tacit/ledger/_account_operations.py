@@ -12,7 +12,7 @@ from tacit.ledger._accounts import Account, empty_filter
 from tacit.ledger._block_charges import check_partition
 from tacit.ledger._chain import canonical
 from tacit.ledger._likeness import appearance
-from tacit.ledger._lost_entries import count_as_spent, may_have_been_lost
+from tacit.ledger._lost_entries import count_as_spent, may_have_been_lost, refresh_key
 from tacit.ledger._refusals import budget_in_words
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def open_account(
     above = None if parent is None else transaction.account(parent)
     unit, adjacency = _protected(name, unit, adjacency, above)
     if blocks is not None:
-        check_partition(name, blocks, adjacency, above)
+        check_partition(name, blocks, adjacency, [] if above is None else transaction.path(above))
     wanted = Account(
         id=0,
         name=name,
@@ -217,7 +217,11 @@ def grow_budget(transaction: Transaction, name: str, budget: Budget, *, statemen
 def refresh_account(transaction: Transaction, name: str, *, statement: str, who: str) -> Account:
     """Start an account's total again from zero, on record."""
     account = transaction.account(name)
-    row = transaction.append("refresh", account.id, {"statement": statement, "who": who})
+    number = 1
+    while transaction.entry_keyed(refresh_key(account.id, number)) is not None:
+        number += 1
+    key = refresh_key(account.id, number)
+    row = transaction.append("refresh", account.id, {"statement": statement, "who": who}, key=key)
     fresh = account.with_filter(empty_filter(account.filter), since=row.seq)
     transaction.change(fresh)
     return fresh

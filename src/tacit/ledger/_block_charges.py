@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["charged_blocks", "check_blocks", "check_partition"]
 
 
-def check_partition(name: str, blocks: Blocks, adjacency: str, above: Account | None) -> None:
-    """Refuse a partition for the adjacency replace, and one that differs from that of the account above."""
+def check_partition(name: str, blocks: Blocks, adjacency: str, above: Sequence[Account]) -> None:
+    """Refuse a partition for the adjacency replace, and one that differs from that of any account above."""
     if adjacency != "add/remove":
         raise TacitError(
             "not-allowed",
@@ -30,22 +30,23 @@ def check_partition(name: str, blocks: Blocks, adjacency: str, above: Account | 
             "blocks change where each was charged for one",
             fix=Either(Set(adjacency="add/remove"), Set(blocks=None)),
         )
-    if above is not None and above.blocks is not None and above.blocks != blocks:
-        raise TacitError(
-            "account-differs",
-            f"account {name!r} would be divided {blocks}, but {above.name!r} above it is divided "
-            f"{above.blocks}",
-            why="a charge names its blocks once, for every account that it reaches",
-            fix=Either(Set(blocks=above.blocks), Set(blocks=None)),
-        )
+    for each in above:
+        if each.blocks not in (None, blocks):
+            raise TacitError(
+                "account-differs",
+                f"account {name!r} would be divided {blocks}, but {each.name!r} above it is divided "
+                f"{each.blocks}",
+                why="a charge names its blocks once, for every account that it reaches",
+                fix=Either(Set(blocks=each.blocks), Set(blocks=None)),
+            )
 
 
-def check_blocks(levels: Sequence[Account], blocks: tuple[str, ...]) -> None:
-    """Refuse a charge that names blocks if no account that pays is divided into blocks."""
-    if blocks and all(level.blocks is None for level in levels):
+def check_blocks(path: Sequence[Account], blocks: tuple[str, ...]) -> None:
+    """Refuse a charge that names blocks if neither the account nor one above it is divided into blocks."""
+    if blocks and all(level.blocks is None for level in path):
         raise TacitError(
             "bad-parameter",
-            f"account {levels[0].name!r} has no blocks, and the charge names block {blocks[0]!r}",
+            f"account {path[0].name!r} has no blocks, and the charge names block {blocks[0]!r}",
             why="blocks are declared when an account is opened",
             fix=Either(Set(blocks=()), Say("open the account with blocks")),
         )

@@ -203,7 +203,7 @@ def _check(
         if level.adjacency != request.adjacency or level.per_charge is not None:
             _check_limit(level, request)
     if request.blocks:
-        check_blocks(levels, request.blocks)
+        check_blocks(path, request.blocks)
 
 
 def _check_limit(level: Account, request: ChargeRequest) -> None:

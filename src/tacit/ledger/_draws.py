@@ -10,6 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._artifacts import stored_digest
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, new_charge, same_charge
+from tacit.ledger._lost_entries import lost_between, refreshed_since
 from tacit.ledger._payments import certificate_of, claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -80,6 +81,8 @@ def _authorise_stored(
 ) -> DrawDecision | ReleaseRow:
     """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
     unclaimed = known is not None and known.kind == "charge" and transaction.claim_of(known.seq) is None
+    if known is not None and unclaimed:
+        _check_not_lost(transaction, known)
     drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
     receipt = None
     if known is not None:
@@ -136,6 +139,7 @@ def claim(transaction: Transaction, receipt: Head) -> None:
 def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
     check_frozen(transaction.path(transaction.account_numbered(known.account)))
+    _check_not_lost(transaction, known)
     body: dict[str, object] = {"receipt": known.seq}
     body |= {"certificate": certificate} if certificate else {}
     transaction.append("claim", known.account, body, key=claim_key(known.seq))
@@ -149,6 +153,26 @@ def _spent(receipt: int) -> TacitError:
         "a second draw would be a second answer for one charge",
         fix="if it is still working, ask again later; otherwise charge again, without the key",
     )
+
+
+def _check_not_lost(transaction: Transaction, known: EntryRow) -> None:
+    """Refuse a draw that was paid for before entries were lost, or before other people came."""
+    if lost_between(transaction.entry_keyed, known.seq):
+        raise TacitError(
+            "spent",
+            f"the one draw of receipt {known.seq} may have been taken in entries that are lost",
+            why="the ledger goes on from an older copy, and one charge pays for one answer",
+            fix="charge again, without the key",
+        )
+    path = transaction.path(transaction.account_numbered(known.account))
+    name = refreshed_since(transaction.entry_keyed, path, known.seq)
+    if name is not None:
+        raise TacitError(
+            "spent",
+            f"receipt {known.seq} was paid before account {name!r} started again from zero",
+            why="other people are in the data now, and nothing was charged for what the draw says about them",
+            fix="charge again, without the key",
+        )
 
 
 def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> ReleaseRow:
@@ -175,7 +199,10 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
                 why="one receipt pays for one release",
                 fix="charge again",
             )
-        if held.receipt != receipt and not covers(row, stored_draw(transaction, held)):
+        if held.receipt != receipt and (
+            not covers(row, stored_draw(transaction, held))
+            or lost_between(transaction.entry_keyed, receipt, held.receipt)
+        ):
             raise TacitError(
                 "spent",
                 f"a release of this plan is stored, and receipt {receipt} paid less than it costs",

@@ -18,6 +18,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._chain import Head, blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
 from tacit.ledger._draws import as_charged
+from tacit.ledger._lost_entries import lost_between, refreshed_since
 from tacit.ledger._payments import claim_key, run_of_plan, run_payments
 from tacit.ledger._receipts import receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -134,7 +135,8 @@ def _join_run(
 def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
     """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now."""
     row, parts = _run_entry(transaction, head)
-    check_frozen(transaction.path(transaction.account_numbered(row.account)))
+    path = transaction.path(transaction.account_numbered(row.account))
+    check_frozen(path)
     found = run_progress(transaction.entry_keyed, row.seq, stored)
     if found.stored != stored:
         return None
@@ -143,6 +145,21 @@ def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
             "run-finished",
             f"all {parts} instalments of run {row.seq} were drawn",
             why="one charge pays for so many instalments and no more; those that were lost count too",
+            fix="plan another run; it is charged again",
+        )
+    if lost_between(transaction.entry_keyed, row.seq):
+        raise TacitError(
+            "run-finished",
+            f"the other instalments of run {row.seq} may have been drawn in entries that are lost",
+            why="the ledger goes on from an older copy, and one charge pays for each instalment once",
+            fix="plan another run; it is charged again",
+        )
+    name = refreshed_since(transaction.entry_keyed, path, row.seq)
+    if name is not None:
+        raise TacitError(
+            "run-finished",
+            f"run {row.seq} was paid before account {name!r} started again from zero",
+            why="other people are in the data now, and nothing was charged for what the run says about them",
             fix="plan another run; it is charged again",
         )
     number = found.claimed + 1

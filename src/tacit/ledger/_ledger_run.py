@@ -14,6 +14,7 @@ from tacit.ledger._arguments import read_payload
 from tacit.ledger._artifacts import keep_payload
 from tacit.ledger._chain import Head
 from tacit.ledger._instalments import claim_next, instalment_key, keep_instalment, run_progress
+from tacit.ledger._lost_entries import lost_between
 from tacit.ledger._payments import claim_key
 from tacit.ledger._run_secrets import hide_secret, reveal_secret
 
@@ -99,9 +100,11 @@ class LedgerRun:
 
     @property
     def next(self) -> int | None:
-        """The number of the next instalment, or None after the last one."""
+        """The number of the next instalment, or None after the last one, or if entries were lost since."""
         claimed = self.claimed
-        return claimed + 1 if claimed < self.instalments else None
+        with self._writer.reading() as reader:
+            over = claimed >= self.instalments or lost_between(reader.entry_with_key, self.head.count)
+        return None if over else claimed + 1
 
     def draw(self, compute: Callable[[int, bytes], tuple[bytes | Mapping[str, object], bytes]]) -> Instalment:
         """Claim the next instalment, compute it, store it, return it.

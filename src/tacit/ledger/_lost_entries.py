@@ -14,6 +14,10 @@ All deltas then add up to at most delta + delta'/2 - delta/2, which is within de
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
 so it starts with nothing left, unless the curator has stated which accounts were opened there.
+
+What was charged before the gap pays for one draw (or for the instalments of one run). The draw may have been
+taken in the lost entries, and its answer seen. So no draw of an earlier charge can be taken after the gap,
+and an earlier payment does not pay for a release that was drawn after it.
 """
 
 from __future__ import annotations
@@ -25,12 +29,23 @@ from tacit.ledger._block_totals import with_sums
 from tacit.ledger._likeness import appearance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tacit.accounting import Filter
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["count_as_spent", "exhausted", "gap_key", "gaps", "may_have_been_lost"]
+__all__ = [
+    "count_as_spent",
+    "exhausted",
+    "gap_key",
+    "gaps",
+    "lost_between",
+    "may_have_been_lost",
+    "refresh_key",
+    "refreshed_since",
+]
 
 
 def gap_key(number: int) -> str:
@@ -75,7 +90,35 @@ def may_have_been_lost(transaction: Transaction, name: str) -> bool:
 
 def gaps(transaction: Transaction) -> list[EntryRow]:
     """Return the entries that record a gap of the log, in order."""
+    return _gaps(transaction.entry_keyed)
+
+
+def lost_between(find: Callable[[str], EntryRow | None], number: int, later: int | None = None) -> bool:
+    """Whether entries were lost after the entry of this number (and before a later one); find: by its key."""
+    return any(number < gap.seq and (later is None or gap.seq < later) for gap in _gaps(find))
+
+
+def refresh_key(account: int, number: int) -> str:
+    """Return the key of the entry that starts an account again for the first, second, ... time; unique."""
+    return f"f:{account}:{number}"
+
+
+def refreshed_since(find: Callable[[str], EntryRow | None], path: Sequence[Account], seq: int) -> str | None:
+    """Return the name of an account that started again from zero after an entry; None if there is none.
+
+    What was charged before that pays for the people who were in the data then, and for nobody else.
+    """
+    for account in path:
+        number = 1
+        while (row := find(refresh_key(account.id, number))) is not None:
+            if row.seq > seq:
+                return account.name
+            number += 1
+    return None
+
+
+def _gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:
     found: list[EntryRow] = []
-    while (row := transaction.entry_keyed(gap_key(len(found) + 1))) is not None:
+    while (row := find(gap_key(len(found) + 1))) is not None:
         found.append(row)
     return found

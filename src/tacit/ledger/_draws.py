@@ -10,6 +10,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.ledger._artifacts import stored_digest
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
+from tacit.ledger._lost_entries import is_cut_off
 from tacit.ledger._payments import certificate_of, claim_key, covers, payments, stored_draw
 from tacit.ledger._receipts import Receipt, receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -77,7 +78,12 @@ def _authorise_stored(
     readable: str,
 ) -> DrawDecision | ReleaseRow:
     """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
-    unclaimed = known is not None and known.kind == "charge" and transaction.claim_of(known.seq) is None
+    unclaimed = (
+        known is not None
+        and known.kind == "charge"
+        and transaction.claim_of(known.seq) is None
+        and not is_cut_off(transaction.entry_keyed, known.seq)
+    )
     drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
     receipt = None
     if known is not None:
@@ -134,12 +140,21 @@ def claim(transaction: Transaction, receipt: Head) -> None:
 def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = "") -> None:
     """Take a charge's one draw; the key is unique in the store, so nobody can take it again."""
     check_frozen(transaction.path(transaction.account_numbered(known.account)))
+    if is_cut_off(transaction.entry_keyed, known.seq):
+        raise _spent(known.seq, lost=True)
     body: dict[str, object] = {"receipt": known.seq}
     body |= {"certificate": certificate} if certificate else {}
     transaction.append("claim", known.account, body, key=claim_key(known.seq))
 
 
-def _spent(receipt: int) -> TacitError:
+def _spent(receipt: int, *, lost: bool = False) -> TacitError:
+    if lost:
+        return TacitError(
+            "spent",
+            f"the one draw of receipt {receipt} may have been taken in entries that are lost",
+            why="a second draw would be a second answer for one charge",
+            fix="charge again, without the key",
+        )
     return TacitError(
         "spent",
         f"the one draw of receipt {receipt} is taken and no release is stored for it",
@@ -173,6 +188,8 @@ def keep_release(transaction: Transaction, head: Head, kept: KeptPayload) -> Rel
                 why="one receipt pays for one release",
                 fix="charge again",
             )
+        if held.receipt != receipt and is_cut_off(transaction.entry_keyed, receipt, held.receipt):
+            raise _spent(receipt, lost=True)
         if held.receipt != receipt and not covers(row, stored_draw(transaction, held)):
             raise TacitError(
                 "spent",

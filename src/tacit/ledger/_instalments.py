@@ -18,6 +18,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._chain import Head, blocks_of, spend_from_text
 from tacit.ledger._charges import charge, check_lineage, find_charge, same_charge
 from tacit.ledger._draws import as_charged
+from tacit.ledger._lost_entries import is_cut_off
 from tacit.ledger._payments import claim_key, run_of_plan, run_payments
 from tacit.ledger._receipts import receipt_of
 from tacit.ledger._restrictions import check_frozen
@@ -135,6 +136,13 @@ def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
     """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now."""
     row, parts = _run_entry(transaction, head)
     check_frozen(transaction.path(transaction.account_numbered(row.account)))
+    if is_cut_off(transaction.entry_keyed, row.seq):
+        raise TacitError(
+            "spent",
+            f"the next instalments of run {row.seq} may have been drawn in entries that are lost",
+            why="a second draw would be a second answer for one charge, from a secret that was used before",
+            fix="declare a new version of the data, or plan another run; it is charged again",
+        )
     found = run_progress(transaction.entry_keyed, row.seq, stored)
     if found.stored != stored:
         return None

@@ -14,6 +14,11 @@ All deltas then add up to at most delta + delta'/2 - delta/2, which is within de
 
 An account that was opened in the lost entries is not known. If it is opened again, its past may be lost too,
 so it starts with nothing left, unless the curator has stated which accounts were opened there.
+
+What was charged before the backup and not drawn may have been drawn in the lost entries: the one draw of a
+charge, the next instalments of a run. A second draw would be a second answer for one charge, and it would
+start from a secret that was used before. So such a charge draws nothing any more (`is_cut_off`). It does not
+pay for a release that was drawn after the gap either: its account may have seen another one.
 """
 
 from __future__ import annotations
@@ -25,12 +30,14 @@ from tacit.ledger._block_totals import with_sums
 from tacit.ledger._likeness import appearance
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.accounting import Filter
     from tacit.ledger._accounts import Account
     from tacit.ledger._rows import EntryRow
     from tacit.ledger._transaction import Transaction
 
-__all__ = ["count_as_spent", "exhausted", "gap_key", "gaps", "may_have_been_lost"]
+__all__ = ["count_as_spent", "exhausted", "gap_key", "gaps", "is_cut_off", "may_have_been_lost"]
 
 
 def gap_key(number: int) -> str:
@@ -66,16 +73,21 @@ def count_as_spent(transaction: Transaction, account: Account) -> Account:
 
 def may_have_been_lost(transaction: Transaction, name: str) -> bool:
     """Whether an account of this name may have been opened in entries that are lost."""
-    for gap in gaps(transaction):
+    for gap in gaps(transaction.entry_keyed):
         opened = json.loads(gap.body)["opened"]
         if opened is None or appearance(name) in {appearance(other) for other in opened}:
             return True
     return False
 
 
-def gaps(transaction: Transaction) -> list[EntryRow]:
-    """Return the entries that record a gap of the log, in order."""
+def gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:
+    """Return the entries that record a gap of the log, in order; ``find`` finds an entry by its key."""
     found: list[EntryRow] = []
-    while (row := transaction.entry_keyed(gap_key(len(found) + 1))) is not None:
+    while (row := find(gap_key(len(found) + 1))) is not None:
         found.append(row)
     return found
+
+
+def is_cut_off(find: Callable[[str], EntryRow | None], charge: int, until: int | None = None) -> bool:
+    """Whether entries were lost after a charge (and before the entry ``until``)."""
+    return any(charge < gap.seq and (until is None or gap.seq < until) for gap in gaps(find))

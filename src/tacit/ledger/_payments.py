@@ -9,6 +9,7 @@ from tacit.ledger import _refusals
 from tacit.ledger._accounts import Account
 from tacit.ledger._chain import blocks_of, spend_from_text
 from tacit.ledger._curves import at_orders
+from tacit.ledger._lost_entries import is_cut_off
 
 if TYPE_CHECKING:
     from tacit.ledger._rows import EntryRow, ReleaseRow
@@ -28,6 +29,9 @@ class EntrySource(Protocol):
     def claim_of(self, receipt: int) -> EntryRow | None:
         """Find the claim of a charge's one draw."""
 
+    def entry_keyed(self, key: str) -> EntryRow | None:
+        """Find the entry that carries a key of the ledger's own."""
+
     def entries_of_plan(self, plan: str) -> list[EntryRow]:
         """Return the entries that name a plan."""
 
@@ -40,6 +44,7 @@ class CommittedEntries:
 
     def __init__(self, reader: StoreReader) -> None:
         self.entries_of_plan = reader.entries_of_plan
+        self.entry_keyed = reader.entry_with_key
         self._reader = reader
 
     def claim_of(self, receipt: int) -> EntryRow | None:
@@ -90,7 +95,7 @@ def payments(
 
     A charge counts once its draw was claimed (``claimed`` is the number of one that is being claimed now):
     before that, it pays for something that the ledger has not seen. A payment that is smaller than the stored
-    draw pays for nothing.
+    draw pays for nothing, and neither does one from before lost entries for a draw after them.
     """
     rows = source.entries_of_plan(release.plan)
     drawn = _drawn(rows, release)
@@ -102,6 +107,8 @@ def payments(
         if not covers(row, drawn):
             continue
         if row.kind == "charge" and row.seq != claimed and source.claim_of(row.seq) is None:
+            continue
+        if row.seq < drawn.seq and is_cut_off(source.entry_keyed, row.seq, drawn.seq):
             continue
         paid |= {int(id_): row for id_ in row.levels.split(",")}
     return drawn, paid

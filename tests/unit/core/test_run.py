@@ -181,6 +181,10 @@ def edits(fields):
             if fields["ledger"][name] != value:
                 yield {**fields, "ledger": {**fields["ledger"], name: value}}
         yield {**fields, "ledger": {k: v for k, v in fields["ledger"].items() if k != name}}
+    for name in ("instalment", "instalments"):  # numbers that are equal and written in another way
+        yield {**fields, "ledger": {**fields["ledger"], name: float(fields["ledger"][name])}}
+    stored = {**fields["ledger"]["stored"], "more": 1}
+    yield {**fields, "ledger": {**fields["ledger"], "stored": stored}}
     [law] = fields["mechanisms"]
     for name, value in (("instalments", [1, 2]), ("composition", "once"), ("composition", "largest")):
         yield {**fields, "mechanisms": [{**law, name: value}]}

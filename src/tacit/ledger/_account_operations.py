@@ -70,6 +70,7 @@ def open_account(
     found = transaction.find_account(name)
     if found is not None:
         return _reopen(transaction, found, wanted, dataset=dataset)
+    transaction.require_new(name)
     _check_appearance(transaction, name)
     lost = may_have_been_lost(transaction, name)
     facts = {**wanted.facts(), "name": name, "budget": budget.to_json()}

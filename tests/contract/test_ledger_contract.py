@@ -1463,7 +1463,8 @@ def test_datasets_do_not_share_stored_releases(ledger):
 
 
 @pytest.mark.parametrize(
-    "failure", [ValueError("row 17 is Ada"), MemoryError(), TacitError("spent", "x"), KeyError(1)]
+    "failure",
+    [ValueError("row 17 is Ada"), MemoryError(), TacitError("spent", "x"), KeyError(1), BaseException("Ada")],
 )
 def test_a_failure_after_the_charge_is_one_opaque_error_and_the_charge_stays(ledger, failure):
     visits(ledger)

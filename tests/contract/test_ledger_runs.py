@@ -158,6 +158,21 @@ def test_each_account_below_pays_once_what_the_run_cost(ledger):
     assert ledger.verify().ok
 
 
+@pytest.mark.parametrize("level", ["visits", "oncology", "ben"])
+def test_a_frozen_account_draws_no_instalment_of_a_run_that_another_one_started(ledger, level):
+    lineage(ledger)
+    ledger.create_account("ben", parent="oncology", budget=Budget(epsilon=1))
+    start(ledger, account="visits").draw(day)
+    run = start(ledger, account="ben")
+    ledger.freeze(level, statement="stop", who="curator")
+    for asked in (run, start(ledger, account="ben"), ledger.paid_run("ben", "daily")):
+        with refused("account-frozen"):
+            asked.draw(day)
+        assert payloads(asked) == ["day 1"]  # paid for: still readable
+    if level == "ben":
+        assert start(ledger, account="visits").draw(day).number == 2
+
+
 def test_an_account_without_room_cannot_see_a_run(ledger):
     lineage(ledger, analyst=0.25)
     start(ledger).draw(day)
@@ -212,7 +227,16 @@ def test_a_run_of_another_dataset_is_refused(ledger):
 # what is lost
 
 
-def test_a_failed_instalment_says_nothing_and_is_lost(ledger):
+class Panic(BaseException):
+    """What a library in Rust raises when it fails: no `Exception`."""
+
+
+def panic(number, secret):
+    raise Panic(f"row 7 is ann, ZeroDivision, {secret!r}")
+
+
+@pytest.mark.parametrize("fail", [fail, panic])
+def test_a_failed_instalment_says_nothing_and_is_lost(ledger, fail):
     visits(ledger)
     run = start(ledger)
     run.draw(day)

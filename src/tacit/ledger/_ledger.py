@@ -250,7 +250,9 @@ class Ledger(LedgerCuration):
         """Compute and store; None stands for every failure alike, and no trace of the failure is kept."""
         try:
             return self._keep(receipt.head, read_payload(compute(receipt)))
-        except Exception:  # noqa: BLE001 - what went wrong may depend on the data
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):  # the caller's, whatever the data is
+            raise
+        except BaseException:  # noqa: BLE001 - what went wrong may depend on the data, also a panic in Rust
             return None
 
     def _keep(self, head: Head, payload: bytes) -> tuple[ReleaseRow, bytes]:

@@ -32,7 +32,9 @@ def check_partition(name: str, blocks: Blocks | None, adjacency: str, above: Acc
             "blocks change where each was charged for one",
             fix=Either(Set(adjacency="add/remove"), Set(blocks=None)),
         )
-    if above is not None and above.blocks is not None and above.blocks != blocks:
+    if above is None or above.blocks is None:
+        return
+    if not blocks.divides_like(above.blocks) and not above.blocks.divides_like(blocks):
         raise TacitError(
             "account-differs",
             f"account {name!r} would be divided {blocks}, but {above.name!r} above it is divided "

@@ -143,6 +143,8 @@ def protect(
     tables |= {n: _table(n, engine, facts, key, whom) for n, (_, key) in shared.items()}
     limited = Limits.read(limits)
     column = read_partition(blocks, identity.block, whom, tables)
+    if blocks is not None and column is not None:
+        blocks = replace(blocks, kind=column.kind)
     books = open_ledger(ledger)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
     one = len(sources) == 1 and "csv" not in kinds

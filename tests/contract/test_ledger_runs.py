@@ -473,6 +473,16 @@ def test_the_secret_of_an_earlier_instalment_or_another_run_is_refused(durable):
     refuses_the_secret(ledger, run)
 
 
+def test_a_secret_that_belongs_to_no_stored_instalment_is_named(durable):
+    ledger, _, vandal = run_with_secrets(durable)
+    other = ledger.run("visits", HALF, plan="other", instalments=3).head.count
+    for receipt in (other, 99):
+        vandal.execute("INSERT INTO ledger_runs (receipt, secret) VALUES (?, ?)", receipt, b"x" * 64)
+        assert [f"run {receipt}," in problem for problem in ledger.verify().problems] == [True]
+        vandal.execute("DELETE FROM ledger_runs WHERE receipt = ?", receipt)
+    assert ledger.verify().ok
+
+
 def test_a_rolled_back_run_row_and_release_are_refused(durable):
     ledger, run, vandal = run_with_secrets(durable)
     early = vandal.secret

@@ -226,6 +226,10 @@ class MemoryStore:
         rows = self._entries[after:last]
         return (row.body for row in rows if wanted in row.levels.split(",") and text in row.body)
 
+    def runs_with_secrets(self) -> list[int]:
+        """Return the numbers of the runs whose secret is stored."""
+        return sorted(self._runs)
+
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
         return self._runs.get(receipt)

@@ -127,6 +127,11 @@ class SqlReader:
         rows = self._query(sql, (after, last, f"%,{account},%", f"%{text}%"))
         return (str(body) for (body,) in rows)
 
+    def runs_with_secrets(self) -> list[int]:
+        """Return the numbers of the runs whose secret is stored."""
+        rows = self._query("SELECT receipt FROM ledger_runs ORDER BY receipt", ())
+        return [int(str(receipt)) for (receipt,) in rows]
+
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
         rows = self._query("SELECT receipt, secret FROM ledger_runs WHERE receipt = ?", (receipt,))

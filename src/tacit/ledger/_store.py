@@ -92,6 +92,9 @@ class StoreReader(Protocol):
         Only those that contain the text.
         """
 
+    def runs_with_secrets(self) -> list[int]:
+        """Return the numbers of the runs whose secret is stored."""
+
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""
 

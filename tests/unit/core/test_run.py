@@ -338,6 +338,17 @@ class Remembers:
         return Numbers((dict(noisy),))
 
 
+def test_a_mechanism_without_a_memory_is_not_charged_once():
+    class Forgets(Remembers):
+        def mechanisms_of(self, number):
+            return (Drifting(1000), tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1))
+
+    plan, ledger = plan_of(Forgets())
+    with refused("bad-parameter"):
+        plan.run()
+    assert ledger.account("numbers").spent.epsilon == 0
+
+
 def test_one_mechanism_may_span_a_run_and_is_charged_once():
     task = Remembers()
     plan, ledger = plan_of(task)

@@ -217,6 +217,16 @@ def test_a_run_that_is_paid_is_found_without_a_charge(ledger):
     assert found.draw(day).number == 2
 
 
+def test_a_paid_run_is_found_by_a_process_that_knows_no_curve_yet(ledger, monkeypatch):
+    ledger.create_account("visits", unit="patient_id", budget=Budget(rho=1))
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=3, delta=1e-6))
+    noise = Cost.gaussian(sigma=30, sensitivity=1)
+    for name in ("visits", "ana"):
+        ledger.run(name, noise, plan="daily", instalments=3)
+    monkeypatch.setattr("tacit.ledger._curves._KNOWN", {})
+    assert ledger.paid_run("ana", "daily").receipt.account == "ana"
+
+
 def test_a_run_of_another_dataset_is_refused(ledger):
     visits(ledger)
     ledger.create_account("other", unit="patient_id", budget=Budget(epsilon=1))

@@ -265,8 +265,9 @@ class Certificate:
             return []
         same = _is_number(parts) and entry.body.get("parts") == parts
         found = [] if same else ["the run has another number of instalments"]
-        whole = isinstance(stored, Mapping) and set(stored) == _PAID
-        at, digest = (stored["entry"], stored["hash"]) if whole else (0, "")
+        at, digest = 0, ""
+        if isinstance(stored, Mapping) and set(stored) == _PAID:
+            at, digest = stored["entry"], stored["hash"]
         kept = _entry(ledger, at)
         run = entry.body.get("run", entry.seq)
         if (

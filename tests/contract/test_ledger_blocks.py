@@ -471,6 +471,24 @@ def test_a_block_of_somebody_without_the_key_is_refused(durable):
 ACCOUNT = "SELECT state, seq, seal FROM ledger_accounts WHERE name = ?"
 
 
+@pytest.mark.parametrize("how", ["DELETE FROM ledger_accounts WHERE name = ?",
+                                 "UPDATE ledger_accounts SET name = 'other' WHERE name = ?"])  # fmt: skip
+def test_an_account_that_was_removed_is_not_opened_again(durable, how):
+    with durable.open() as ledger:
+        visits(ledger)
+        ledger.create_account("labs", unit="row", budget=Budget(epsilon=1))
+        ledger.charge("visits", LARGE)
+    Rows(durable, None).run(how, "visits")
+    ledger = durable.open()
+    head = ledger.head
+    for _ in range(2):
+        with refused("ledger-tampered"):
+            visits(ledger)
+    assert ledger.head == head
+    ledger.create_account("new", unit="row", budget=Budget(epsilon=1))
+    assert not ledger.verify().ok
+
+
 @pytest.mark.parametrize("blocks", [None, DAYS], ids=["one total", "blocks"])
 def test_an_old_total_put_back_is_refused_at_the_next_charge_of_a_new_client(durable, blocks):
     named = {} if blocks is None else {"blocks": ["1"]}

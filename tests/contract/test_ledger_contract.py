@@ -812,6 +812,80 @@ def test_a_second_loss_is_recorded_like_the_first(behind):
     assert ledger.verify().ok
 
 
+@pytest.fixture
+def undrawn(durable):
+    """Charges in a backup that were drawn only after it: one draw, by key and by receipt, and a run."""
+
+    def run(ledger):
+        return ledger.run("visits", Cost.pure(0.1), plan="run", instalments=9)
+
+    ledger = durable.open()
+    lineage(ledger)
+    durable.receipt = ledger.charge("visits", HALF, plan="waiting")
+    ledger.charge("ana", HALF, plan="by key", key="k")
+    run(ledger).draw(lambda number, secret: (b"one", b"first secret"))
+    durable.backup()
+    ledger = durable.open()
+    ledger.claim(durable.receipt)
+    ledger.store_release(durable.receipt, b"seen")
+    ledger.draw("ana", HALF, plan="by key", key="k", compute=lambda _: b"seen")
+    run(ledger).draw(lambda number, secret: (b"seen " + secret, b"second secret"))
+    durable.restore()
+    durable.run = run
+    return durable
+
+
+def test_what_may_have_been_drawn_in_the_lost_entries_is_not_drawn_again(undrawn):
+    ledger, draws = undrawn.open(), Draws()
+    ledger.continue_from_backup(**WHY)
+    run, head = undrawn.run(ledger), ledger.head
+    for attempt in (
+        lambda: ledger.claim(undrawn.receipt),
+        lambda: ledger.store_release(undrawn.receipt, b"another"),
+        lambda: ledger.draw("ana", HALF, plan="by key", key="k", compute=draws),
+        lambda: run.draw(lambda number, secret: (draws(secret), b"")),
+    ):
+        with refused("spent") as caught:
+            attempt()
+        assert "lost" in caught.value.what
+    assert (ledger.head, draws.receipts) == (head, [])
+    assert [stored.payload for stored in run] == [b"one"]  # what is in the copy stays readable
+    assert ledger.verify().ok
+
+
+def test_a_charge_from_before_lost_entries_does_not_pay_for_a_draw_after_them(undrawn):
+    ledger = undrawn.open()
+    ledger.continue_from_backup(**WHY)
+    ledger.grow("visits", Budget(epsilon=4), **WHY)
+    ledger.draw("visits", HALF, plan="by key", compute=lambda _: b"new")
+    for key in ("k", None):
+        with refused("budget-exceeded"):
+            ledger.draw("ana", HALF, plan="by key", key=key, compute=Draws())
+    assert ledger.paid_release("ana", "by key") is None
+    for name, epsilon in (("oncology", 2.5), ("ana", 1.5)):
+        ledger.grow(name, Budget(epsilon=epsilon), **WHY)
+    assert ledger.draw("ana", HALF, plan="by key", key="k", compute=Draws()).payload == b"new"
+    assert nothing_left(ledger, "ana")
+    assert ledger.verify().ok
+
+
+def test_verify_finds_a_draw_for_a_charge_from_before_lost_entries(undrawn, monkeypatch):
+    ledger = undrawn.open()
+    ledger.continue_from_backup(**WHY)
+    monkeypatch.setattr("tacit.ledger._draws.lost_between", lambda *_: False)
+    ledger.claim(undrawn.receipt)
+    assert ["before entries were lost" in problem for problem in ledger.verify().problems] == [True]
+
+
+def test_a_copy_with_long_releases_can_be_continued(durable):
+    visits(ledger := durable.open())
+    ledger.draw("visits", HALF, plan="long", compute=lambda _: bytes(2**20 + 1))
+    durable.backup()
+    durable.open().charge("visits", HALF)
+    durable.restore()
+    assert durable.open().continue_from_backup(**WHY).ok
+
+
 def test_a_loss_that_the_own_witness_does_not_show_is_shown_by_a_receipt(behind):
     ledger = behind.open()
     witness = ledger.witness
@@ -1465,7 +1539,8 @@ def test_datasets_do_not_share_stored_releases(ledger):
 
 
 @pytest.mark.parametrize(
-    "failure", [ValueError("row 17 is Ada"), MemoryError(), TacitError("spent", "x"), KeyError(1)]
+    "failure",
+    [ValueError("row 17 is Ada"), MemoryError(), TacitError("spent", "x"), KeyError(1), BaseException("Ada")],
 )
 def test_a_failure_after_the_charge_is_one_opaque_error_and_the_charge_stays(ledger, failure):
     visits(ledger)

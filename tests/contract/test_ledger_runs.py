@@ -158,6 +158,21 @@ def test_each_account_below_pays_once_what_the_run_cost(ledger):
     assert ledger.verify().ok
 
 
+@pytest.mark.parametrize("level", ["visits", "oncology", "ben"])
+def test_a_frozen_account_draws_no_instalment_of_a_run_that_another_one_started(ledger, level):
+    lineage(ledger)
+    ledger.create_account("ben", parent="oncology", budget=Budget(epsilon=1))
+    start(ledger, account="visits").draw(day)
+    run = start(ledger, account="ben")
+    ledger.freeze(level, statement="stop", who="curator")
+    for asked in (run, start(ledger, account="ben"), ledger.paid_run("ben", "daily")):
+        with refused("account-frozen"):
+            asked.draw(day)
+        assert payloads(asked) == ["day 1"]  # paid for: still readable
+    if level == "ben":
+        assert start(ledger, account="visits").draw(day).number == 2
+
+
 def test_an_account_without_room_cannot_see_a_run(ledger):
     lineage(ledger, analyst=0.25)
     start(ledger).draw(day)
@@ -202,6 +217,16 @@ def test_a_run_that_is_paid_is_found_without_a_charge(ledger):
     assert found.draw(day).number == 2
 
 
+def test_a_paid_run_is_found_by_a_process_that_knows_no_curve_yet(ledger, monkeypatch):
+    ledger.create_account("visits", unit="patient_id", budget=Budget(rho=1))
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=3, delta=1e-6))
+    noise = Cost.gaussian(sigma=30, sensitivity=1)
+    for name in ("visits", "ana"):
+        ledger.run(name, noise, plan="daily", instalments=3)
+    monkeypatch.setattr("tacit.ledger._curves._KNOWN", {})
+    assert ledger.paid_run("ana", "daily").receipt.account == "ana"
+
+
 def test_a_run_of_another_dataset_is_refused(ledger):
     visits(ledger)
     ledger.create_account("other", unit="patient_id", budget=Budget(epsilon=1))
@@ -212,7 +237,16 @@ def test_a_run_of_another_dataset_is_refused(ledger):
 # what is lost
 
 
-def test_a_failed_instalment_says_nothing_and_is_lost(ledger):
+class Panic(BaseException):
+    """What a library in Rust raises when it fails: no `Exception`."""
+
+
+def panic(number, secret):
+    raise Panic(f"row 7 is ann, ZeroDivision, {secret!r}")
+
+
+@pytest.mark.parametrize("fail", [fail, panic])
+def test_a_failed_instalment_says_nothing_and_is_lost(ledger, fail):
     visits(ledger)
     run = start(ledger)
     run.draw(day)
@@ -447,6 +481,16 @@ def test_the_secret_of_an_earlier_instalment_or_another_run_is_refused(durable):
     refuses_the_secret(ledger, run)
     vandal.execute("DELETE FROM ledger_runs WHERE receipt = 2")
     refuses_the_secret(ledger, run)
+
+
+def test_a_secret_that_belongs_to_no_stored_instalment_is_named(durable):
+    ledger, _, vandal = run_with_secrets(durable)
+    other = ledger.run("visits", HALF, plan="other", instalments=3).head.count
+    for receipt in (other, 99):
+        vandal.execute("INSERT INTO ledger_runs (receipt, secret) VALUES (?, ?)", receipt, b"x" * 64)
+        assert [f"run {receipt}," in problem for problem in ledger.verify().problems] == [True]
+        vandal.execute("DELETE FROM ledger_runs WHERE receipt = ?", receipt)
+    assert ledger.verify().ok
 
 
 def test_a_rolled_back_run_row_and_release_are_refused(durable):

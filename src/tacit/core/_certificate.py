@@ -57,12 +57,13 @@ class Certificate:
     fields: Mapping[str, JSON]
 
     def __post_init__(self) -> None:
-        needed = _TOGETHER if "members" in self.fields else _FIELDS
+        together = "members" in self.fields
+        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"blocks"})
         members = self.fields.get("members", [])
         listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
-        known = set(self.fields) - {"blocks"} == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
+        known = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
         early = self.fields.get("schema") == _FIRST_SCHEMA and set(self.fields) >= _FIELDS - _ADDED
-        if not listed or not (known or early):
+        if not listed or not (known or (early and not together)):
             raise TacitError(
                 "bad-certificate",
                 "this is not a certificate that this version of Tacit can read",
@@ -262,12 +263,16 @@ class Certificate:
         number, parts, stored = (written.get(name) for name in ("instalment", "instalments", "stored"))
         if (entry.body.get("parts"), number, parts, stored) == (None, None, None, None):
             return []
-        found = [] if entry.body.get("parts") == parts else ["the run has another number of instalments"]
-        at, digest = (stored.get("entry"), stored.get("hash")) if isinstance(stored, Mapping) else (0, "")
+        same = _is_number(parts) and entry.body.get("parts") == parts
+        found = [] if same else ["the run has another number of instalments"]
+        at, digest = 0, ""
+        if isinstance(stored, Mapping) and set(stored) == _PAID:
+            at, digest = stored["entry"], stored["hash"]
         kept = _entry(ledger, at)
         run = entry.body.get("run", entry.seq)
         if (
             kept is None
+            or not _is_number(number)
             or (kept.kind, kept.hash) != ("release", digest)
             or (kept.body.get("receipt"), kept.body.get("part")) != (run, number)
         ):

@@ -60,8 +60,20 @@ def stages_of(task: RunTask) -> tuple[Stage, ...]:
 
 
 def composition_of(task: RunTask) -> str:
-    """Return how the costs of a task's instalments compose; they add up unless the task says otherwise."""
-    return str(getattr(task, "composition", "sum"))
+    """Return how the costs of a task's instalments compose; they add up unless the task says otherwise.
+
+    A cost that is charged once is that of mechanisms that remember what they have released. One without a
+    memory would draw again for every instalment.
+    """
+    composition = str(getattr(task, "composition", "sum"))
+    if composition == "once" and not all(hasattr(one, "release_next") for one in task.mechanisms_of(1)):
+        raise TacitError(
+            "bad-parameter",
+            "a mechanism without a memory cannot be charged once for all instalments of a run",
+            why="it draws again for each of them, so its costs add up",
+            fix="a mechanism with release_next, or the composition sum",
+        )
+    return composition
 
 
 def run_cost(each: Sequence[tuple[int, Cost]], composition: str) -> Cost:

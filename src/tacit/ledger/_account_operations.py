@@ -71,6 +71,7 @@ def open_account(
     found = transaction.find_account(name)
     if found is not None:
         return _reopen(transaction, found, wanted, dataset=dataset)
+    transaction.require_new(name)
     _check_appearance(transaction, name)
     lost = may_have_been_lost(transaction, name)
     declared = wanted.facts()
@@ -121,9 +122,11 @@ def _check_appearance(transaction: Transaction, name: str) -> None:
 
 def _reopen(transaction: Transaction, found: Account, wanted: Account, *, dataset: bool) -> Account:
     limits = () if dataset else ("per_charge", "expires")
-    for fact in ("unit", "adjacency", "budget", "parent", *limits, "blocks"):
+    for fact in ("unit", "adjacency", "budget", "parent", *limits):
         if getattr(found, fact) != getattr(wanted, fact):
             raise _account_differs(found, wanted, fact)
+    if found.blocks != wanted.blocks and not (wanted.blocks and wanted.blocks.divides_like(found.blocks)):
+        raise _account_differs(found, wanted, "blocks")
     if dataset and found.root != found.id:
         raise _belongs_to_another(found, transaction.account_numbered(found.root).name)
     if dataset and found.record != wanted.record and wanted.record != "shape":

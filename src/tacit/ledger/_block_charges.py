@@ -31,14 +31,14 @@ def check_partition(name: str, blocks: Blocks, adjacency: str, above: Sequence[A
             fix=Either(Set(adjacency="add/remove"), Set(blocks=None)),
         )
     for each in above:
-        if each.blocks not in (None, blocks):
-            raise TacitError(
-                "account-differs",
-                f"account {name!r} would be divided {blocks}, but {each.name!r} above it is divided "
-                f"{each.blocks}",
-                why="a charge names its blocks once, for every account that it reaches",
-                fix=Either(Set(blocks=each.blocks), Set(blocks=None)),
-            )
+        if each.blocks is None or blocks.divides_like(each.blocks) or each.blocks.divides_like(blocks):
+            continue
+        raise TacitError(
+            "account-differs",
+            f"account {name!r} would be divided {blocks}, but {each.name!r} above it is divided {each.blocks}",
+            why="a charge names its blocks once, for every account that it reaches",
+            fix=Either(Set(blocks=each.blocks), Set(blocks=None)),
+        )
 
 
 def check_blocks(path: Sequence[Account], blocks: tuple[str, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tacit.errors import bad_parameter
@@ -29,6 +29,9 @@ class Blocks:
     per_unit
         How many blocks one unit can be in. Whoever declares it promises it. Where the table shows it (the
         unit is a row, or the block is part of the unit), `tacit.protect` checks it.
+    kind
+        How the column is read, such as ``"date"``; empty if nothing was said about it. `tacit.protect` sets
+        it: read in another way, the same row would be in a block of another name.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Blocks:
 
     by: str
     per_unit: int = 1
+    kind: str = ""
     most: ClassVar[int] = 1_000  # names in one charge; whoever needs more charges all of the data
 
     def __post_init__(self) -> None:
@@ -62,20 +66,29 @@ class Blocks:
                 fix=Set(per_unit=10),
             )
         object.__setattr__(self, "per_unit", most)
+        kind: object = self.kind
+        if not isinstance(kind, str) or len(kind) > 20 or not kind.isprintable():
+            raise bad_parameter("kind", "a word of at most 20 characters", kind, fix=Set(kind="date"))
 
     def __str__(self) -> str:
         at_most = "one block" if self.per_unit == 1 else f"at most {self.per_unit} blocks"
-        return f"by {self.by}, each unit in {at_most}"
+        read = f", read as {self.kind}" if self.kind else ""
+        return f"by {self.by}{read}, each unit in {at_most}"
+
+    def divides_like(self, other: Blocks | None) -> bool:
+        """Whether this is the other partition, or says nothing about how its column is read."""
+        return other is not None and self in {other, replace(other, kind="")}
 
     def to_json(self) -> dict[str, str | int]:
         """Return the partition as JSON."""
-        return {"by": self.by, "per_unit": self.per_unit}
+        kind: dict[str, str | int] = {"kind": self.kind} if self.kind else {}
+        return {"by": self.by, "per_unit": self.per_unit, **kind}
 
     @classmethod
     def from_json(cls, data: object) -> Blocks:
         """Read what `to_json` wrote."""
         assert isinstance(data, dict)  # noqa: S101 - written by `to_json`
-        return cls(str(data["by"]), int(data["per_unit"]))
+        return cls(str(data["by"]), int(data["per_unit"]), str(data.get("kind", "")))
 
 
 def read_block(name: object) -> str:

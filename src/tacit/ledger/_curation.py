@@ -290,7 +290,7 @@ class LedgerCuration(LedgerQueries):
         writer = self._writer
         writer.store.upgrade(partial(accounts_to_seal, chain=writer.chain, name=self.name))
         with writer.store.snapshot() as reader:
-            report = verify(reader, writer.chain, (), proves=False)
+            report = verify(reader, writer.chain, (), proves=False, artifact=writer.store.artifact)
         if not report.ok:
             raise _refusals.tampered(f"{self.name} does not verify: {report.problems[0]}")
         writer.continue_after_loss(operation)

@@ -145,7 +145,14 @@ def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = 
     transaction.append("claim", known.account, body, key=claim_key(known.seq))
 
 
-def _spent(receipt: int) -> TacitError:
+def _spent(receipt: int, *, lost: bool = False) -> TacitError:
+    if lost:
+        return TacitError(
+            "spent",
+            f"the one draw of receipt {receipt} may have been taken in entries that are lost",
+            why="a second draw would be a second answer for one charge",
+            fix="charge again, without the key",
+        )
     return TacitError(
         "spent",
         f"the one draw of receipt {receipt} is taken and no release is stored for it",

@@ -132,11 +132,15 @@ def _join_run(
     return charge(transaction, price, kind="view", only=unpaid), run
 
 
-def claim_next(transaction: Transaction, head: Head, stored: int) -> int | None:
-    """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now."""
+def claim_next(transaction: Transaction, head: Head, stored: int, account: str) -> int | None:
+    """Take the next instalment of a run; None if another one than ``stored`` is the last stored one now.
+
+    Neither the account that was charged for the run nor ``account``, which asks, may be frozen.
+    """
     row, parts = _run_entry(transaction, head)
     path = transaction.path(transaction.account_numbered(row.account))
     check_frozen(path)
+    check_frozen(transaction.path(transaction.account(account)))
     found = run_progress(transaction.entry_keyed, row.seq, stored)
     if found.stored != stored:
         return None

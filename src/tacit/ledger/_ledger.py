@@ -15,6 +15,7 @@ from tacit.ledger._accounts import Account
 from tacit.ledger._arguments import read_charge, read_name, read_payload, read_receipt
 from tacit.ledger._artifacts import keep_payload
 from tacit.ledger._curation import LedgerCuration
+from tacit.ledger._curves import CurveNeeded
 from tacit.ledger._draws import DrawDecision
 from tacit.ledger._instalments import authorise_run
 from tacit.ledger._ledger_run import LedgerRun
@@ -250,7 +251,9 @@ class Ledger(LedgerCuration):
         """Compute and store; None stands for every failure alike, and no trace of the failure is kept."""
         try:
             return self._keep(receipt.head, read_payload(compute(receipt)))
-        except Exception:  # noqa: BLE001 - what went wrong may depend on the data
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):  # the caller's, whatever the data is
+            raise
+        except BaseException:  # noqa: BLE001 - what went wrong may depend on the data, also a panic in Rust
             return None
 
     def _keep(self, head: Head, payload: bytes) -> tuple[ReleaseRow, bytes]:
@@ -345,6 +348,14 @@ class Ledger(LedgerCuration):
         >>> ledger.paid_run("visits", "daily counts").instalments
         365
         """
+        while True:
+            try:
+                return self._paid_run(account, plan, version)
+            except CurveNeeded as needed:
+                curve = needed
+            curve.compute()
+
+    def _paid_run(self, account: str | Account, plan: str, version: int | None) -> LedgerRun | None:
         declared = account.version if version is None and isinstance(account, Account) else version
         asked = self.account(account)
         with self._reading() as reader:

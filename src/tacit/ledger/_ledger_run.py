@@ -150,7 +150,9 @@ class LedgerRun:
         """Take the next instalment, durably, with the secret that the last stored one left."""
         while True:
             stored, secret = self._secret()
-            number = self._writer.run(partial(claim_next, head=self.head, stored=stored))
+            number = self._writer.run(
+                partial(claim_next, head=self.head, stored=stored, account=self.receipt.account)
+            )
             if number is not None:  # otherwise one was stored in between
                 self._claimed = number
                 return number, secret
@@ -207,7 +209,9 @@ class LedgerRun:
                 partial(keep_instalment, head=self.head, number=number, kept=kept, secret=hidden)
             )
             return Instalment(number, payload, self.receipt, Head(entry.seq, entry.mac.hex()))
-        except Exception:  # noqa: BLE001 - what went wrong may depend on the data
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):  # the caller's, whatever the data is
+            raise
+        except BaseException:  # noqa: BLE001 - what went wrong may depend on the data, also a panic in Rust
             return None
 
     def instalment(self, number: int) -> Instalment:

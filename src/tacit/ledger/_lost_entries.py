@@ -81,21 +81,16 @@ def count_as_spent(transaction: Transaction, account: Account) -> Account:
 
 def may_have_been_lost(transaction: Transaction, name: str) -> bool:
     """Whether an account of this name may have been opened in entries that are lost."""
-    for gap in gaps(transaction):
+    for gap in gaps(transaction.entry_keyed):
         opened = json.loads(gap.body)["opened"]
         if opened is None or appearance(name) in {appearance(other) for other in opened}:
             return True
     return False
 
 
-def gaps(transaction: Transaction) -> list[EntryRow]:
-    """Return the entries that record a gap of the log, in order."""
-    return _gaps(transaction.entry_keyed)
-
-
 def lost_between(find: Callable[[str], EntryRow | None], number: int, later: int | None = None) -> bool:
     """Whether entries were lost after the entry of this number (and before a later one); find: by its key."""
-    return any(number < gap.seq and (later is None or gap.seq < later) for gap in _gaps(find))
+    return any(number < gap.seq and (later is None or gap.seq < later) for gap in gaps(find))
 
 
 def refresh_key(account: int, number: int) -> str:
@@ -117,7 +112,8 @@ def refreshed_since(find: Callable[[str], EntryRow | None], path: Sequence[Accou
     return None
 
 
-def _gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:
+def gaps(find: Callable[[str], EntryRow | None]) -> list[EntryRow]:
+    """Return the entries that record a gap of the log, in order; ``find`` finds an entry by its key."""
     found: list[EntryRow] = []
     while (row := find(gap_key(len(found) + 1))) is not None:
         found.append(row)

@@ -170,6 +170,10 @@ class MemoryStore:
         late = takewhile(lambda number: number > id_, reversed(self._accounts))  # in the order of opening
         return [(number, self._accounts[number].name) for number in late][::-1]
 
+    def openings(self, after: int, last: int) -> list[EntryRow]:
+        """Return the entries after one number, up to another, that opened an account."""
+        return [row for row in self._entries[after:last] if row.kind == "open"]
+
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""
         return self._entries[number - 1] if 0 < number <= len(self._entries) else None
@@ -221,6 +225,10 @@ class MemoryStore:
         wanted = str(account)
         rows = self._entries[after:last]
         return (row.body for row in rows if wanted in row.levels.split(",") and text in row.body)
+
+    def runs_with_secrets(self) -> list[int]:
+        """Return the numbers of the runs whose secret is stored."""
+        return sorted(self._runs)
 
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""

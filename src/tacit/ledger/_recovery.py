@@ -30,7 +30,7 @@ def record_gap(
     for name, budget in raised.items():
         check_growth(transaction.account(name), budget)
     accounts = transaction.accounts()
-    number = len(gaps(transaction)) + 1
+    number = len(gaps(transaction.entry_keyed)) + 1
     tip = transaction.tip
     body: dict[str, object] = {
         "last": {"count": tip.seq, "hash": tip.mac.hex()},

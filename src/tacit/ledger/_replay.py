@@ -182,6 +182,8 @@ class Replay:
             self.released[which] = (row.seq, body["sha256"], row.plan, body["version"], root)
             self._follow_run(row, body)
         elif row.kind == "claim":
+            if body["receipt"] < max(self.gaps, default=0):
+                self.problems.append(f"entry {row.seq} draws for a charge from before entries were lost")
             self._follow_run(row, body)
         elif row.kind == "open":
             self._latest[str(row.seq)] = row

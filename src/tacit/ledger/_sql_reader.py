@@ -52,6 +52,10 @@ class SqlReader:
         rows = self._query("SELECT id, name FROM ledger_accounts WHERE id > ? ORDER BY id", (id_,))
         return [(int(str(number)), str(name)) for number, name in rows]
 
+    def openings(self, after: int, last: int) -> list[EntryRow]:
+        """Return the entries after one number, up to another, that opened an account."""
+        return list(self._entries("WHERE seq > ? AND seq <= ? AND kind = 'open' ORDER BY seq", after, last))
+
     def _accounts(self, rest: str, *values: object) -> Iterator[AccountRow]:
         return (AccountRow(*row) for row in self._query(f"{_ACCOUNT} {rest}", values))  # type: ignore[arg-type]
 
@@ -122,6 +126,11 @@ class SqlReader:
             text = text.replace(special, "!" + special)
         rows = self._query(sql, (after, last, f"%,{account},%", f"%{text}%"))
         return (str(body) for (body,) in rows)
+
+    def runs_with_secrets(self) -> list[int]:
+        """Return the numbers of the runs whose secret is stored."""
+        rows = self._query("SELECT receipt FROM ledger_runs ORDER BY receipt", ())
+        return [int(str(receipt)) for (receipt,) in rows]
 
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""

@@ -50,6 +50,9 @@ class StoreReader(Protocol):
     def names_after(self, id_: int) -> list[tuple[int, str]]:
         """Return number and name of every account that was opened after this one, in order."""
 
+    def openings(self, after: int, last: int) -> list[EntryRow]:
+        """Return the entries after one number, up to another, that opened an account."""
+
     def entry(self, number: int) -> EntryRow | None:
         """Find an entry by its number."""
 
@@ -88,6 +91,9 @@ class StoreReader(Protocol):
 
         Only those that contain the text.
         """
+
+    def runs_with_secrets(self) -> list[int]:
+        """Return the numbers of the runs whose secret is stored."""
 
     def run_secret(self, receipt: int) -> RunRow | None:
         """Find the secret of a run."""

@@ -40,7 +40,8 @@ class AccountCache:
     names: dict[str, int] = field(default_factory=dict)
     blocks: dict[tuple[int, str], tuple[BlockSums, int]] = field(default_factory=dict)
     appearances: dict[str, str] = field(default_factory=dict)
-    compared: int = 0  # number of the last account whose appearance is known
+    opened: set[str] = field(default_factory=set)  # the names that the log knows
+    compared: int = 0  # number of the last entry that was searched for names
 
     def clear(self) -> None:
         """Drop the accounts; they are read again when they are needed. Names never change, so they stay.
@@ -129,13 +130,26 @@ class Transaction:
     def name_like(self, name: str) -> str | None:
         """Find another name that people would take for this one, in the store or in this batch."""
         cache = self._cache
-        for id_, known in self._reader.names_after(cache.compared):
-            cache.appearances.setdefault(appearance(known), known)
-            cache.compared = id_
+        self._read_names()
         wanted = appearance(name)
         batch = (account.name for account in self.changed.values() if appearance(account.name) == wanted)
         found = cache.appearances.get(wanted) or next(batch, None)
         return None if found == name else found
+
+    def require_new(self, name: str) -> None:
+        """Refuse the name of a new account that the log has opened before: its row was removed."""
+        self._read_names()
+        if name in self._cache.opened:
+            raise _refusals.tampered(f"account {name!r}, which the log opened, is missing")
+
+    def _read_names(self) -> None:
+        """Read the names of all accounts from the log, which outlives their rows."""
+        cache = self._cache
+        for row in self._reader.openings(cache.compared, self._start):
+            known = str(json.loads(row.body)["name"])
+            cache.opened.add(known)
+            cache.appearances.setdefault(appearance(known), known)
+        cache.compared = max(cache.compared, self._start)
 
     def account_numbered(self, id_: int) -> Account:
         """Return an account by its number."""

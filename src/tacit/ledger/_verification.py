@@ -229,9 +229,11 @@ def _whose(receipt: int, part: int) -> str:
 
 def _check_secrets(reader: StoreReader, replay: Replay, chain: Chain) -> list[str]:
     """Check that each run holds the secret that its last stored instalment left."""
-    problems: list[str] = []
+    stored = {receipt for receipt, run in replay.runs.items() if run.stored}
+    stray = [receipt for receipt in reader.runs_with_secrets() if receipt not in stored]
+    problems = [f"a secret is stored for run {receipt}, which has no stored instalment" for receipt in stray]
     for receipt, run in replay.runs.items():
-        if not run.stored:
+        if receipt not in stored:
             continue
         row = reader.run_secret(receipt)
         if row is None or reveal_secret(chain, run.entry, run.stored, run.digest, row) is None:

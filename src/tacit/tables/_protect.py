@@ -154,6 +154,8 @@ def protect(
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
     column = None if blocks is None else read_partition(blocks, identity.block, identity.unit, tables)
+    if blocks is not None and column is not None:
+        blocks = replace(blocks, kind=column.kind)
     books = open_ledger(ledger)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
     return TableDataset(

@@ -200,6 +200,10 @@ def test_every_edit_of_a_consortium_s_certificate_is_found(disjoint):
     assert found(swapped, *ledgers)
     assert found({**swapped, "members": []}, *ledgers)
     assert found({**swapped, "members": [json.loads(certificate.to_json())]}, *ledgers)
+    own = json.loads(certificate.to_json())
+    assert found({**own, "blocks": ["2026-01-03"]}, *ledgers)
+    claims = {"dataset": {"name": "all"}, "mechanisms": [], "filter": [], "ledger": {}, "question": ""}
+    assert found({**own, **claims, "schema": "tacit/certificate/1"}, *ledgers)
 
 
 def test_a_stored_release_keeps_the_certificate_that_it_was_drawn_with(monkeypatch):

@@ -181,6 +181,10 @@ def edits(fields):
             if fields["ledger"][name] != value:
                 yield {**fields, "ledger": {**fields["ledger"], name: value}}
         yield {**fields, "ledger": {k: v for k, v in fields["ledger"].items() if k != name}}
+    for name in ("instalment", "instalments"):  # numbers that are equal and written in another way
+        yield {**fields, "ledger": {**fields["ledger"], name: float(fields["ledger"][name])}}
+    stored = {**fields["ledger"]["stored"], "more": 1}
+    yield {**fields, "ledger": {**fields["ledger"], "stored": stored}}
     [law] = fields["mechanisms"]
     for name, value in (("instalments", [1, 2]), ("composition", "once"), ("composition", "largest")):
         yield {**fields, "mechanisms": [{**law, name: value}]}
@@ -332,6 +336,17 @@ class Remembers:
 
     def read_of(self, number, noisy, confidence):
         return Numbers((dict(noisy),))
+
+
+def test_a_mechanism_without_a_memory_is_not_charged_once():
+    class Forgets(Remembers):
+        def mechanisms_of(self, number):
+            return (Drifting(1000), tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1))
+
+    plan, ledger = plan_of(Forgets())
+    with refused("bad-parameter"):
+        plan.run()
+    assert ledger.account("numbers").spent.epsilon == 0
 
 
 def test_one_mechanism_may_span_a_run_and_is_charged_once():

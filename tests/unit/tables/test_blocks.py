@@ -358,6 +358,19 @@ def test_one_row_is_counted_in_one_block_only(kind):
     assert seen >= 2
 
 
+def test_another_session_cannot_read_the_block_column_in_another_way():
+    """The text '2026-1-3' and the day 2026-01-03 would be two blocks of one row."""
+    ledger, table = tc.Ledger.memory(), pa.table({"day": ["2026-1-3"]})
+    facts = {"bounds": {}, "keys": {}, "ledger": ledger}
+    first = events(table, types={"day": "text"}, **facts)
+    first.where(is_on("2026-1-3")).agg(n=tc.count()).plan(epsilon=1).release()
+    with pytest.raises(TacitError, match="read as text") as refused:
+        events(table, types={"day": "date"}, **facts)
+    assert refused.value.code == "account-differs"
+    events(table, types={"day": "text"}, **facts)
+    events(table, types={}, block="2026-1-3", **facts)  # a block by its name
+
+
 def test_one_unit_of_two_columns_is_counted_in_one_block_only():
     """Rows of one patient on one day, in two tables."""
     for cell in CELLS["date"]:

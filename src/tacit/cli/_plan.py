@@ -39,7 +39,7 @@ def plan(
     declared, name = question.declared_dataset(config, dataset, sql)
     price = question.Price(epsilon, delta, rho, within, confidence, size)
     with Ledger.memory() as ledger:
-        opened = declared.dataset(name, ledger=ledger)
+        opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = price.plan(opened, sql, question.public_keys(declared, name, keys))
         account = ledger.account(name)
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +32,7 @@ __all__ = [
     "SizeOption",
     "SqlArgument",
     "WithinOption",
+    "alone",
     "check_sources",
     "declared_dataset",
     "declared_ledger",
@@ -112,6 +113,12 @@ def _chosen(config: Config, name: str | None, file: Path) -> str:
         what = f"{file} declares several datasets" if name is None else f"{file} declares no dataset {name!r}"
         fix = f"--dataset {typed(known[0])}" + (f", or one of: {', '.join(known[1:12])}" if known[1:] else "")
     raise TacitError("bad-parameter", what, why="the question is about one dataset (--dataset)", fix=fix)
+
+
+def alone(config: Config, name: str) -> Config:
+    """Return the config with this dataset apart from its parent, for planning without the real ledger."""
+    facts = {fact: value for fact, value in config.datasets[name].items() if fact != "parent"}
+    return replace(config, datasets={**config.datasets, name: facts})
 
 
 def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str, list[object]] | None:

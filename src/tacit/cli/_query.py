@@ -113,8 +113,8 @@ def _entry(release: Release[AnswerTable]) -> int:
 
 def _left(ledger: Ledger, name: str, entry: int) -> tuple[Remaining, str]:
     """Return what is left of the account, or of the fullest block that paid, also in words."""
-    blocks = ledger.entry(entry).blocks
-    lefts = {block: ledger.remaining(name, block=block) for block in blocks}
+    paid = ledger.entry(entry)
+    lefts = {block: ledger.remaining(name, block=block) for block in (paid.blocks if paid else ())}
     fullest = min(lefts, key=lambda block: (lefts[block].rho or 0, lefts[block].epsilon or 0), default=None)
     left = ledger.remaining(name) if fullest is None else lefts[fullest]
     words = "" if fullest is None else f" of block {printable(fullest)}"

@@ -220,6 +220,6 @@ def _not_structural(blocks: Blocks, unit: Unit) -> TacitError:
         "the column is part of the unit",
         fix=Either(
             Code(f'unit=tc.Unit("{unit.column}", per="{blocks.by}")') if unit.columns else Set(blocks=None),
-            Say("one dataset for each block, declared with its block"),
+            Say("one dataset for each block, each declared with the name of its block"),
         ),
     )

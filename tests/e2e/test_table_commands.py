@@ -547,3 +547,17 @@ def test_a_query_about_one_day_reports_what_is_left_of_that_day(days):
     ):
         done = tacit("query", f"{question} {where}", "-e", cost, "--dataset", "tests", cwd=days)
         assert left in done.stdout, done.stdout + done.stderr
+
+
+def test_plan_and_query_report_how_many_questions_of_this_kind_fit(days):
+    text = (days / "tacit.toml").read_text().replace('parent = "hospital"\n', "")
+    (days / "tacit.toml").write_text(text.replace("{epsilon = 2}", "{epsilon = 2, delta = 1e-6}"))
+    asked = ("SELECT COUNT(*) AS n FROM visits", "-e", "0.5", "--dataset", "visits")
+    assert (
+        "a budget of epsilon 2, delta 1e-6 can pay for it 4 times" in tacit("plan", *asked, cwd=days).stdout
+    )
+    assert json.loads(tacit("plan", *asked, "--json", cwd=days).stdout)["fits"] == 4
+    done = tacit("query", *asked, cwd=days)
+    assert "enough for 3 more questions of this kind" in done.stdout, done.stderr
+    assert json.loads(tacit("query", *asked, "--json", cwd=days).stdout)["more"] == 3
+    assert "enough for" not in tacit("query", *asked, cwd=days).stdout  # a stored answer is free

@@ -41,11 +41,15 @@ def plan(
     with Ledger.memory() as ledger:
         opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = price.plan(opened, sql, question.public_keys(declared, name, keys))
-        account = ledger.account(name)
+        account, fits = ledger.account(name), question.more_like_it(ledger, name, made.cost)
     if as_json:
-        show_json(_facts(made))
+        show_json({**_facts(made), "fits": fits})
         return
     say(repr(made))
+    if fits:
+        times = "once" if fits == 1 else f"{fits:,} times, one question after another"
+        say(f"a budget of {budget_text(account.budget)} can pay for it {times}")
+        return
     try:
         account.filter.after(account.filter.spend_of(made.cost))
     except TacitError as refusal:

@@ -81,15 +81,20 @@ def query(
         plan = price.plan(declared.dataset(name, ledger=ledger), sql, public)
         release = plan.release(who=who, purpose=purpose, account=account)
         entry = _entry(release)
-        left, also = _left(ledger, name, entry)
+        paid_by = ledger.entry(entry)
+        blocks = paid_by.blocks if paid_by else ()
+        left, also = _left(ledger, name, blocks)
+        more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, config)
     files.save(release)  # before anything is printed: a terminal may fail, a charge stays
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
-        show_json({**_facts(release), "fresh": fresh, "left": parts})
+        show_json({**_facts(release), "fresh": fresh, "left": parts, "more": more})
         return
     say(repr(release), f"{paid}; left{also}")
+    if fresh and more:
+        say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
     if fresh and not who:
         say("no --who was given: recorded as unknown (tacit budget history shows who asked what)")
     files.report()
@@ -111,10 +116,9 @@ def _entry(release: Release[AnswerTable]) -> int:
     return int(written["entry"]) if isinstance(written, dict) else 0
 
 
-def _left(ledger: Ledger, name: str, entry: int) -> tuple[Remaining, str]:
+def _left(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[Remaining, str]:
     """Return what is left of the account, or of the fullest block that paid, also in words."""
-    paid = ledger.entry(entry)
-    lefts = {block: ledger.remaining(name, block=block) for block in (paid.blocks if paid else ())}
+    lefts = {block: ledger.remaining(name, block=block) for block in blocks}
     fullest = min(lefts, key=lambda block: (lefts[block].rho or 0, lefts[block].epsilon or 0), default=None)
     left = ledger.remaining(name) if fullest is None else lefts[fullest]
     words = "" if fullest is None else f" of block {printable(fullest)}"

@@ -17,7 +17,9 @@ from tacit.fixes import Declare
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tacit.accounting import Cost
     from tacit.core import AnswerTable, Plan
+    from tacit.ledger import Ledger
     from tacit.tables import Config, TableDataset
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "check_sources",
     "declared_dataset",
     "declared_ledger",
+    "more_like_it",
     "public_keys",
 ]
 
@@ -140,6 +143,16 @@ def check_sources(config: Config, name: str) -> None:
                 why=f"the config declares it as a source of {name}; nothing was charged",
                 fix=Declare("source", f"path/of/{file.name}"),
             )
+
+
+def more_like_it(ledger: Ledger, payer: str, cost: Cost) -> int:
+    """Return how many questions of this cost the account and every account above it can still pay."""
+    counts, level = [], ledger.account(payer)
+    while True:
+        counts.append(level.filter.how_many(cost))
+        if level.parent is None:
+            return min(counts)
+        level = ledger.account(level.parent)
 
 
 def declared_ledger(config: Config) -> str:

@@ -11,7 +11,7 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare, Either, Say, Set
+from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks
 from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
 from tacit.tables._expressions import Call, Column, Literal
@@ -196,7 +196,9 @@ def read_partition(
         raise TacitError(
             "unknown-column",
             f"no protected table has the column {name!r}, by which the data would be divided into blocks",
-            fix=Set(blocks=None),
+            fix=Choose(
+                tuple(sorted({c for table in tables.values() for c in table.columns or ()})), given=name
+            ),
         )
     kind = next(iter(kinds))
     if kind is None or len(kinds) > 1:

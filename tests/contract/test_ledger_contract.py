@@ -839,13 +839,13 @@ def test_what_may_have_been_drawn_in_the_lost_entries_is_not_drawn_again(undrawn
     ledger, draws = undrawn.open(), Draws()
     ledger.continue_from_backup(**WHY)
     run, head = undrawn.run(ledger), ledger.head
-    for attempt in (
-        lambda: ledger.claim(undrawn.receipt),
-        lambda: ledger.store_release(undrawn.receipt, b"another"),
-        lambda: ledger.draw("ana", HALF, plan="by key", key="k", compute=draws),
-        lambda: run.draw(lambda number, secret: (draws(secret), b"")),
+    for code, attempt in (
+        ("spent", lambda: ledger.claim(undrawn.receipt)),
+        ("spent", lambda: ledger.store_release(undrawn.receipt, b"another")),
+        ("spent", lambda: ledger.draw("ana", HALF, plan="by key", key="k", compute=draws)),
+        ("run-finished", lambda: run.draw(lambda number, secret: (draws(secret), b""))),
     ):
-        with refused("spent") as caught:
+        with refused(code) as caught:
             attempt()
         assert "lost" in caught.value.what
     assert (ledger.head, draws.receipts) == (head, [])

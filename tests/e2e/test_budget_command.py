@@ -1,8 +1,10 @@
 """``tacit budget``, as a curator uses it."""
 
 import json
+import re
 import shutil
 import sys
+from datetime import UTC, datetime
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -186,11 +188,38 @@ def test_an_account_is_frozen_and_unfrozen_by_its_curator(run, path):
 def test_the_last_day_is_changed_by_its_curator(run, path):
     done = run("expires", path, "--account", "ana", "--on", "2090-12-31", *SAID)
     assert "until the end of 2090-12-31" in done.stdout, done.stderr
-    assert "2091-01-01" in run(path).stdout
+    assert "last day 2090-12-31 (UTC)" in run(path).stdout
     assert "never expires" in run("expires", path, "--account", "ana", "--on", "never", *SAID).stdout
     wrong = run("expires", path, "--account", "ana", "--on", "31.12.2090", *SAID)
     assert (wrong.returncode, "--on 2030-12-31" in wrong.stderr) == (2, True)
-    assert "last day changed" in run("history", path).stdout
+    assert "last day changed: 2090-12-31" in run("history", path).stdout
+    assert "last day changed: none" in run("history", path).stdout
+    past = run("expires", path, "--account", "ana", "--on", "2020-01-01", *SAID)
+    assert "ana has expired (its last day was 2020-01-01)" in past.stdout, past.stderr
+
+
+def test_an_expiry_within_a_day_is_shown_with_its_hour(run, path):
+    moment = datetime(2090, 12, 31, 15, 30, tzinfo=UTC)
+    with Ledger.open(path) as ledger:
+        ledger.set_expiry("ana", moment, statement="decision 12", who="data board")
+    assert "last day 2090-12-31 15:30 (UTC)" in run(path).stdout
+
+
+def test_the_history_shows_the_budgets_that_the_curator_set(run, path):
+    run("grow", path, "--account", "ana", "--epsilon", "2", *SAID)
+    shown = run("history", path).stdout
+    assert "account opened: epsilon 3, delta 1e-6" in shown
+    assert "budget raised: epsilon 2" in shown
+
+
+def test_the_first_account_may_be_one_that_datasets_share(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    facts = 'source = "v.csv"\nunit = "patient_id"\nparent = "hospital"\nbudget = {epsilon = 1}\n'
+    (tmp_path / "tacit.toml").write_text(f'ledger = "new.ledger"\n[datasets.visits]\n{facts}')
+    wrong = run("open", "--account", "ana", "--parent", "visits", "--epsilon", "1")
+    assert (wrong.returncode, "not-a-ledger" in wrong.stderr) == (2, True)
+    done = run("open", "--account", "hospital", "--unit", "patient_id", "--epsilon", "3")
+    assert "opened hospital: epsilon 3" in done.stdout, done.stderr
 
 
 def test_a_total_is_started_again_by_its_curator(run, path):
@@ -211,6 +240,8 @@ def test_a_ledger_that_lost_entries_goes_on_with_nothing_left(run, path, tmp_pat
         for _ in range(2):
             ledger.charge("ana", Cost.pure(0.1))
     shutil.copy(tmp_path / "backup", path)
+    assert "takes no charges" in run(path).stdout
+    assert "does not contain entry" in json.loads(run(path, "--json").stdout)["refusal"]
     refused = run("grow", path, "--account", "ana", "--epsilon", "2", *SAID)
     assert refused.returncode == 2
     assert "tacit budget continue-from-backup" in " ".join(refused.stderr.split())
@@ -275,7 +306,10 @@ def test_the_fullest_blocks_are_shown(run, tmp_path):
     assert "epsilon 0.4 of 1" in shown
     assert "day 2026-01-02" not in shown
     assert "3 more that were charged" in shown
-    assert "any other day" in shown
+    assert re.search(r"any other day +epsilon 1 of 1", shown)
+    assert re.search(r"all of the data +epsilon 0.4 of 1", shown)
+    assert not re.search(r"visits .*epsilon", shown)  # no total on the account's line reads as "spent"
+    assert "all of the data" in run("burn-down", where).stdout
     (found,) = json.loads(run("status", where, "--json").stdout)["accounts"]
     assert [one["block"] for one in found["fullest"]] == [f"2026-01-0{day}" for day in (5, 4, 3, 2, 1, 0)]
     assert found["fullest"][0]["left"]["epsilon"] == "2/5"

@@ -1,6 +1,7 @@
 """The installed command: init, plan, query and verify, with good and bad input."""
 
 import json
+import re
 import shutil
 import signal
 import sqlite3
@@ -503,3 +504,60 @@ def test_init_speaks_of_the_columns_at_hand(data):
     done = tacit("init", "visits.csv", "--unit", "pid", cwd=data, COLUMNS="200")
     assert "bounds of what you average or sum (ward, stay, note)" in done.stdout
     assert "keys of what you group by (ward, stay, note), where they are public" in done.stdout
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Two datasets that share one account, and one whose days are charged apart."""
+    rows = [f"{i % 50},2026-01-0{1 + i % 3},{i % 2}" for i in range(300)]
+    (tmp_path / "tests.csv").write_text("pid,day,positive\n" + "\n".join(rows) + "\n")
+    facts = ('source = "tests.csv"', 'unit = "pid"', 'parent = "hospital"', "budget = {epsilon = 2}")
+    shared = "\n".join((*facts, "limits = {rows = 5}\n"))
+    (tmp_path / "tacit.toml").write_text(
+        f'ledger = "tacit.ledger"\n[datasets.visits]\n{shared}[datasets.labs]\n{shared}'
+        '[datasets.tests]\nsource = "tests.csv"\nunit = ""\nbudget = {epsilon = 1}\nblocks = "day"\n'
+        'types = {day = "date"}\nbounds = {positive = [0, 1]}\n'
+    )
+    return tmp_path
+
+
+def test_datasets_of_a_config_share_an_account(days):
+    count = "SELECT COUNT(*) AS n FROM"
+    assert tacit("plan", f"{count} visits", "-e", "1", "--dataset", "visits", cwd=days).returncode == 0
+    question = ("query", f"{count} visits", "-e", "1.5", "--dataset", "visits")
+    missing = tacit(*question, cwd=days)
+    refused(missing, "code: unknown-account")
+    opening = re.search(r"tacit (budget open .* --unit pid .*)", missing.stderr)[1]
+    opened = tacit(*opening.split(), cwd=days)
+    assert "opened hospital: epsilon 3" in opened.stdout, opened.stderr
+    done = tacit(*question, cwd=days)
+    assert done.returncode == 0, done.stderr
+    words = " ".join(done.stdout.split())
+    assert "left: epsilon 0.5 of 2; left of hospital, which also pays: epsilon 1.5 of 3" in words
+    more = tacit("query", f"{count} labs", "-e", "1.75", "--dataset", "labs", cwd=days)
+    refused(more, "account 'hospital'", "code: budget-exceeded")
+
+
+def test_a_query_about_one_day_reports_what_is_left_of_that_day(days):
+    question = "SELECT SUM(positive) AS n FROM tests WHERE day"
+    for where, cost, left in (
+        ("= '2026-01-01'", "1", "left of block 2026-01-01: nothing of epsilon 1"),
+        ("= '2026-01-02'", "0.25", "left of block 2026-01-02: epsilon 0.75 of 1"),
+        ("IN ('2026-01-03', '2026-01-02')", "0.25", "left of block 2026-01-02: epsilon 0.5 of 1"),
+    ):
+        done = tacit("query", f"{question} {where}", "-e", cost, "--dataset", "tests", cwd=days)
+        assert left in done.stdout, done.stdout + done.stderr
+
+
+def test_plan_and_query_report_how_many_questions_of_this_kind_fit(days):
+    text = (days / "tacit.toml").read_text().replace('parent = "hospital"\n', "")
+    (days / "tacit.toml").write_text(text.replace("{epsilon = 2}", "{epsilon = 2, delta = 1e-6}"))
+    asked = ("SELECT COUNT(*) AS n FROM visits", "-e", "0.5", "--dataset", "visits")
+    assert (
+        "a budget of epsilon 2, delta 1e-6 can pay for it 4 times" in tacit("plan", *asked, cwd=days).stdout
+    )
+    assert json.loads(tacit("plan", *asked, "--json", cwd=days).stdout)["fits"] == 4
+    done = tacit("query", *asked, cwd=days)
+    assert "enough for 3 more questions of this kind" in done.stdout, done.stderr
+    assert json.loads(tacit("query", *asked, "--json", cwd=days).stdout)["more"] == 3
+    assert "enough for" not in tacit("query", *asked, cwd=days).stdout  # a stored answer is free

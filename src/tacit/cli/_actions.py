@@ -39,6 +39,10 @@ def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> 
 
 
 def _create_account(arguments: Mapping[str, object], context: CommandContext) -> str:
+    if context.parent and arguments["account"] == context.parent:
+        names = f"--account {typed(context.parent)} --unit {typed(context.unit or 'row')}"
+        command = f"tacit budget open {_ledger(context)} {names} --epsilon 3"
+        return f"open it for all datasets that share it: {command}"
     opening = _open_account(arguments["account"], "DATASET", context)
     return f"choose one that tacit budget {_ledger(context)} lists, or open it: {opening}"
 

@@ -20,7 +20,7 @@ BlockLine: TypeAlias = "tuple[str, Remaining | None]"
 
 
 def block_lines(ledger: Ledger, account: Account) -> list[BlockLine]:
-    """Return the fullest blocks of an account with what is left of each, and what is left of any other."""
+    """Return what is left of each of the fullest blocks, of any other block, and of all of the data."""
     if account.blocks is None or account.totals is None:
         return []
     by = printable(account.blocks.by)
@@ -30,7 +30,8 @@ def block_lines(ledger: Ledger, account: Account) -> list[BlockLine]:
     ]
     if len(charged) > _SHOWN:
         lines.append((f"{len(charged) - _SHOWN:,} more that were charged", None))
-    return [*lines, (f"any other {by}", account.totals.beside(account.totals.empty).remaining)]
+    other = account.totals.beside(account.totals.empty).remaining
+    return [*lines, (f"any other {by}", other), ("all of the data", account.filter.remaining)]
 
 
 def blocks_to_json(ledger: Ledger, account: Account) -> list[dict[str, object]]:

@@ -14,28 +14,28 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from tacit.cli._app import app
-from tacit.cli._block_rows import block_lines, blocks_to_json, named_blocks
+from tacit.cli._block_rows import block_lines, blocks_to_json
 from tacit.cli._ledger import KeyFileOption, find_ledger, note_on_completeness, open_ledger
 from tacit.cli._output import JsonOption, exact_text, printable, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from tacit.accounting import Filter, Remaining
-    from tacit.ledger import Account, Entry, Ledger
+    from tacit.cli._block_rows import BlockLine
+    from tacit.ledger import Account, Ledger
 
-__all__ = ["AccountOption", "LedgerArgument", "bar", "budget", "print_json", "share_left", "share_of"]
-
-#: The kinds of entries of the log, in words.
-_KINDS = {
-    "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
-    "release": "answer stored", "run": "run paid", "view": "answer seen", "grow": "budget raised",
-    "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
-    "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
-    "expiry": "last day changed", "gap": "went on from a backup", "lost": "counted as spent",
-}  # fmt: skip
-#: Entries that only follow from an earlier one: --json and export show them.
-_SILENT = frozenset({"claim", "release"})
+__all__ = [
+    "AccountOption",
+    "LedgerArgument",
+    "bar",
+    "budget",
+    "last_day",
+    "print_json",
+    "share_left",
+    "share_of",
+]
 
 
 class _LedgerFirst(TyperGroup):
@@ -71,101 +71,41 @@ AccountOption = Annotated[str | None, typer.Option("--account", "-a", help="Only
 def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: JsonOption = False) -> None:
     """Show what is left of every account."""
     with open_ledger(find_ledger(where), key) as ledger:
-        accounts, sealed = ledger.accounts(), ledger.sealed
+        accounts, sealed, refusal = ledger.accounts(), ledger.sealed, ledger.refusal
+        stopped = None if refusal is None else refusal.what
         if as_json:
             listed = [_facts(one) | _blocks(ledger, one) for one in accounts]
-            print_json({"ledger": ledger.name, "sealed": sealed, "accounts": listed})
+            print_json({"ledger": ledger.name, "sealed": sealed, "refusal": stopped, "accounts": listed})
             return
         blocks = {account.id: block_lines(ledger, account) for account in accounts}
+    console = Console()
+    console.print(_table(accounts, blocks) if accounts else "no accounts yet")
+    if sealed is not None:
+        console.print(Text(f"sealed: {printable(sealed)}", style="red"))
+    if stopped is not None:
+        console.print(Text(f"takes no charges, and less may be left: {printable(stopped)}", style="red"))
+
+
+def _table(accounts: list[Account], blocks: Mapping[int, list[BlockLine]]) -> Table:
+    """Lay out one line for each account, and one for each of its fullest blocks."""
     table = Table(box=None, header_style="dim", pad_edge=False)
-    expiring = any(account.expires is not None or account.frozen for account in accounts)
-    for title in ("account", "protects", "left of the budget", "", *(["expires"] if expiring else [])):
+    stops = any(account.expires is not None or account.frozen for account in accounts)
+    for title in ("account", "protects", "left of the budget", "", *([""] if stops else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):
-        share = share_left(account.filter)
+        lines = blocks[account.id]
+        whole = Text("" if lines else str(account.filter.remaining))
         table.add_row(
             Text("  " * (len(account.path) - 1) + printable(account.name)),
             Text(printable(account.unit)),
-            Text(str(account.filter.remaining)),
-            bar(share, 16),
-            *([Text(_until(account))] if expiring else []),
+            whole,
+            Text() if lines else bar(share_left(account.filter), 16),
+            *([Text(_until(account))] if stops else []),
         )
-        for label, left in blocks[account.id]:
+        for label, left in lines:
             drawn = bar(share_of(left, account.filter), 16) if left is not None else Text()
             table.add_row(Text("  " * len(account.path) + label), Text(), Text(str(left or "")), drawn)
-    console = Console()
-    console.print(table if accounts else "no accounts yet")
-    if sealed is not None:
-        console.print(Text(f"sealed: {printable(sealed)}", style="red"))
-
-
-@budget.command()
-def history(
-    where: LedgerArgument = None,
-    *,
-    account: AccountOption = None,
-    key: KeyFileOption = None,
-    limit: Annotated[int, typer.Option(min=1, help="Show this many entries, by default the latest.")] = 50,
-    after: Annotated[
-        int | None, typer.Option(min=0, help="Show the entries that follow this one: one page after another.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show who asked what, the cost, and what the curator changed; --json and export show every entry."""
-    skipped = frozenset() if as_json else _SILENT
-    with open_ledger(find_ledger(where), key) as ledger:
-        read = _latest if after is None else _following
-        entries, more = read(ledger, account, limit, skipped, after or 0)
-    if as_json:
-        print_json([entry.to_json() for entry in entries])
-        return
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    texts = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
-    words = [name for name in ("who", "purpose") if any(one[name] for one in texts)]
-    for title in ("entry", "when (UTC)", "what", "account", "cost", *words):
-        fixed = title in {"entry", "when (UTC)"}
-        table.add_column(
-            title, justify="right" if title == "entry" else "left", no_wrap=fixed, overflow="fold"
-        )
-    for entry, one in zip(entries, texts, strict=True):
-        cells = (
-            entry.at[:19].replace("T", " "),
-            _what(entry),
-            entry.account or "",
-            _cost(entry),
-        )
-        added = (printable(one[name]) for name in words)
-        table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *added)))
-    Console().print(table)
-    if more:
-        typer.echo(f"more: --after {entries[-1].seq}")
-
-
-def _following(
-    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], after: int
-) -> tuple[list[Entry], bool]:
-    """Return a page of entries, and whether there are more; the log is read only as far as needed."""
-    found: list[Entry] = []
-    while len(found) <= limit:
-        page = ledger.history(account, after=after, limit=limit + 1)
-        found += [entry for entry in page if entry.kind not in skipped]
-        if len(page) <= limit:
-            break
-        after = page[-1].seq
-    return found[:limit], len(found) > limit
-
-
-def _latest(
-    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], _: int
-) -> tuple[list[Entry], bool]:
-    """Return the latest entries; the log is read from its end, in steps that grow."""
-    end, step = ledger.head.count, 4 * limit
-    while True:
-        start = max(0, end - step)
-        entries = [e for e in ledger.history(account, after=start) if e.kind not in skipped and e.seq <= end]
-        if len(entries) >= limit or start == 0:
-            return entries[-limit:], False
-        step *= 4
+    return table
 
 
 @budget.command()
@@ -217,8 +157,17 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def _until(account: Account) -> str:
-    until = "" if account.expires is None else f"{account.expires:%Y-%m-%d %H:%M} UTC"
-    return "frozen" if account.frozen else until
+    until = "" if account.expires is None else f"last day {last_day(account.expires)} (UTC)"
+    return ", ".join(part for part in ("frozen" if account.frozen else "", until) if part)
+
+
+def last_day(expires: datetime) -> str:
+    """Write when an account expires: its last day, or the moment in UTC if it is not the end of a day."""
+    from datetime import UTC, timedelta
+
+    moment = expires.astimezone(UTC)
+    last = moment - timedelta(microseconds=1)
+    return f"{last:%Y-%m-%d}" if last.date() != moment.date() else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _facts(account: Account) -> dict[str, object]:
@@ -254,24 +203,6 @@ def bar(share: float, width: int) -> Text:
     full = round(width * min(1.0, max(0.0, share)))
     colour = "green" if share > 0.5 else "yellow" if share > 0.15 else "red"
     return Text("█" * full, style=colour) + Text("░" * (width - full), style="dim")
-
-
-def _who(entry: Entry) -> str:
-    return entry.who or ("unknown" if entry.asked else "")
-
-
-def _what(entry: Entry) -> str:
-    """Say what an entry is about; of a run, how many instalments it has."""
-    asked = f": {printable(entry.asked)}" if entry.asked else ""
-    parts = entry.body.get("parts")
-    if not isinstance(parts, int):
-        return _KINDS.get(entry.kind, entry.kind) + asked
-    kind = "run seen" if entry.kind == "view" else _KINDS[entry.kind]
-    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'})"
-
-
-def _cost(entry: Entry) -> str:
-    return "" if entry.spend is None else str(entry.spend) + named_blocks(entry)
 
 
 def print_json(value: object) -> None:

@@ -61,8 +61,10 @@ def open_account(
             why="an account below a dataset's protects the same unit; one that datasets share says which",
             fix="--parent DATASET, or --unit COLUMN",
         )
-    with open_ledger(find_ledger(where), key) as ledger:
-        made = ledger.create_account(account, parent=parent, unit=unit, budget=_budget(epsilon, delta, rho))
+    first = where is None and parent is None  # tacit.toml names the ledger, and this is its first account
+    budget = _budget(epsilon, delta, rho)
+    with open_ledger(find_ledger(where), key, create=first) as ledger:
+        made = ledger.create_account(account, parent=parent, unit=unit, budget=budget)
     place = "" if parent is None else f" below {printable(parent)}"
     report_account(made, f"opened {printable(account)}{place}", as_json=as_json)
 

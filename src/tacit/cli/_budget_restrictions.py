@@ -68,10 +68,14 @@ def expires(
     as_json: JsonOption = False,
 ) -> None:
     """Change the last day of an account."""
+    from datetime import UTC, datetime
+
     day = _day(on)
     with open_ledger(find_ledger(where), key) as ledger:
         made = ledger.set_expiry(account, day, statement=statement, who=who)
     last = "never expires" if day is None else f"can be charged until the end of {day.isoformat()} (UTC)"
+    if made.expires is not None and made.expires <= datetime.now(UTC):
+        last = f"has expired (its last day was {on})"
     report_account(made, f"{printable(account)} {last}", as_json=as_json)
 
 
@@ -126,6 +130,7 @@ def continue_from_backup(
         say(
             f"the ledger goes on after entry {before}; every account counts as spent: {report}",
             "raise a budget with tacit budget grow, or start a total again with tacit budget refresh",
+            *([] if known is not None else ["accounts that are opened from now on start with nothing left"]),
         )
 
 

@@ -39,6 +39,7 @@ def burn_down(
         accounts = ledger.accounts()
         name = account if account is not None else accounts[0].name if accounts else ""
         points = _points(ledger.filters(name))
+        divided = bool(name) and ledger.account(name).blocks is not None
     if plot is not None:
         write_file(plot, lambda path: _draw(name, points, path), "the picture")
     if as_json:
@@ -51,6 +52,8 @@ def burn_down(
     for at, left in _thinned(points, 24):
         table.add_row(at[:19].replace("T", " "), bar(left, _WIDTH), f"{left:.1%}")
     Console().print(table)
+    if divided:
+        typer.echo("left for questions about all of the data; tacit budget shows what is left of the blocks")
 
 
 def _points(states: list[tuple[str, Filter]]) -> list[tuple[str, float]]:

@@ -32,6 +32,8 @@ class CommandContext:
         The columns that have public keys in the config.
     delta
         Whether the budget has a delta.
+    parent, unit
+        The account above the dataset's, and the unit, as the config declares them.
     """
 
     dataset: str = ""
@@ -40,6 +42,8 @@ class CommandContext:
     sql: str = ""
     keyed: frozenset[str] = frozenset()
     delta: bool = False
+    parent: str = ""
+    unit: str = ""
 
 
 _context: ContextVar[CommandContext | None] = ContextVar("command context", default=None)
@@ -55,7 +59,8 @@ def note_dataset(config: Path | None, declared: Config | None, name: str, sql: s
     facts = declared.datasets[name] if declared is not None else {}
     ledger = declared.ledger if declared is not None and declared.ledger else "LEDGER"
     keyed, delta = frozenset(facts.get("keys", ())), bool(facts.get("budget", {}).get("delta"))
-    _context.set(CommandContext(name, config, ledger, sql, keyed, delta))
+    parent, unit = str(facts.get("parent", "")), str(facts.get("unit", ""))
+    _context.set(CommandContext(name, config, ledger, sql, keyed, delta, parent, unit))
 
 
 def note_ledger(where: str) -> None:

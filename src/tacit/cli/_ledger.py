@@ -49,12 +49,12 @@ def find_ledger(given: str | None, config: Path | None = None, *, named_by: str 
     return where
 
 
-def open_ledger(where: str, key: Path | None = None) -> Ledger:
-    """Open a ledger that exists; never create one."""
+def open_ledger(where: str, key: Path | None = None, *, create: bool = False) -> Ledger:
+    """Open a ledger that exists; create one only if asked."""
     from tacit.ledger import Ledger
 
     note_ledger(where)
-    return Ledger.open(where, key=key, create=False)
+    return Ledger.open(where, key=key, create=create)
 
 
 def note_on_completeness(how: str, *, whole: bool = True) -> str:

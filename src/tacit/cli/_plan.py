@@ -40,14 +40,17 @@ def plan(
     declared, name = question.declared_dataset(config, dataset, sql)
     price = question.Price(epsilon, delta, rho, within, confidence, size)
     with Ledger.memory() as ledger:
-        opened = declared.dataset(name, ledger=ledger)
+        opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = price.plan(opened, sql, question.public_keys(declared, name, keys))
-        account = ledger.account(name)
-        text = plan_text(made, whole=True)
+        account, fits = ledger.account(name), question.more_like_it(ledger, name, made.cost)
     if as_json:
-        show_json(_facts(made))
+        show_json({**_facts(made), "fits": fits})
         return
-    say(text)
+    say(plan_text(made, left=False))
+    if fits:
+        times = "once" if fits == 1 else f"{fits:,} times, one question after another"
+        say(f"a budget of {budget_text(account.budget)} can pay for it {times}")
+        return
     try:
         account.filter.after(account.filter.spend_of(made.cost))
     except TacitError as refusal:

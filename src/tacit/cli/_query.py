@@ -14,13 +14,14 @@ import typer
 
 from tacit.cli import _question as question
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, exact_text, say, show_json, typed, write_file
+from tacit.cli._output import JsonOption, PlotOption, exact_text, printable, say, show_json, typed, write_file
 from tacit.errors import TacitError
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tacit.accounting import Remaining
     from tacit.core import AnswerTable, Release
     from tacit.ledger import Ledger
 
@@ -74,21 +75,26 @@ def query(
     price = question.Price(epsilon, delta, rho, within, confidence, size)
     public = question.public_keys(declared, name, keys)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        price.plan(declared.dataset(name, ledger=trial), sql, public)
+        price.plan(question.alone(declared, name).dataset(name, ledger=trial), sql, public)
     with Ledger.open(question.declared_ledger(declared)) as ledger, _interruptible():
         before = ledger.head.count
         plan = price.plan(declared.dataset(name, ledger=ledger), sql, public)
         release = plan.release(who=who, purpose=purpose, account=account)
-        left = ledger.remaining(name)
         entry = _entry(release)
+        paid_by = ledger.entry(entry)
+        blocks = paid_by.blocks if paid_by else ()
+        left, also = _left(ledger, name, blocks)
+        more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, config)
     files.save(release)  # before anything is printed: a terminal may fail, a charge stays
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
-        show_json({**_facts(release), "fresh": fresh, "left": parts})
+        show_json({**_facts(release), "fresh": fresh, "left": parts, "more": more})
         return
-    say(repr(release), f"{paid}; left: {left}")
+    say(repr(release), f"{paid}; left{also}")
+    if fresh and more:
+        say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
     if fresh and not who:
         say("no --who was given: recorded as unknown (tacit budget history shows who asked what)")
     files.report()
@@ -108,6 +114,20 @@ def _facts(release: Release[AnswerTable]) -> dict[str, object]:
 def _entry(release: Release[AnswerTable]) -> int:
     written = release.certificate.fields["ledger"]
     return int(written["entry"]) if isinstance(written, dict) else 0
+
+
+def _left(ledger: Ledger, name: str, blocks: tuple[str, ...]) -> tuple[Remaining, str]:
+    """Return what is left of the account, or of the fullest block that paid, also in words."""
+    lefts = {block: ledger.remaining(name, block=block) for block in blocks}
+    fullest = min(lefts, key=lambda block: (lefts[block].rho or 0, lefts[block].epsilon or 0), default=None)
+    left = ledger.remaining(name) if fullest is None else lefts[fullest]
+    words = "" if fullest is None else f" of block {printable(fullest)}"
+    words += f": {left}"
+    above = ledger.account(name).parent
+    while above is not None:
+        words += f"; left of {printable(above)}, which also pays: {ledger.remaining(above)}"
+        above = ledger.account(above).parent
+    return left, words
 
 
 def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:

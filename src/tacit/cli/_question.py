@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,9 @@ from tacit.fixes import Declare
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tacit.accounting import Cost
     from tacit.core import AnswerTable, Plan
+    from tacit.ledger import Ledger
     from tacit.tables import Config, TableDataset
 
 __all__ = [
@@ -32,9 +34,11 @@ __all__ = [
     "SizeOption",
     "SqlArgument",
     "WithinOption",
+    "alone",
     "check_sources",
     "declared_dataset",
     "declared_ledger",
+    "more_like_it",
     "public_keys",
 ]
 
@@ -114,6 +118,12 @@ def _chosen(config: Config, name: str | None, file: Path) -> str:
     raise TacitError("bad-parameter", what, why="the question is about one dataset (--dataset)", fix=fix)
 
 
+def alone(config: Config, name: str) -> Config:
+    """Return the config with this dataset apart from its parent, for planning without the real ledger."""
+    facts = {fact: value for fact, value in config.datasets[name].items() if fact != "parent"}
+    return replace(config, datasets={**config.datasets, name: facts})
+
+
 def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str, list[object]] | None:
     """Read the keys that come with a question, beside those of the config; None where none come with it."""
     if not given:
@@ -133,6 +143,16 @@ def check_sources(config: Config, name: str) -> None:
                 why=f"the config declares it as a source of {name}; nothing was charged",
                 fix=Declare("source", f"path/of/{file.name}"),
             )
+
+
+def more_like_it(ledger: Ledger, payer: str, cost: Cost) -> int:
+    """Return how many questions of this cost the account and every account above it can still pay."""
+    counts, level = [], ledger.account(payer)
+    while True:
+        counts.append(level.filter.how_many(cost))
+        if level.parent is None:
+            return min(counts)
+        level = ledger.account(level.parent)
 
 
 def declared_ledger(config: Config) -> str:

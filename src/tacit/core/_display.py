@@ -140,8 +140,8 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
     return f"{after.remaining}; {count if more else 'no further question like this fits'}"
 
 
-def _afterwards(plan: Plan[Any], *, whole: bool) -> list[tuple[str, str]]:
-    """Say what each dataset has left afterwards; ``whole``: if nothing was spent before."""
+def _afterwards(plan: Plan[Any]) -> list[tuple[str, str]]:
+    """Say what each dataset has left afterwards."""
     paying = [member for member in plan._members if member.ledger is not None and not member.blocks]  # noqa: SLF001
     found = []
     for member in paying:
@@ -149,14 +149,13 @@ def _afterwards(plan: Plan[Any], *, whole: bool) -> list[tuple[str, str]]:
             filter_ = member.ledger.account(member.identity.name).filter  # type: ignore[union-attr]
         except TacitError:  # a ledger that is closed, or cannot be reached now
             return []
-        label = "left of the whole budget" if whole else "left afterwards"
         name = f" in {member.identity.name}" if len(paying) > 1 else ""
-        found.append((label + name, left_afterwards(filter_, member.cost)))
+        found.append((f"left afterwards{name}", left_afterwards(filter_, member.cost)))
     return found
 
 
-def plan_text(plan: Plan[Any], *, whole: bool = False) -> str:
-    """Write a plan for the terminal; ``whole``: what is left is shown as if nothing was spent before."""
+def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
+    """Write a plan for the terminal; ``left``: with what is left of the budget afterwards."""
     from rich.table import Table
     from rich.text import Text
 
@@ -166,10 +165,10 @@ def plan_text(plan: Plan[Any], *, whole: bool = False) -> str:
     for column in plan.forecast:
         error = _expected(column)
         table.add_row(*(Text(t) for t in (column.column, column.meaning, column.mechanism, error)))
-    return rendered(table, "\n".join(f"{name}: {text}" for name, text in _lines(plan, whole=whole)))
+    return rendered(table, "\n".join(f"{name}: {text}" for name, text in _lines(plan, left=left)))
 
 
-def _lines(plan: Plan[Any], *, whole: bool = False) -> list[tuple[str, str]]:
+def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
     """List what is said below the columns, in a terminal and in a notebook alike."""
     where = "runs on the device of the person who answers; no ledger is charged"
     return [
@@ -177,7 +176,7 @@ def _lines(plan: Plan[Any], *, whole: bool = False) -> list[tuple[str, str]]:
         *([("local", where)] if plan.is_local else []),
         *([("run", f"{plan.instalments:,} instalments, charged once")] if plan.instalments else []),
         ("meaning", _meaning(plan)),
-        *_afterwards(plan, whole=whole),
+        *(_afterwards(plan) if left else []),
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),
     ]
 

@@ -35,7 +35,8 @@ def check_partition(name: str, blocks: Blocks, adjacency: str, above: Sequence[A
             continue
         raise TacitError(
             "account-differs",
-            f"account {name!r} would be divided {blocks}, but {each.name!r} above it is divided {each.blocks}",
+            f"account {name!r} would be divided {blocks}, but {each.name!r} above it is divided "
+            f"{each.blocks}",
             why="a charge names its blocks once, for every account that it reaches",
             fix=Either(Set(blocks=each.blocks), Set(blocks=None)),
         )

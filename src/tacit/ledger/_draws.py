@@ -80,9 +80,12 @@ def _authorise_stored(
     readable: str,
 ) -> DrawDecision | ReleaseRow:
     """Decide a draw of what is stored: it costs what it cost when it was drawn, whatever the caller says."""
-    unclaimed = known is not None and known.kind == "charge" and transaction.claim_of(known.seq) is None
-    if known is not None and unclaimed:
-        _check_not_lost(transaction, known)
+    unclaimed = (
+        known is not None
+        and known.kind == "charge"
+        and transaction.claim_of(known.seq) is None
+        and not lost_between(transaction.entry_keyed, known.seq)
+    )
     drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
     receipt = None
     if known is not None:
@@ -145,14 +148,7 @@ def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = 
     transaction.append("claim", known.account, body, key=claim_key(known.seq))
 
 
-def _spent(receipt: int, *, lost: bool = False) -> TacitError:
-    if lost:
-        return TacitError(
-            "spent",
-            f"the one draw of receipt {receipt} may have been taken in entries that are lost",
-            why="a second draw would be a second answer for one charge",
-            fix="charge again, without the key",
-        )
+def _spent(receipt: int) -> TacitError:
     return TacitError(
         "spent",
         f"the one draw of receipt {receipt} is taken and no release is stored for it",

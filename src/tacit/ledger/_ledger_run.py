@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
+from tacit.fixes import Set
 from tacit.ledger import _refusals
 from tacit.ledger._arguments import read_payload
 from tacit.ledger._artifacts import keep_payload
@@ -232,10 +233,7 @@ class LedgerRun:
         tacit.errors.TacitError: instalment 2 of run 2 was not drawn yet
         ...
         """
-        wanted = count("number", number, zero=False)
-        receipt = self.head.count
-        if wanted > self.instalments:
-            raise bad_parameter("number", f"at most {self.instalments}", number)
+        wanted, receipt = _read_number(number, self.instalments), self.head.count
         with self._writer.reading() as reader:
             entry = reader.entry_with_key(instalment_key(receipt, wanted))
             row = reader.release_of_receipt(receipt, wanted)
@@ -260,6 +258,17 @@ class LedgerRun:
             except TacitError as error:
                 if error.code != "instalment-lost":
                     raise
+
+
+def _read_number(number: int, last: int) -> int:
+    """Read the number of an instalment, from 1 to the last one."""
+    try:
+        wanted = count("number", number)
+    except TacitError:
+        wanted = 0
+    if not 1 <= wanted <= last:
+        raise bad_parameter("number", f"a whole number from 1 to {last}", number, fix=Set(number=1))
+    return wanted
 
 
 def _not_there(receipt: int, number: int, *, claimed: bool) -> TacitError:

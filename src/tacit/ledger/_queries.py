@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tacit.accounting import Filter, Remaining, Spend
+    from tacit.errors import TacitError
     from tacit.ledger._open import Location
     from tacit.ledger._rows import AccountRow, EntryRow, ReleaseRow
     from tacit.ledger._store import StoreReader
@@ -65,6 +66,22 @@ class LedgerQueries:
         """Why the ledger refuses every change, or None."""
         self._writer.ensure_open()
         return self._writer.sealed()
+
+    @property
+    def refusal(self) -> TacitError | None:
+        """The error that every change gets because the log was cut, replaced or changed, or None.
+
+        It is found in constant time when the ledger is opened. The ledger can still be read, but the totals
+        of an old copy are too low. See `Ledger.continue_from_backup`.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> tc.Ledger.memory().refusal is None
+        True
+        """
+        self._writer.ensure_open()
+        return self._writer.refusal
 
     @property
     def head(self) -> Head:

@@ -171,7 +171,7 @@ def as_date(text: str) -> Literal:
         raise TacitError(
             "bad-expression",
             f"{text[:40]!r} is not a date",
-            why="a date is written as ISO text",
+            why="a date is written as year-month-day with 4, 2 and 2 digits",
             fix=_ISO_EXAMPLE,
         )
     try:

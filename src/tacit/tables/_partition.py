@@ -11,7 +11,7 @@ from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare, Either, Say, Set
+from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks
 from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
 from tacit.tables._expressions import Call, Column, Literal
@@ -192,7 +192,9 @@ def read_partition(blocks: Blocks, block: str, unit: Unit, tables: Mapping[str, 
         raise TacitError(
             "unknown-column",
             f"no protected table has the column {name!r}, by which the data would be divided into blocks",
-            fix=Set(blocks=None),
+            fix=Choose(
+                tuple(sorted({c for table in tables.values() for c in table.columns or ()})), given=name
+            ),
         )
     kind = next(iter(kinds))
     if kind is None or len(kinds) > 1:
@@ -216,6 +218,6 @@ def _not_structural(blocks: Blocks, unit: Unit) -> TacitError:
         "the column is part of the unit",
         fix=Either(
             Code(f'unit=tc.Unit("{unit.column}", per="{blocks.by}")') if unit.columns else Set(blocks=None),
-            Say("one dataset for each block, declared with its block"),
+            Say("one dataset for each block, each declared with the name of its block"),
         ),
     )

@@ -290,3 +290,12 @@ def test_an_instalment_waits_for_the_process_that_draws_one_and_no_longer_than_i
             assert ledger.head == before
             holder.kill()
         assert run.draw(day).number == 1
+
+
+@pytest.mark.parametrize("number", [0, -1, 4, True, 1.0, "1", slice(1, 3)])
+def test_a_wrong_number_of_an_instalment_is_answered_with_the_right_ones(number):
+    with Ledger.memory() as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=1))
+        run = ledger.run("visits", Cost.pure(0.5), plan="daily", instalments=3)
+        with pytest.raises(TacitError, match="number must be a whole number from 1 to 3"):
+            run.instalment(number)

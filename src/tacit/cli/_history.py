@@ -1,0 +1,147 @@
+"""The ``tacit budget history`` command: who asked what at which cost, and what the curator changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tacit.cli._block_rows import named_blocks
+from tacit.cli._budget import AccountOption, LedgerArgument, budget, last_day, print_json
+from tacit.cli._fact_options import budget_text
+from tacit.cli._ledger import KeyFileOption, find_ledger, open_ledger
+from tacit.cli._output import JsonOption, printable
+
+if TYPE_CHECKING:
+    from tacit.ledger import Entry, Ledger
+
+__all__ = ["history"]
+
+#: The kinds of entries of the log, in words.
+_KINDS = {
+    "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
+    "release": "answer stored", "run": "run paid", "view": "answer seen", "grow": "budget raised",
+    "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
+    "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
+    "expiry": "last day changed", "gap": "went on from a backup", "lost": "counted as spent",
+}  # fmt: skip
+#: Entries that only follow from an earlier one: --json and export show them.
+_SILENT = frozenset({"claim", "release"})
+
+
+@budget.command()
+def history(
+    where: LedgerArgument = None,
+    *,
+    account: AccountOption = None,
+    key: KeyFileOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show this many entries, by default the latest.")] = 50,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Show the entries that follow this one: one page after another.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who asked what, the cost, and what the curator changed; --json and export show every entry."""
+    skipped = frozenset() if as_json else _SILENT
+    with open_ledger(find_ledger(where), key) as ledger:
+        read = _latest if after is None else _following
+        entries, more = read(ledger, account, limit, skipped, after or 0)
+        stored = Counter[int]() if as_json else _stored(ledger, account, entries)
+    if as_json:
+        print_json([entry.to_json() for entry in entries])
+        return
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    texts = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
+    words = [name for name in ("who", "purpose") if any(one[name] for one in texts)]
+    for title in ("entry", "when (UTC)", "what", "account", "cost", *words):
+        fixed = title in {"entry", "when (UTC)"}
+        table.add_column(
+            title, justify="right" if title == "entry" else "left", no_wrap=fixed, overflow="fold"
+        )
+    for entry, one in zip(entries, texts, strict=True):
+        cells = (
+            entry.at[:19].replace("T", " "),
+            _what(entry, stored[entry.seq] if account in {None, entry.account} else None),
+            entry.account or "",
+            _cost(entry),
+        )
+        added = (printable(one[name]) for name in words)
+        table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *added)))
+    Console().print(table)
+    if more:
+        typer.echo(f"more: --after {entries[-1].seq}")
+
+
+def _following(
+    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], after: int
+) -> tuple[list[Entry], bool]:
+    """Return a page of entries, and whether there are more; the log is read only as far as needed."""
+    found: list[Entry] = []
+    while len(found) <= limit:
+        page = ledger.history(account, after=after, limit=limit + 1)
+        found += [entry for entry in page if entry.kind not in skipped]
+        if len(page) <= limit:
+            break
+        after = page[-1].seq
+    return found[:limit], len(found) > limit
+
+
+def _latest(
+    ledger: Ledger, account: str | None, limit: int, skipped: frozenset[str], _: int
+) -> tuple[list[Entry], bool]:
+    """Return the latest entries; the log is read from its end, in steps that grow."""
+    end, step = ledger.head.count, 4 * limit
+    while True:
+        start = max(0, end - step)
+        entries = [e for e in ledger.history(account, after=start) if e.kind not in skipped and e.seq <= end]
+        if len(entries) >= limit or start == 0:
+            return entries[-limit:], False
+        step *= 4
+
+
+def _who(entry: Entry) -> str:
+    return entry.who or ("unknown" if entry.asked else "")
+
+
+def _stored(ledger: Ledger, account: str | None, entries: list[Entry]) -> Counter[int]:
+    """Count the stored instalments of each run that is shown; without a run, nothing more is read."""
+    runs = [entry.seq for entry in entries if entry.kind == "run"]
+    later = ledger.history(account, after=min(runs)) if runs else []
+    kept = (entry.body for entry in later if entry.kind == "release" and "part" in entry.body)
+    return Counter(int(str(body["receipt"])) for body in kept)
+
+
+def _what(entry: Entry, stored: int | None) -> str:
+    """Say what an entry is about; of a run, how many instalments it has and how many are stored if known."""
+    asked = f": {printable(entry.asked)}" if entry.asked else _change(entry)
+    parts = entry.body.get("parts")
+    if not isinstance(parts, int):
+        return _KINDS.get(entry.kind, entry.kind) + asked
+    kind = "run seen" if entry.kind == "view" else _KINDS[entry.kind]
+    done = f", {stored:,} stored" if entry.kind == "run" and stored is not None else ""
+    return f"{kind}{asked} ({parts:,} {'instalment' if parts == 1 else 'instalments'}{done})"
+
+
+def _change(entry: Entry) -> str:
+    """Say to what the curator set a budget or a last day."""
+    from datetime import datetime
+
+    from tacit.accounting import Budget
+
+    match entry.kind, entry.body:
+        case (("open" | "grow"), {"budget": dict(written)}):
+            return f": {budget_text(Budget.from_json(written))}"
+        case "expiry", {"expires": None}:
+            return ": none"
+        case "expiry", {"expires": str(written)}:
+            return f": {last_day(datetime.fromisoformat(written))}"
+        case _:
+            return ""
+
+
+def _cost(entry: Entry) -> str:
+    return "" if entry.spend is None else str(entry.spend) + named_blocks(entry)

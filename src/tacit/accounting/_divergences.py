@@ -52,7 +52,7 @@ def categorical_divergence(epsilon: Fraction, categories: int, order: Fraction) 
     Examples
     --------
     >>> round(float(categorical_divergence(Fraction(1), 2, Fraction(2))), 6)
-    0.735334
+    0.735326
     >>> categorical_divergence(Fraction(1), 10, Fraction(2)) < pure_divergence(Fraction(1), Fraction(2))
     True
     """

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from datetime import date
 
     from tacit.accounting import Adjacency, Budget
+    from tacit.core import Identity
     from tacit.exact import Number
     from tacit.ledger import Blocks, Ledger
+    from tacit.tables._partition import BlockColumn
 
 __all__ = ["protect"]
 
@@ -153,9 +155,7 @@ def protect(
     limited = Limits.read(limits)
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
-    column = None if blocks is None else read_partition(blocks, identity.block, identity.unit, tables)
-    if blocks is not None and column is not None:
-        blocks = replace(blocks, kind=column.kind)
+    column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
     books = open_ledger(ledger)
     open_account(identity, budget, books, parent=parent, record=record, blocks=blocks)
     return TableDataset(
@@ -181,6 +181,14 @@ def _not_of_tables(unit: Unit) -> TacitError:
         why=f"a table has no {unit.kind}s",
         fix=Declare("unit", "patient_id"),
     )
+
+
+def _divided(
+    blocks: Blocks, identity: Identity, tables: Mapping[str, Table]
+) -> tuple[BlockColumn | None, Blocks]:
+    """Return the column that divides the data, and the blocks with the kind of its values."""
+    column = read_partition(blocks, identity.block, identity.unit, tables)
+    return column, blocks if column is None else replace(blocks, kind=column.kind)
 
 
 def _sources(

@@ -78,6 +78,8 @@ def bulk_upper(curves: list[tuple[Curve, int]]) -> Callable[[Reals], Reals]:
     pairs = [(_on_lattice(one, end, g), times) for (one, times), end in zip(curves, ends, strict=True)]
     first = math.floor((_mean(pairs, g) - 0.4 * period) / g)
     e = g * (first + np.arange(_POINTS))
+    if not max(-e[0], e[-1]) < _REACH:
+        raise NotConverged
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         values = np.minimum.reduce([tilted(pairs, c, g, first, _POINTS) for c in tilts])
     leak = -math.expm1(sum(times * math.log1p(-min(pair.infinite, 1 - U)) for pair, times in pairs))

@@ -201,6 +201,8 @@ class RareLossAccountant:
     def _with_rare(self, pair: FinitePair, common: NDArray[np.bool_], e: Reals, level: float) -> Reals:
         """Return upper values of what outcomes with a rare loss add to delta."""
         k, losses, masses = self._times, pair.losses, pair.masses
+        if not (np.abs(losses).max() < 600 and level < 600):
+            raise NotConverged
         seen = masses * np.exp(-losses)
         some, rare = float(masses[common].sum()), float(masses[~common].sum())
         there, other = float(seen[common].sum()), float(seen[~common].sum())
@@ -214,7 +216,10 @@ class RareLossAccountant:
         gap = level - e
         best = np.full_like(e, np.inf)
         for theta in np.exp(np.linspace(math.log(2), math.log(60), 12)) / level:
-            moment = float((seen[common] * np.exp(-theta * losses[common])).sum()) * (1 + granted)
+            rises = np.minimum(-theta * losses[common], 600.0)
+            if float(rises.max()) >= 600:
+                continue
+            moment = float((seen[common] * np.exp(rises)).sum()) * (1 + granted)
             often = math.expm1(min(k * math.log1p(other / moment), 600.0))
             log = k * math.log(moment) + math.log(max(often, 1e-300))
             best = np.minimum(best, log - theta * gap)

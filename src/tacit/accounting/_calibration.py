@@ -52,8 +52,10 @@ def calibrate(
     if target is None:
         target = Budget(epsilon, delta, rho=rho)
     elif epsilon is not None or delta or rho is not None:
-        raise bad_parameter(
-            "target", "a Budget or its numbers, not both", target, fix=Set(epsilon=1, delta=1e-6)
+        raise TacitError(
+            "bad-parameter",
+            "either target or its epsilon, delta and rho must be given, not both",
+            fix=Set(epsilon=1, delta=1e-6),
         )
     if not isinstance(target, Budget):
         raise bad_parameter("target", "a Budget", target, fix=Code("Budget(epsilon=1, delta=1e-6)"))

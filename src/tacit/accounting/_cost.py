@@ -300,7 +300,9 @@ class Cost(Readings):
         0.3
         """
         if not costs:
-            raise bad_parameter("costs", "at least one cost", (), fix=Code("Cost.parallel(a, b)"))
+            raise TacitError(
+                "bad-parameter", "parallel needs at least one cost, got none", fix=Code("Cost.parallel(a, b)")
+            )
         for cost in costs:
             if not isinstance(cost, Cost):
                 raise bad_parameter("cost", "a Cost", cost, fix=Code("Cost.parallel(a, b)"))

@@ -188,7 +188,7 @@ class Filter:
                 "stored filter",
                 "a budget in epsilon and delta with its Renyi orders",
                 (budget, [float(order) for order, _ in curve]),
-                fix="read the stored value exactly as Tacit wrote it",
+                fix="use the stored value unchanged, as Tacit wrote it",
             )
         return cls(budget, epsilon, delta, rho, curve)
 

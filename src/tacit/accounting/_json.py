@@ -80,7 +80,7 @@ _NESTED: Final = (
     "categorical-response", "group", "parallel", "renyi", "sampled", "shuffled", "shuffled-response",
 )  # fmt: skip
 _DEEPEST = 16
-_UNCHANGED = "read the stored value exactly as Tacit wrote it"
+_UNCHANGED = "use the stored value unchanged, as Tacit wrote it"
 
 
 def write(value: Fraction | None) -> str | None:
@@ -191,7 +191,9 @@ def encode(parts: Parts) -> list[Json]:
 
 def _decode(data: object, depth: int) -> Parts:
     if depth > _DEEPEST:
-        raise bad_parameter("stored cost", f"nested at most {_DEEPEST} deep", "a deeper one", fix=_UNCHANGED)
+        raise TacitError(
+            "bad-parameter", f"the stored cost is nested more than {_DEEPEST} levels deep", fix=_UNCHANGED
+        )
     return canonical((_decode_law(one, depth), _whole("times", one["times"])) for one in _objects(data))
 
 

@@ -72,7 +72,7 @@ class Unit:
             raise bad_parameter(
                 "unit",
                 f"a column without {_PER!r} in its name",
-                self.column,
+                self.column if _PER in self.column else self.per,
                 why=f"ledgers and certificates write {_PER!r} between the two columns that name a unit",
                 fix="rename the column",
             )

@@ -148,7 +148,7 @@ def _belongs_to_another(found: Account, dataset: str) -> TacitError:
         "account-differs",
         f"account {found.name!r} is not a dataset's own account: it belongs to {dataset!r}",
         why="stored releases and certificates name the dataset's own account",
-        fix=Say("another name"),
+        fix=Say("use another name"),
     )
 
 
@@ -156,7 +156,7 @@ def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
     """Refuse an account that was opened with another fact; the fix carries the old and the new value."""
     old, new = getattr(found, fact), getattr(wanted, fact)
     back = Say("no parent") if fact == "parent" and old is None else Set(**{fact: old})
-    fix: Fix = Either(back, Say("another name"))
+    fix: Fix = Either(back, Say("use another name"))
     if fact == "budget" and _grows(found.budget, wanted.budget):
         fix = Do("grow-budget", account=found.name, old=old, new=new)
     words = {
@@ -169,7 +169,8 @@ def _account_differs(found: Account, wanted: Account, fact: str) -> TacitError:
     return TacitError(
         "account-differs",
         f"the {label} of account {found.name!r} is {_in_words(old)}, not {_in_words(new)}",
-        why="its totals were kept for what was declared at first; a new session resets nothing",
+        why="everything charged so far was counted under the first declaration, and opening the account "
+        "again does not change it",
         fix=fix,
     )
 

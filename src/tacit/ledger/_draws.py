@@ -165,16 +165,17 @@ def _check_not_lost(transaction: Transaction, known: EntryRow) -> None:
             "spent",
             f"the one draw of receipt {known.seq} may have been taken in entries that are lost",
             why="the ledger goes on from an older copy, and one charge pays for one answer",
-            fix="charge again, without the key",
+            fix="charge again, without the key of the earlier charge",
         )
     path = transaction.path(transaction.account_numbered(known.account))
     name = refreshed_since(transaction.entry_keyed, path, known.seq)
     if name is not None:
         raise TacitError(
             "spent",
-            f"receipt {known.seq} was paid before account {name!r} started again from zero",
-            why="other people are in the data now, and nothing was charged for what the draw says about them",
-            fix="charge again, without the key",
+            f"receipt {known.seq} is from before account {name!r} started again from zero",
+            why="other people are in the data now, and nothing was charged for what the answer would say "
+            "about them",
+            fix="charge again, without the key of the earlier charge",
         )
 
 

@@ -72,7 +72,7 @@ def consortium(members: Sequence[TableDataset], *, disjoint: bool = False) -> Co
     if disjoint and members[0].adjacency == "replace":
         raise TacitError(
             "not-allowed",
-            "disjoint members need add/remove neighbours",
+            "members can be declared disjoint only with the adjacency add/remove",
             why="a unit that is replaced can leave one member and enter another, so two members change",
             fix=Set(disjoint=False),
         )

@@ -141,9 +141,9 @@ def lit(value: object) -> Literal:
             if "\x00" in value or len(value) > 10_000 or not is_writable(value):
                 raise bad_parameter(
                     "a text constant",
-                    "at most 10,000 characters that UTF-8 can write, without NUL",
+                    "at most 10,000 characters that UTF-8 can encode, none of them NUL",
                     value,
-                    fix="shorter text",
+                    fix="shorter text" if len(value) > 10_000 else "text without such characters",
                 )
             return Literal(value, "text")
         case datetime():

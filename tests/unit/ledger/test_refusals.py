@@ -44,7 +44,7 @@ def test_a_larger_budget_is_recorded_and_the_fix_holds_both(ledger):
 @pytest.mark.parametrize("new", [Budget(epsilon=0.5), Budget(rho=3), Budget(rho=3, delta=1e-6)], ids=repr)
 def test_a_budget_that_is_smaller_or_of_another_kind_cannot_grow(ledger, new):
     error = refusal(lambda: ledger.create_account("visits", unit="patient_id", budget=new))
-    assert error.fix == Either(Set(budget=Budget(epsilon=1)), Say("another name"))
+    assert error.fix == Either(Set(budget=Budget(epsilon=1)), Say("use another name"))
     refusal(lambda: ledger.grow("visits", new, statement="why not", who="curator"))
 
 
@@ -61,7 +61,7 @@ def test_a_fact_that_differs_is_named_with_its_old_value(ledger, other, old, wor
     facts = {"unit": "patient_id", "budget": Budget(epsilon=1), **other}
     error = refusal(lambda: ledger.create_account("visits", **facts))
     assert words in error.what
-    assert error.fix == Either(Set(**old), Say("another name"))
+    assert error.fix == Either(Set(**old), Say("use another name"))
 
 
 def test_a_level_below_is_told_what_the_level_above_protects(ledger):

@@ -316,3 +316,20 @@ def test_the_fullest_blocks_are_shown(run, tmp_path):
     assert "(block 2026-01-05)" in run("history", where).stdout
     points = json.loads(run("burn-down", where, "--json").stdout)
     assert [round(point["left"], 3) for point in points] == [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+
+
+def test_what_is_left_is_shown_in_charges_like_the_latest_one(run, tmp_path):
+    where = tmp_path / "training.ledger"
+    step = Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)
+    with Ledger.open(where) as ledger:
+        ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
+        assert "more like the last" not in run("status", where).stdout
+        ledger.charge("visits", Cost.pure(0.1))
+        ledger.charge("visits", step)
+        left = ledger.account("visits").filter.how_many(step)
+    assert left > 1000
+    shown = run("status", where).stdout
+    assert "more like the last" in shown
+    assert f"{left:,}" in shown
+    (found,) = json.loads(run("status", where, "--json").stdout)["accounts"]
+    assert found["more_like_the_last"] == left

@@ -64,6 +64,9 @@ LedgerArgument = Annotated[
         help="The ledger's path or postgresql:// address; by default the one that tacit.toml names.",
     ),
 ]  # fmt: skip
+#: Entries that charge, and how far back the latest one is looked for.
+_CHARGES = frozenset({"charge", "draw", "run", "view"})
+_RECENT = 2_000
 AccountOption = Annotated[str | None, typer.Option("--account", "-a", help="Only this account.")]
 
 
@@ -74,23 +77,39 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
         accounts, sealed, refusal = ledger.accounts(), ledger.sealed, ledger.refusal
         stopped = None if refusal is None else refusal.what
         if as_json:
-            listed = [_facts(one) | _blocks(ledger, one) for one in accounts]
+            listed = [
+                _facts(one) | {"more_like_the_last": _more(ledger, one)} | _blocks(ledger, one)
+                for one in accounts
+            ]
             print_json({"ledger": ledger.name, "sealed": sealed, "refusal": stopped, "accounts": listed})
             return
         blocks = {account.id: block_lines(ledger, account) for account in accounts}
+        more = {account.id: _more(ledger, account) for account in accounts}
     console = Console()
-    console.print(_table(accounts, blocks) if accounts else "no accounts yet")
+    console.print(_table(accounts, blocks, more) if accounts else "no accounts yet")
     if sealed is not None:
         console.print(Text(f"sealed: {printable(sealed)}", style="red"))
     if stopped is not None:
         console.print(Text(f"takes no charges, and less may be left: {printable(stopped)}", style="red"))
 
 
-def _table(accounts: list[Account], blocks: Mapping[int, list[BlockLine]]) -> Table:
+def _more(ledger: Ledger, account: Account) -> int | None:
+    """Return how many charges like the latest one still fit; None without a recent one, or with blocks."""
+    recent = ledger.history(account, after=max(0, ledger.head.count - _RECENT))
+    costs = [entry for entry in recent if entry.kind in _CHARGES]
+    cost = costs[-1].cost if costs and account.blocks is None else None
+    return None if cost is None else account.filter.how_many(cost)
+
+
+def _table(
+    accounts: list[Account], blocks: Mapping[int, list[BlockLine]], more: Mapping[int, int | None]
+) -> Table:
     """Lay out one line for each account, and one for each of its fullest blocks."""
     table = Table(box=None, header_style="dim", pad_edge=False)
+    counted = any(count is not None for count in more.values())
     stops = any(account.expires is not None or account.frozen for account in accounts)
-    for title in ("account", "protects", "left of the budget", "", *([""] if stops else [])):
+    titles = ("account", "protects", "left of the budget", "", *(["more like the last"] if counted else []))
+    for title in (*titles, *([""] if stops else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):
         lines = blocks[account.id]
@@ -100,6 +119,7 @@ def _table(accounts: list[Account], blocks: Mapping[int, list[BlockLine]]) -> Ta
             Text(printable(account.unit)),
             whole,
             Text() if lines else bar(share_left(account.filter), 16),
+            *([Text("" if (count := more[account.id]) is None else f"{count:,}")] if counted else []),
             *([Text(_until(account))] if stops else []),
         )
         for label, left in lines:

@@ -21,6 +21,7 @@ from tacit.ledger._account_operations import open_account
 from tacit.ledger._arguments import read_charge
 from tacit.ledger._chain import canonical
 from tacit.ledger._charges import charge
+from tacit.ledger._draws import authorise
 from tacit.ledger._group_commit import Job
 from tacit.ledger._postgres_store import _TAKE_LOCK
 from tacit.ledger._replay import cost_text
@@ -1163,6 +1164,26 @@ def test_what_was_paid_before_a_refresh_is_not_drawn_after_it(ledger):
         with refused("run-finished"):
             run.draw(lambda *_: (b"second", b""))
         assert run.instalment(1).payload == b"first"
+    assert ledger.verify().ok
+
+
+def test_a_draw_that_a_refresh_ended_does_not_spoil_the_others_of_its_batch(ledger):
+    visits(ledger)
+    ledger.create_account("ana", parent="visits", budget=Budget(epsilon=1))
+    ledger.charge("ana", Cost.pure(0.125), plan="counts", key="k")  # less than the draw below will cost
+    ledger.refresh("ana", statement="new people only", who="curator")
+    ledger.draw("visits", HALF, plan="counts", compute=lambda _: b"new")
+    words = {"who": "", "purpose": ""}
+    ended = read_charge("ana", Cost.pure(0.125), plan="counts", key="k", **words)
+    other = read_charge("visits", Cost.pure(0.25), plan=None, key=None, **words)
+    jobs = [
+        Job(_Request(partial(authorise, request=ended), ended.keys)),
+        Job(_Request(partial(charge, request=other))),
+    ]
+    ledger._writer._run_batch(jobs)
+    assert [job.error is None for job in jobs] == [False, True]
+    assert jobs[0].error.code == "spent"
+    assert spent(ledger, "ana") == 0
     assert ledger.verify().ok
 
 

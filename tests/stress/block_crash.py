@@ -6,16 +6,14 @@ Run as a script: ``python block_crash.py WHERE KEY FOLDER KILLS SEED``; prints w
 import json
 import os
 import random
-import select
-import signal
 import sys
-import threading
-import time
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import psycopg  # noqa: F401 - so that a short life is not spent on importing it
+from killing import kill_lives, lines, note, pace, work_in_threads
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
@@ -24,14 +22,6 @@ from tacit.ledger import Blocks, Ledger
 COST = Cost.pure(Fraction(1, 10))
 PER_MONTH = 10  # kills, then the next blocks: most of them end full
 DAYS = 6
-THREADS = 4
-
-
-def note(log: Path, *words: str) -> None:
-    """Append one line in one write: it is there whole, or the process died before it."""
-    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    os.write(handle, (" ".join(words) + "\n").encode())
-    os.close(handle)
 
 
 def live(where: str, key: str, folder: Path, life: int, ready: int) -> None:
@@ -58,15 +48,7 @@ def live(where: str, key: str, folder: Path, life: int, ready: int) -> None:
             else:
                 note(folder / "seen", release.receipt.id, ",".join(sorted(blocks)), release.payload.decode())
 
-    threads = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def lines(log: Path) -> list[list[str]]:
-    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    work_in_threads(work)
 
 
 def check(where: str, key: str, folder: Path) -> dict[str, int]:
@@ -90,40 +72,17 @@ def check(where: str, key: str, folder: Path) -> dict[str, int]:
         return {"entries": report.entries, "charged": len(charged), "seen": seen, "full": full}
 
 
-def pace(where: str, key: str) -> float:
-    """Measure how long a draw takes here and now, so that lives are long enough to die at work."""
-    with Ledger.open(where, key=key, wait=60) as ledger:
-        ledger.create_account("trial", unit="row", budget=Budget(epsilon=1))
-        start = time.monotonic()
-        for i in range(10):
-            ledger.draw("trial", COST, plan=f"trial {i}", compute=lambda _: b"x")
-        return (time.monotonic() - start) / 10
-
-
 def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
-    dice = random.Random(seed)
-    died_at_work = 0
-    longest = 12 * pace(where, key)
+    longest = 12 * pace(where, key, COST)
     with Ledger.open(where, key=key, wait=60) as ledger:
         ledger.create_account("visits", unit="row", budget=Budget(epsilon=1), blocks=Blocks("day"))
-    for life in range(kills):
-        ready, tell = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                live(where, key, folder, life, tell)
-            finally:
-                os._exit(1)
-        if dice.random() < 0.8:  # most die at work, some while they open the ledger
-            select.select([ready], [], [], 10)
-        time.sleep(dice.uniform(0, longest))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        died_at_work += os.WIFSIGNALED(status)
-        os.close(ready)
-        os.close(tell)
-        if life % 100 == 99:
-            check(where, key, folder)
+    died_at_work = kill_lives(
+        partial(live, where, key, folder),
+        kills=kills,
+        longest=longest,
+        seed=seed,
+        check=partial(check, where, key, folder),
+    )
     found = check(where, key, folder)
     print(json.dumps({**found, "kills": kills, "died_at_work": died_at_work}))
 

@@ -5,17 +5,14 @@ Run as a script: ``python crash.py WHERE KEY FOLDER KILLS SEED``; prints what it
 
 import json
 import os
-import random
-import select
-import signal
 import sys
-import threading
-import time
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import psycopg  # noqa: F401 - so that a short life is not spent on importing it
+from killing import kill_lives, lines, note, pace, work_in_threads
 
 from tacit.accounting import Budget, Cost
 from tacit.errors import TacitError
@@ -23,14 +20,6 @@ from tacit.ledger import Ledger
 
 COST = Cost.pure(Fraction(1, 40))
 PER_ACCOUNT = 10  # kills, then the next account: most of them end at their cap
-THREADS = 4
-
-
-def note(log: Path, *words: str) -> None:
-    """Append one line in one write: it is there whole, or the process died before it."""
-    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    os.write(handle, (" ".join(words) + "\n").encode())
-    os.close(handle)
 
 
 def live(where: str, key: str, folder: Path, life: int, ready: int) -> None:
@@ -63,15 +52,7 @@ def live(where: str, key: str, folder: Path, life: int, ready: int) -> None:
                     release.payload.decode(),
                 )
 
-    threads = [threading.Thread(target=work, args=(me,), daemon=True) for me in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def lines(log: Path) -> list[list[str]]:
-    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+    work_in_threads(work)
 
 
 def check(where: str, key: str, folder: Path) -> dict[str, int]:
@@ -98,44 +79,23 @@ def check(where: str, key: str, folder: Path) -> dict[str, int]:
         return {"entries": report.entries, "charged": len(charged), "seen": len(answers), "drawn": len(drawn)}
 
 
-def pace(where: str, key: str) -> float:
-    """Measure how long a draw takes here and now, so that lives are long enough to die at work."""
-    with Ledger.open(where, key=key, wait=60) as ledger:
-        ledger.create_account("trial", unit="patient_id", budget=Budget(epsilon=1))
-        start = time.monotonic()
-        for i in range(10):
-            ledger.draw("trial", COST, plan=f"trial {i}", compute=lambda _: b"x")
-        return (time.monotonic() - start) / 10
-
-
 def main(where: str, key: str, folder: Path, kills: int, seed: int) -> None:
-    dice = random.Random(seed)
-    died_at_work = 0
-    longest = 15 * pace(where, key)
-    for life in range(kills):
+    def open_accounts(life: int) -> None:
         if life % PER_ACCOUNT == 0:
             with Ledger.open(where, key=key, wait=60) as ledger:
                 ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=10**6))
                 ledger.create_account(
                     f"analyst {life // PER_ACCOUNT}", parent="visits", budget=Budget(epsilon=1)
                 )
-        ready, tell = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                live(where, key, folder, life, tell)
-            finally:
-                os._exit(1)
-        if dice.random() < 0.8:  # most die at work, some while they open the ledger
-            select.select([ready], [], [], 10)
-        time.sleep(dice.uniform(0, longest))
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        died_at_work += os.WIFSIGNALED(status)
-        os.close(ready)
-        os.close(tell)
-        if life % 100 == 99:
-            check(where, key, folder)
+
+    died_at_work = kill_lives(
+        partial(live, where, key, folder),
+        kills=kills,
+        longest=15 * pace(where, key, COST),
+        seed=seed,
+        before=open_accounts,
+        check=partial(check, where, key, folder),
+    )
     found = check(where, key, folder)
     refused = Counter(code for (code,) in lines(folder / "refused"))
     print(json.dumps({**found, "kills": kills, "died_at_work": died_at_work, "refused": refused}))

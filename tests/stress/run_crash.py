@@ -17,19 +17,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import psycopg  # noqa: F401 - so that a short life is not spent on importing it
+from killing import lines, note
 
 from tacit.accounting import Budget, Cost
 from tacit.ledger import Ledger
 from tacit.ledger._artifacts import ARTIFACT_BYTES
 
 COST = Cost.pure(Fraction(1, 1000))
-
-
-def note(log: Path, *words: object) -> None:
-    """Append one line in one write: it is there whole, or the process died before it."""
-    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    os.write(handle, (" ".join(map(str, words)) + "\n").encode())
-    os.close(handle)
 
 
 class Fate:
@@ -100,10 +94,6 @@ def life(*arguments: object) -> bool:
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a life ended in an error"
     return os.WIFSIGNALED(status)
-
-
-def lines(log: Path) -> list[list[str]]:
-    return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def check(where: str, key: str, folder: Path, plans: dict[str, int]) -> dict[str, int]:

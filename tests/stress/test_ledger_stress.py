@@ -1,51 +1,32 @@
 """Crashes and races, short in `make test`, long in `make test-long`."""
 
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+from stress_scripts import crash, run
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def run(script, *words, timeout):
-    done = subprocess.run(
-        [sys.executable, HERE / script, *map(str, words)], capture_output=True, text=True, timeout=timeout
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
-
-
-def crash(where, folder, kills):
-    found = run("crash.py", where, folder / "key", folder, kills, 1, timeout=60 + 3 * kills)
-    assert found["died_at_work"] >= 0.9 * kills
-    assert found["seen"] > kills / 2
-    assert found["charged"] >= found["seen"]
-    return found
-
-
 def test_a_killed_process_leaves_nothing_uncharged_and_nothing_drawn_twice(tmp_path):
-    crash(tmp_path / "a.ledger", tmp_path, 25)
+    crash("crash.py", tmp_path / "a.ledger", tmp_path, 25)
 
 
 def test_a_killed_client_of_a_server_leaves_nothing_uncharged(tmp_path, postgres_url):
-    crash(postgres_url, tmp_path, 10)
+    crash("crash.py", postgres_url, tmp_path, 10)
 
 
 @pytest.mark.long
 def test_a_thousand_killed_processes(tmp_path):
-    found = crash(tmp_path / "a.ledger", tmp_path, 1000)
+    found = crash("crash.py", tmp_path / "a.ledger", tmp_path, 1000)
     assert found["refused"]["budget-exceeded"] > 0
     assert found["refused"]["spent"] > 0
 
 
 @pytest.mark.long
 def test_two_hundred_killed_clients(tmp_path, postgres_url):
-    crash(postgres_url, tmp_path, 200)
+    crash("crash.py", postgres_url, tmp_path, 200)
 
 
 def test_processes_race_for_the_last_units(tmp_path):

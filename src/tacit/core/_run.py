@@ -114,7 +114,8 @@ class Run(Generic[C]):
 
         def compute(number: int, secret: bytes) -> tuple[bytes, bytes]:
             earlier = NoisyInstalments(self._held, number - 1, self._known)
-            noisy, left = draw_instalment(self._member.task, number, earlier, secret)
+            stage = next(one for one in self._member.stages if number <= one.last)
+            noisy, left = draw_instalment(self._member.task, stage.mechanisms, number, earlier, secret)
             return json.dumps({"noisy": noisy, "certificate": self._body}).encode(), left
 
         return self._read(self._held.draw(compute))
@@ -145,14 +146,18 @@ class Run(Generic[C]):
 
 
 def draw_instalment(
-    task: RunTask, number: int, earlier: Mapping[int, Sequence[Noisy]], secret: bytes
+    task: RunTask,
+    mechanisms: Sequence[Measurement],
+    number: int,
+    earlier: Mapping[int, Sequence[Noisy]],
+    secret: bytes,
 ) -> tuple[list[Noisy], bytes]:
     """Run one instalment of a task; return the noisy integers, and the run's new secret.
 
-    The secret holds the task's own state and the memory of each mechanism that has one.
+    The mechanisms are those that were charged. The secret holds the task's own state and the memory of each
+    mechanism that has one.
     """
     state, *memories = _parts(secret) or [b""]
-    mechanisms = task.mechanisms_of(number)
     memories += [b""] * (len(mechanisms) - len(memories))
 
     def release(position: int, mechanism: Measurement, exact: Exact) -> Noisy:

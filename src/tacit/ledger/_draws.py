@@ -86,6 +86,8 @@ def _authorise_stored(
         and transaction.claim_of(known.seq) is None
         and not lost_between(transaction.entry_keyed, known.seq)
     )
+    if known is not None and unclaimed:
+        _check_not_lost(transaction, known)  # before anything is charged
     drawn, paid = payments(transaction, stored, claimed=known.seq if known is not None and unclaimed else 0)
     receipt = None
     if known is not None:

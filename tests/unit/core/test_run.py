@@ -279,6 +279,20 @@ def test_instalments_with_different_mechanisms_add_up():
     assert run[3].certificate.matches(ledger)
 
 
+def test_an_instalment_is_drawn_by_the_mechanisms_that_were_charged(monkeypatch):
+    plan, _ = plan_of(Fading())
+    run = plan.run()
+    monkeypatch.setattr(Fading, "mechanisms_of", lambda *_: [DiscreteLaplace(epsilon=10**6, sensitivity=1)])
+    used = []
+    honest = DiscreteLaplace.release
+    monkeypatch.setattr(
+        DiscreteLaplace, "release", lambda self, x: used.append(self.epsilon) or honest(self, x)
+    )
+    run.next()
+    assert used
+    assert max(used) < 10
+
+
 def test_a_run_without_instalments_is_refused():
     class Nothing(Fading):
         instalments = 0

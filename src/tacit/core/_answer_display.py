@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.core._display import in_html, rendered, shown, shown_interval, shown_key
+from tacit.core._display import fitted, in_html, rendered, shown, shown_interval, shown_key
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.core._answer_table import AnswerTable
 
 __all__ = ["answer_html", "answer_text", "nothing_to_show"]
@@ -14,14 +16,15 @@ __all__ = ["answer_html", "answer_text", "nothing_to_show"]
 _LINES = 40
 
 
-def _table(answer: AnswerTable) -> tuple[list[str], list[list[str]]]:
+def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the first lines; ``between`` stands between a value and its interval."""
     head = [*answer.keys, *answer.columns]
     lines = []
     for i in range(min(len(answer), _LINES)):
         line = [shown_key(values[i]) for values in answer.keys.values()]
         for cells in answer.columns.values():
             low, high = cells.low[i], cells.high[i]
-            interval = "" if low is None or high is None else f"  {shown_interval(low, high)}"
+            interval = "" if low is None or high is None else f"{between}{shown_interval(low, high)}"
             line.append(shown(cells.value[i]) + interval)
         lines.append(line)
     return head, lines
@@ -82,23 +85,33 @@ def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
 
 
 def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
-    """Write an answer for the terminal."""
+    """Write an answer for the terminal: as a table, or where that is too wide, one cell below the other."""
+    from rich.text import Text
+
+    side_by_side, stacked = (_drawn(answer, between) for between in ("  ", "\n"))
+    table = stacked if fitted(stacked) and not fitted(side_by_side) else side_by_side
+    return rendered(table, *(Text(line) for line in _caption(answer, marks)))
+
+
+def _drawn(answer: AnswerTable, between: str) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    head, lines = _table(answer)
+    head, lines = _table(answer, between)
     table = Table()
     for i, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if i < len(answer.keys) else "right")
+        is_key = i < len(answer.keys)
+        table.add_column(Text(name), justify="left" if is_key else "right", no_wrap=not is_key)
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return rendered(table, *(Text(line) for line in _caption(answer, marks)))
+    return table
 
 
 def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     """Write an answer for a notebook."""
     head, lines = _table(answer)
     top = "".join(f"<th>{in_html(h)}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{in_html(c)}</td>" for c in line) + "</tr>" for line in lines)
+    cell = '<td style="white-space:nowrap">'
+    body = "".join("<tr>" + "".join(f"{cell}{in_html(c)}</td>" for c in line) + "</tr>" for line in lines)
     caption = "<br>".join(in_html(line) for line in _caption(answer, marks))
     return f"<table><tr>{top}</tr>{body}</table><i>{caption}</i>"

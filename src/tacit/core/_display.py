@@ -6,6 +6,7 @@ import io
 import math
 import shutil
 import sys
+import textwrap
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,14 @@ from tacit.errors import TacitError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
     from tacit.accounting import Cost
     from tacit.core._answer_table import Value
     from tacit.core._plan import Forecast, Plan
 
 __all__ = [
+    "fitted",
     "in_html",
     "left_afterwards",
     "plan_html",
@@ -30,8 +33,6 @@ __all__ = [
     "shown_key",
 ]
 
-_KEPT = "\ue000"  # keeps an interval on one line, where a space would break it; shown as a space
-
 
 def rendered(*parts: RenderableType) -> str:
     """Lay out text for the terminal; without one for COLUMNS, or for 80 columns."""
@@ -40,22 +41,64 @@ def rendered(*parts: RenderableType) -> str:
     from rich.table import Table
 
     unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
-    width = min(max(shutil.get_terminal_size().columns, 40), 160)
     out = io.StringIO()
     console = Console(
-        file=out, width=width, color_system=None, legacy_windows=False, markup=False, highlight=False
+        file=out, width=_width(), color_system=None, legacy_windows=False, markup=False, highlight=False
     )
     for part in parts:
-        if isinstance(part, Table) and not unicode:
+        if not isinstance(part, Table):
+            console.print(part)
+            continue
+        if not unicode:
             part.box = ASCII
-        console.print(part)
-    text = out.getvalue().replace(_KEPT, " ")
-    return "\n".join(line.rstrip() for line in text.splitlines())
+        if fitted(part):
+            console.print(part)
+        else:
+            console.print("\n".join(_downwards(part, console.width)), soft_wrap=True)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _width() -> int:
+    return min(max(shutil.get_terminal_size().columns, 40), 160)
+
+
+def fitted(table: Table) -> bool:
+    """Give each column of a table a width at which no word is cut, if there is room for that."""
+    from rich.cells import cell_len
+
+    texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+    whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in texts]
+    least = [
+        full if column.no_wrap else max(cell_len(word) for text in cells for word in (text.split() or [""]))
+        for column, cells, full in zip(table.columns, texts, whole, strict=True)
+    ]
+    spare = _width() - 1 - sum(least) - 3 * len(least)  # a border and two spaces for each column
+    if spare < 0:
+        return False
+    for i in sorted(range(len(least)), key=lambda i: whole[i] - least[i]):
+        open_ = sum(1 for w, n in zip(whole, least, strict=True) if w > n)
+        more = min(whole[i] - least[i], spare // open_) if open_ else 0
+        table.columns[i].width = least[i] + more
+        least[i], spare = whole[i], spare - more
+    return True
+
+
+def _downwards(table: Table, width: int) -> list[str]:
+    """Write a table that is too wide one cell below the other, so that no number is cut."""
+    heads = [str(column.header) for column in table.columns]
+    room = max(map(len, heads)) + 2
+    lines = [str(table.title)] if table.title else []
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        lines += [""] if lines else []
+        for head, cell in zip(heads, cells, strict=True):
+            told = textwrap.wrap(str(cell), max(width - room, 24), break_long_words=False) or [""]
+            lines += [f"{head:<{room}}{told[0]}", *(" " * room + more for more in told[1:])]
+    return [*lines, ""]
 
 
 def in_html(text: str) -> str:
-    """Write text for a notebook: signs of HTML are escaped, and an interval stays on one line."""
-    return escape(text).replace(_KEPT, "&nbsp;")
+    """Write text for a notebook: signs of HTML are escaped."""
+    return escape(text)
 
 
 def shown(value: Value) -> str:
@@ -72,10 +115,10 @@ def shown_interval(low: float, high: float) -> str:
 
     Examples
     --------
-    >>> shown_interval(1907.63, 6554.2).replace(_KEPT, " ")
+    >>> shown_interval(1907.63, 6554.2)
     '[1,907, 6,555]'
     """
-    return f"[{shown(_outwards(low, ROUND_FLOOR))},{_KEPT}{shown(_outwards(high, ROUND_CEILING))}]"
+    return f"[{shown(_outwards(low, ROUND_FLOOR))}, {shown(_outwards(high, ROUND_CEILING))}]"
 
 
 def _outwards(end: float, rounding: str) -> float:

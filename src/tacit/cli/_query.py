@@ -204,13 +204,9 @@ def _check_file(option: str, path: Path, ends: tuple[str, ...]) -> None:
 def _draw(release: Release[AnswerTable], path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from tacit.core import figure_width
+    from tacit.core import figure_width, plots_of
 
-    numbers = [
-        name
-        for name, cells in release.columns.items()
-        if all(isinstance(value, int | float) for value in cells.value)
-    ][:_MOST_PANELS]
+    numbers = plots_of(release.content)[:_MOST_PANELS]
     if not numbers:
         raise ValueError("the answer holds no numbers")
     figure = Figure(figsize=(figure_width(release.content), 3.6 * len(numbers)), layout="constrained")

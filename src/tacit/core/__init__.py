@@ -1,6 +1,6 @@
 """The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
 
-from tacit.core._answer_picture import figure_width
+from tacit.core._answer_picture import figure_width, plots_of
 from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
@@ -69,6 +69,7 @@ __all__ = [
     "needs",
     "open_account",
     "plan_text",
+    "plots_of",
     "read_bounds",
     "read_identity",
     "read_keys",

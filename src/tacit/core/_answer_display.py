@@ -89,7 +89,7 @@ def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     from rich.text import Text
 
     side_by_side, stacked = (_drawn(answer, between) for between in ("  ", "\n"))
-    table = stacked if fitted(stacked) and not fitted(side_by_side) else side_by_side
+    table = side_by_side if fitted(side_by_side) else stacked
     return rendered(table, *(Text(line) for line in _caption(answer, marks)))
 
 

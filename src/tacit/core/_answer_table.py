@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tacit.core._certificate import Certificate
     from tacit.core._protocols import JSON
+    from tacit.picture import Picture
 
 __all__ = ["AnswerTable", "Cells", "Value"]
 
@@ -228,8 +229,8 @@ class AnswerTable(Content):
 
         return answer_html(self, marks)
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes:
-        """Draw one column with error bars over its groups."""
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw one column, or one histogram, with error bars over its groups."""
         from tacit.core._answer_picture import plot_answer
 
         return plot_answer(self, what, ax, certificate)

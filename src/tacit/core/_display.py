@@ -91,7 +91,11 @@ def _downwards(table: Table, width: int) -> list[str]:
     for cells in zip(*(column.cells for column in table.columns), strict=True):
         lines += [""] if lines else []
         for head, cell in zip(heads, cells, strict=True):
-            told = textwrap.wrap(str(cell), max(width - room, 24), break_long_words=False) or [""]
+            whole, beside = str(cell).replace("\n", "  "), max(width - room, 24)
+            parts = [whole] if len(whole) <= beside else str(cell).split("\n")
+            told = [
+                line for part in parts for line in textwrap.wrap(part, beside, break_long_words=False) or [""]
+            ]
             lines += [f"{head:<{room}}{told[0]}", *(" " * room + more for more in told[1:])]
     return [*lines, ""]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from tacit.core._protocols import JSON
+    from tacit.picture import Picture
 
 __all__ = ["RELEASE_SCHEMA", "Content", "Release"]
 
@@ -59,7 +60,7 @@ class Content(ABC):
         """Write the content for a notebook."""
         return f"<pre>{escape(self.text(marks))}</pre>"
 
-    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes:
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
         """Draw the content, or say that it has no picture."""
         del what, ax, certificate
         raise TacitError(
@@ -137,8 +138,11 @@ class Release(Generic[C]):
         content, names = self.content.rounded(*columns)  # type: ignore[attr-defined]
         return self.changed(content, f"non-negative whole numbers: {', '.join(names)}")
 
-    def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw the content (extra ``plot``); the title says what it shows at which cost."""
+    def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Any:
+        """Draw the content (extra ``plot``); the title says what it shows at which cost.
+
+        Returns a picture, which a notebook shows and ``savefig`` writes to a file; with ``ax``, these axes.
+        """
         from tacit.core._extras import needs
 
         needs("plot", "matplotlib", "tacit[plot]")

@@ -11,7 +11,7 @@ from tacit.explain._axes import BLUE, GREY, RED, add_axes, legend_below, new_pic
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tacit.explain._picture import Picture
+    from tacit.picture import Picture
 
 __all__ = ["MeasuredAdvantage", "audit_curves", "repeated_questions", "success_curve"]
 

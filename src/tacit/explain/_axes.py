@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-    from tacit.explain._picture import Picture
+    from tacit.picture import Picture
 
 __all__ = [
     "BLUE", "GREEN", "GREY", "ORANGE", "RED", "add_axes", "label_logarithmic", "legend_below", "new_picture",
@@ -19,7 +19,7 @@ BLUE, ORANGE, GREEN, RED, GREY = "#1f5fa8", "#c25e00", "#1b7f4b", "#b3261e", "#5
 
 def new_picture(width: float = 7.0, height: float = 4.2) -> Picture:
     """Return an empty picture of this size in inches; matplotlib is imported only here."""
-    from tacit.explain._picture import Picture
+    from tacit.picture import Picture
 
     return Picture(width, height)
 

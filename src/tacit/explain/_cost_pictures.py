@@ -21,11 +21,11 @@ from tacit.explain._odds import best_test
 
 if TYPE_CHECKING:
     from tacit.explain._explanation import Explanation
-    from tacit.explain._picture import Picture
     from tacit.explain._rate_distortion import RateDistortion
     from tacit.explain._small_crowd import SmallCrowd
     from tacit.explain._spending import Spending
     from tacit.explain._tradeoff import Tradeoff
+    from tacit.picture import Picture
 
 __all__ = [
     "explanation",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core import Forecast
-    from tacit.explain._picture import Picture
     from tacit.explain._question import Question
+    from tacit.picture import Picture
 
 __all__ = ["Explanation", "FamilyReading", "OddsLimit"]
 

@@ -15,7 +15,7 @@ from tacit.report import Report, Reportable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.explain._picture import Picture
+    from tacit.picture import Picture
 
 __all__ = ["RateDistortion", "RatePoint", "rate_distortion"]
 

@@ -10,7 +10,7 @@ from tacit.exact import Number, rational
 from tacit.report import Report, Reportable
 
 if TYPE_CHECKING:
-    from tacit.explain._picture import Picture
+    from tacit.picture import Picture
 
 __all__ = ["SmallCrowd", "small_crowd"]
 

@@ -15,8 +15,8 @@ from tacit.report import Report, Reportable, ReportTable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacit.explain._picture import Picture
     from tacit.explain._question import Question
+    from tacit.picture import Picture
 
 __all__ = ["Purchase", "Spending", "what_a_budget_buys"]
 

@@ -14,7 +14,7 @@ from tacit.explain._rounding import number_up, shown_odds
 from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
-    from tacit.explain._picture import Picture
+    from tacit.picture import Picture
 
 __all__ = ["Tradeoff", "half_width", "noise_for", "tradeoff"]
 

@@ -144,8 +144,9 @@ def test_a_notebook_has_every_line_of_the_plan(visits):
 # pictures
 
 
-def drawn(axes):
-    axes.figure.canvas.draw()  # lays out and reads labels: a formula in a name would fail here
+def drawn(picture):
+    picture.canvas.draw()  # lays out and reads labels: a formula in a name would fail here
+    (axes,) = picture.axes
     return axes
 
 
@@ -186,6 +187,63 @@ def test_a_picture_of_many_odd_groups_can_be_read():
     assert max(map(len, labels)) <= 26
     assert "first 60 of 100 groups" in axes.get_title(loc="left")
     assert axes.figure.get_size_inches()[0] < 30
+
+
+def test_a_picture_shows_itself_in_a_notebook_like_those_of_explain(visits):
+    picture = visits.agg(n=tc.count()).plan(epsilon=1).release().plot()
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert type(picture) is type(tc.explain(tc.Cost.pure(1)).plot())
+
+
+def test_a_histogram_is_one_picture_of_all_its_cells(visits):
+    cells = tc.histogram("length_of_stay", [0, 5, 10, 30])
+    axes = drawn(visits.agg(stay=cells).plan(epsilon=1).release().plot())
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["[0, 5)", "[5, 10)", "[10, 30]"]
+    grouped = visits.group_by("hospital", keys=["Ahorn", "Birke"]).agg(stay=cells, n=tc.count())
+    release = grouped.plan(epsilon=1).release()
+    axes = drawn(release.plot("stay"))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Ahorn", "Birke"]
+    assert drawn(release.plot("n")).get_legend() is None
+
+
+def test_of_two_keys_the_one_with_fewer_values_colours(visits):
+    keys = {"hospital": ["Ahorn", "Birke"], "icd": ["E11", "I21", "J18"]}
+    release = visits.group_by("hospital", "icd", keys=keys).agg(n=tc.count()).plan(epsilon=1).release()
+    axes = drawn(release.plot())
+    assert [label.get_text() for label in axes.get_xticklabels()] == keys["icd"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == keys["hospital"]
+    assert axes.get_xlabel() == "icd"
+
+
+def test_days_stand_on_an_axis_of_time():
+    days = (*tuple(f"2024-01-{day:02}" for day in range(1, 32)), "2024-06-01")
+    numbers = tuple(float(i) for i in range(32))
+    axes = drawn(answer({"n": Cells(numbers, numbers, numbers)}, {"day": days}).plot())
+    places = axes.lines[0].get_xdata()
+    assert places[1] - places[0] == 1
+    assert places[-1] - places[-2] == 122  # the gap is as wide as the time between
+    assert 2 < len(axes.get_xticks()) < 20
+
+
+# a terminal that is too narrow
+
+
+def test_no_number_is_cut_in_a_narrow_terminal(monkeypatch):
+    numbers = {f"column_{i}": Cells((1234567.0 + i,), (1234000.0,), (1235000.0,)) for i in range(9)}
+    release = answer(numbers, {"hospital": ("Ahorn",)})
+    for width in ("40", "80", "160"):
+        monkeypatch.setenv("COLUMNS", width)
+        text = str(release)
+        assert all(f"1,234,56{7 + i}" in text or f"1,234,57{i - 3}" in text for i in range(9)), width
+        assert text.count("[1,234,000, 1,235,000]") == 9
+        assert "\N{HORIZONTAL ELLIPSIS}" not in text
+
+
+def test_a_plan_cuts_no_word_in_a_narrow_terminal(visits, monkeypatch):
+    plan = visits.agg(stay=tc.mean("length_of_stay"), n=tc.count()).plan(epsilon=1, size=1000)
+    for width in ("40", "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert "mean(length_of_stay)" in str(plan)
 
 
 def test_the_factor_of_the_odds_is_rounded_up():

@@ -1,8 +1,9 @@
-"""The picture class of `explain`: a matplotlib figure (extra ``plot``) in the house style."""
+"""A picture: a matplotlib figure (extra ``plot``) that a notebook shows by itself."""
 
 from __future__ import annotations
 
 from io import BytesIO
+from typing import Any
 
 try:
     from matplotlib.figure import Figure
@@ -23,7 +24,15 @@ __all__ = ["Picture"]
 class Picture(Figure):
     """A matplotlib figure that a notebook shows by itself; it needs no window system.
 
-    It is opaque with strong lines, so it stays legible on light and dark pages.
+    It is opaque with strong lines, so it stays legible on light and dark pages. A picture with one set of axes
+    offers all that the axes offer: ``picture.set_ylim(0, 10)``.
+
+    Examples
+    --------
+    >>> picture = Picture()
+    >>> _ = picture.subplots().set_title("one set of axes")
+    >>> picture.get_title()
+    'one set of axes'
     """
 
     def __init__(self, width: float = 7.0, height: float = 4.2) -> None:
@@ -33,3 +42,9 @@ class Picture(Figure):
         buffer = BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
+
+    def __getattr__(self, name: str) -> Any:
+        drawn = self.__dict__.get("_axstack")
+        if name.startswith("_") or drawn is None or len(self.axes) != 1:
+            raise AttributeError(f"a picture has no attribute {name!r}")
+        return getattr(self.axes[0], name)

@@ -7,13 +7,13 @@ match on the classes below and never read the text back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 __all__ = [
-    "ACTIONS", "FROM_PUBLIC_KNOWLEDGE", "Choose", "Code", "Declare", "Do", "Either", "FactName", "Fix", "Say",
-    "Set", "as_fix", "to_json",
+    "ACTIONS", "FROM_PUBLIC_KNOWLEDGE", "MOST_NAMES", "Choose", "Code", "Declare", "Do", "Either", "FactName",
+    "Fix", "Say", "Set", "as_fix", "more_names", "to_json",
 ]  # fmt: skip
 
 #: The public facts of a dataset that a fix can name; all are parameters of `tacit.protect`.
@@ -21,6 +21,8 @@ FactName: TypeAlias = Literal[
     "adjacency", "bounds", "budget", "keys", "limits", "name", "never_null", "parent", "public", "record",
     "source", "types", "unit", "version",
 ]  # fmt: skip
+#: How many names a fix lists.
+MOST_NAMES: Final = 40
 _BY_COLUMN = frozenset({"bounds", "keys", "limits", "public", "types"})
 
 #: Added where a range must be filled in: people copy what they see, and a range must not come from the data.
@@ -138,6 +140,12 @@ class Declare:
         return f"tc.protect(..., {self.fact}={value})" + (FROM_PUBLIC_KNOWLEDGE if a_range else "")
 
 
+def more_names(names: Sequence[str]) -> str:
+    """Say how many names a list leaves out."""
+    left = len(names) - MOST_NAMES
+    return f" and {left:,} more" if left > 0 else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Choose:
     """One of a few names; ``given`` is what was written instead, ``close`` the name that was likely meant."""
@@ -147,7 +155,7 @@ class Choose:
     close: str = ""
 
     def __str__(self) -> str:
-        listed = f"one of: {', '.join(self.names[:12])}"
+        listed = f"one of: {', '.join(self.names[:MOST_NAMES])}" + more_names(self.names)
         return f"did you mean {self.close}? {listed}" if self.close else listed
 
 

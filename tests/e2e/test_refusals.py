@@ -296,3 +296,13 @@ def test_ctrl_c_is_told_to_programs_too(monkeypatch, capsys):
         main()
     assert ended.value.code == 130
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "interrupted"
+
+
+def test_a_question_without_quotes_is_refused_with_the_line_to_type(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["tacit", "query", "SELECT", "COUNT", "FROM", "visits", "--epsilon", "1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "the question came as 4 words; it must be one, in quotes" in told
+    assert 'fix: tacit query "SELECT COUNT FROM visits" --epsilon 1' in told

@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 
 import pytest
@@ -561,3 +562,17 @@ def test_plan_and_query_report_how_many_questions_of_this_kind_fit(days):
     assert "enough for 3 more questions of this kind" in done.stdout, done.stderr
     assert json.loads(tacit("query", *asked, "--json", cwd=days).stdout)["more"] == 3
     assert "enough for" not in tacit("query", *asked, cwd=days).stdout  # a stored answer is free
+
+
+@pytest.mark.parametrize("after", [0.1, 0.3, 0.5, 0.8])
+def test_ctrl_c_while_the_command_starts_shows_no_traceback_of_ours(tmp_path, after):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tacit", "explain", "--epsilon", "0.5"],
+        cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "tacit/cli" not in err, err  # before main() there is only Python's own start
+    if "interrupted" in err:
+        assert process.returncode == 130

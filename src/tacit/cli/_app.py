@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+from itertools import takewhile
 from typing import Annotated, NoReturn
 
 import typer
@@ -63,6 +64,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")
     for_programs = "--json" in sys.argv[1:]
     try:
+        _check_quotes(sys.argv[1:])
         _check_decimal_points(sys.argv[1:])
         status = app(standalone_mode=not for_programs)
     except TacitError as error:
@@ -79,6 +81,20 @@ def main() -> None:
     if for_programs and status == 130:
         _end(130, "interrupted", "stopped by Ctrl-C", "a charge that was made stays", "run the command again")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _check_quotes(words: list[str]) -> None:
+    """Refuse a question that came as several words: the shell has taken the quotes, and perhaps more."""
+    if not words or words[0] not in {"plan", "query"}:
+        return
+    question = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
+    if len(question) > 1:
+        raise TacitError(
+            "bad-sql",
+            f"the question came as {len(question)} words; it must be one, in quotes",
+            why="without quotes, the shell reads * and ( itself and changes the question",
+            fix=f'tacit {words[0]} "{" ".join(question)}" {" ".join(words[1 + len(question) :])}'.rstrip(),
+        )
 
 
 def _check_decimal_points(words: list[str]) -> None:

@@ -21,6 +21,7 @@ from tacit.cli._toml import has_line, line_number, number_text, toml_key, toml_v
 from tacit.errors import TacitError
 from tacit.fixes import (
     FROM_PUBLIC_KNOWLEDGE,
+    MOST_NAMES,
     Choose,
     Code,
     Declare,
@@ -30,6 +31,7 @@ from tacit.fixes import (
     Fix,
     Say,
     Set,
+    more_names,
 )
 
 if TYPE_CHECKING:
@@ -181,7 +183,7 @@ def _value(fix: Declare) -> object:
 
 def _choose(names: Sequence[str], close: str, context: CommandContext) -> str:
     write = sql_name if context.sql else typed
-    listed = f"one of: {', '.join(map(write, names[:12]))}"
+    listed = f"one of: {', '.join(map(write, names[:MOST_NAMES]))}" + more_names(names)
     return f"{write(close)}? {listed}" if close else listed
 
 

@@ -143,7 +143,7 @@ def _possible_units(data: Path) -> str:
     columns = [column for column, _ in _schema(data, "data")]
     if not columns:
         return f"tacit init {typed(str(data))} --unit patient_id"
-    return f"tacit init {typed(str(data))} --unit COLUMN, one of: {', '.join(map(typed, columns[:12]))}"
+    return f"tacit init {typed(str(data))} --unit COLUMN, one of: {', '.join(map(typed, columns))}"
 
 
 def _schema(data: Path, name: str) -> list[tuple[str, str]]:

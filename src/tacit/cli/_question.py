@@ -114,7 +114,7 @@ def _chosen(config: Config, name: str | None, file: Path) -> str:
         what, fix = f"{file} declares no dataset", "tacit init visits.csv --unit patient_id"
     else:
         what = f"{file} declares several datasets" if name is None else f"{file} declares no dataset {name!r}"
-        fix = f"--dataset {typed(known[0])}" + (f", or one of: {', '.join(known[1:12])}" if known[1:] else "")
+        fix = f"--dataset {typed(known[0])}" + (f", or one of: {', '.join(known[1:])}" if known[1:] else "")
     raise TacitError("bad-parameter", what, why="the question is about one dataset (--dataset)", fix=fix)
 
 

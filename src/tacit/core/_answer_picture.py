@@ -67,9 +67,13 @@ def plot_answer(
     answer: AnswerTable, column: str | None, ax: Axes | None, certificate: Certificate
 ) -> Axes | Picture:
     """Draw one column, or one histogram, with error bars over its groups."""
-    name, points = _points(answer, column)
-    picture = None if ax is not None else _picture(answer)
-    axes = picture.subplots() if picture is not None else ax
+    if ax is None:
+        from tacit.picture import Picture
+
+        picture = Picture(figure_width(answer), 3.8)
+        plot_answer(answer, column, picture.subplots(), certificate)
+        return picture
+    axes, (name, points) = ax, _points(answer, column)
     letters = max(40, int(_LETTERS * axes.figure.bbox.width / axes.figure.dpi))
     said = (_about(answer, name, certificate), _covers(answer, name))
     title = "\n".join(textwrap.fill(line, letters) for line in said)
@@ -84,13 +88,7 @@ def plot_answer(
         _draw(axes, points)
         axes.grid(axis="y", alpha=0.3)
         axes.set_xlabel(_plain(_below(answer, points)))
-    return axes if picture is None else picture
-
-
-def _picture(answer: AnswerTable) -> Picture:
-    from tacit.picture import Picture
-
-    return Picture(figure_width(answer), 3.8)
+    return axes
 
 
 def _points(answer: AnswerTable, column: str | None) -> tuple[str, list[_Point]]:
@@ -184,9 +182,9 @@ def _name_places(axes: Axes, places: list[str]) -> None:
 def _name_days(axes: Axes) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = AutoDateLocator()
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def _days(places: Sequence[str]) -> list[float] | None:

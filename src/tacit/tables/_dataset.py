@@ -9,6 +9,7 @@ from tacit.core import AnswerTable, Dataset, Limits, Plan, Table
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._algebra import How, Scan
+from tacit.tables._habits import PandasHabits, column_as_table
 from tacit.tables._query import GroupedRows, Query, Rows
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ __all__ = ["TableDataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableDataset(Dataset):
+class TableDataset(Dataset, PandasHabits):
     """Tables, the unit that is protected, and public facts. Made by `protect`.
 
     A dataset answers through plans only. It offers no way to read a row, a count of rows or a list of values.
@@ -61,6 +62,8 @@ class TableDataset(Dataset):
     def __getitem__(self, table: str) -> Rows:
         found = self.tables.get(table)
         if found is None or found.key is not None:
+            if table in self.columns:
+                raise column_as_table(table)
             protected = sorted(n for n, t in self.tables.items() if t.key is None)
             raise TacitError(
                 "unknown-table",
@@ -68,6 +71,11 @@ class TableDataset(Dataset):
                 fix=Choose(tuple(protected), given=str(table)),
             )
         return Rows(self, Scan(found, self.limits.rows), self.limits)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the main table's columns, which are public; empty if its source is not available."""
+        return self[self.main].columns
 
     def where(self, condition: Expr | str) -> Rows:
         """Keep rows by a condition; see `Rows.where`."""

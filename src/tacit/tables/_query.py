@@ -29,6 +29,7 @@ from tacit.tables._algebra import (
 )
 from tacit.tables._expressions import Column, Node, text_of
 from tacit.tables._goals import Goal
+from tacit.tables._habits import PandasHabits
 from tacit.tables._keys import (
     KeysGiven,
     from_public_tables,
@@ -39,6 +40,7 @@ from tacit.tables._keys import (
 from tacit.tables._kinds import bounds_of, kind_of, resolve
 from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
+from tacit.tables._words import in_words, rows_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +52,8 @@ if TYPE_CHECKING:
 __all__ = ["GroupedRows", "Query", "Rows", "check_name"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+@dataclass(frozen=True, slots=True, repr=False)
+class Rows(PandasHabits):
     """Rows of a dataset, each owned by one unit."""
 
     _dataset: TableDataset
@@ -67,6 +69,17 @@ class Rows:
     def tables(self) -> Mapping[str, Table]:
         """The declared tables."""
         return self._dataset.tables
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, which are public; empty where the source is not available here."""
+        return tuple(scope(self.relation))
+
+    def __repr__(self) -> str:
+        return (
+            f"rows {rows_in_words(self.relation)}; columns: {', '.join(self.columns) or 'not known here'}\n"
+            "not a question yet: .agg(n=tc.count()), or .group_by(...).agg(...)"
+        )
 
     def _over(self, relation: Relation) -> Rows:
         """Return the rows of another relation of the same dataset, with the same limits."""
@@ -269,13 +282,21 @@ class Rows:
         return GroupedRows(self, (), None).agg(**aggregates)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedRows:
+@dataclass(frozen=True, slots=True, repr=False)
+class GroupedRows(PandasHabits):
     """Rows in groups."""
 
     rows: Rows
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
+
+    def __repr__(self) -> str:
+        names = ", ".join(name for name, _ in self.by)
+        known = "selected privately" if self.keys is None else f"{len(self.keys):,} public"
+        return (
+            f"rows {rows_in_words(self.rows.relation)}, in groups by {names} ({known})\n"
+            "not a question yet: .agg(n=tc.count())"
+        )
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Name the aggregates of each group: ``.agg(n=tc.count(), stay=tc.mean("length_of_stay"))``."""
@@ -295,7 +316,7 @@ class GroupedRows:
         return Query(self.rows._dataset, question)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """A complete question; ``plan`` prices it."""
 
@@ -304,6 +325,12 @@ class Query:
     post: PostProcessing | None = None
     #: Rewords a refusal for its author, where the question was not asked in Python.
     _reworded: Callable[[TacitError], TacitError] | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"question to {self._dataset.name}: {in_words(self.question)}\n"
+            "not priced yet, nothing is read: .plan(epsilon=0.5) shows the cost and the expected error"
+        )
 
     def plan(
         self,

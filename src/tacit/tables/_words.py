@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep
 
-__all__ = ["facts_of", "facts_of_blocks", "in_words", "left_out"]
+__all__ = ["facts_of", "facts_of_blocks", "in_words", "left_out", "rows_in_words"]
 
 _LONGEST = 400
 
@@ -42,6 +42,11 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
     said += writer.origin(question.input)
     text = ", ".join(said).encode("utf-8", "replace").decode()  # a name may hold what no text file can
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def rows_in_words(relation: Relation) -> str:
+    """Say where rows come from: ``where age >= 65, of visits``."""
+    return ", ".join(_QuestionWords(None).origin(relation))
 
 
 def _made(node: Relation) -> Iterator[str]:

@@ -1,0 +1,55 @@
+"""What someone who knows pandas tries first, and what Tacit says then."""
+
+import copy
+import pickle
+
+import pytest
+
+import tacit as tc
+from tacit.tables import example_visits
+
+
+@pytest.fixture(scope="module")
+def visits():
+    return tc.protect(
+        example_visits(),
+        name="visits",
+        unit="patient_id",
+        keys={"hospital": ["Ahorn", "Birke"]},
+        budget=tc.Budget(epsilon=10),
+    )
+
+
+def test_the_names_of_columns_are_public(visits):
+    assert visits.columns == ("patient_id", "hospital", "icd", "age", "length_of_stay", "admitted")
+    assert visits.with_columns(old="age > 70").columns[-1] == "old"
+
+
+@pytest.mark.parametrize("name", ["head", "describe", "shape", "mean", "groupby", "value_counts", "query"])
+def test_names_of_pandas_say_what_to_do(visits, name):
+    for one in (visits, visits.where("age > 3")):
+        with pytest.raises(tc.TacitError) as refusal:
+            getattr(one, name)
+        assert refusal.value.code == "not-allowed"
+        assert ".agg(" in str(refusal.value.fix) or ".where(" in str(refusal.value.fix)
+        assert not hasattr(one, name)
+        assert pickle.loads(pickle.dumps(refusal.value)).what == refusal.value.what
+    with pytest.raises(AttributeError, match="no attribute 'anything_else'"):
+        _ = visits.anything_else
+
+
+def test_a_column_in_brackets_is_refused_with_an_aggregate(visits):
+    with pytest.raises(tc.TacitError, match="'age' is a column") as refusal:
+        _ = visits["age"]
+    assert str(refusal.value.fix) == '.agg(x=tc.mean("age"))'
+
+
+def test_what_is_not_yet_a_plan_reads_as_a_sentence(visits):
+    assert repr(visits.where("age > 70")).startswith("rows where age > 70, of visits; columns: patient_id,")
+    grouped = visits.group_by("hospital")
+    assert repr(grouped).startswith("rows of visits, in groups by hospital (2 public)")
+    question = repr(grouped.agg(n=tc.count()))
+    assert question.startswith("question to visits: n = count, by hospital, of visits\n")
+    assert ".plan(epsilon=0.5)" in question
+    assert "Fraction" not in question + repr(visits)
+    assert repr(copy.copy(grouped)) == repr(grouped)

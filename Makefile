@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # One stamp per extra: nothing is installed again unless pyproject.toml changed.
 $(VENV)/bin/python:
-	@echo "Setting up $(VENV) (once, about a minute) ..."
+	@echo "Setting up $(VENV) (once; with what follows, one or two minutes) ..."
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml | $(VENV)/bin/python

@@ -1,10 +1,43 @@
-"""Audits, our attacks on ourselves: lower bounds on epsilon, and the largest change between neighbours."""
+"""Audits, our attacks on ourselves: lower bounds on epsilon, and the largest change between neighbours.
+
+The package is also its main function: ``tc.audit(plan)`` attacks a whole plan, ``tc.audit(mechanism)`` a
+mechanism. (``import tacit.audit`` binds the module to the name, so a function of that name would be
+overwritten; a module that can be called is not.)
+"""
 
 from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from tacit.audit._audit import audit
 from tacit.audit._neighbour_pairs import neighbouring_rows
 from tacit.audit._neighbour_search import NeighbourResult, neighbours
+from tacit.audit._plan_audit import PlanAudit, audit_plan
 from tacit.audit._result import AuditResult, EventWitness
 
-__all__ = ["AuditResult", "EventWitness", "NeighbourResult", "audit", "neighbouring_rows", "neighbours"]
+__all__ = [
+    "AuditResult",
+    "EventWitness",
+    "NeighbourResult",
+    "PlanAudit",
+    "audit",
+    "audit_plan",
+    "neighbouring_rows",
+    "neighbours",
+]
+
+
+class _AuditModule(ModuleType):
+    """A module that can be called: with a plan it is `audit_plan`, with anything else `audit`."""
+
+    def __call__(self, target: object, *inputs: object, **options: Any) -> AuditResult | PlanAudit:
+        from tacit.core import Plan
+
+        if isinstance(target, Plan):
+            return audit_plan(target, *inputs, **options)
+        return audit(target, *inputs, **options)
+
+
+sys.modules[__name__].__class__ = _AuditModule

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit.audit._events import Event, Tally, choose_events
+from tacit.audit._events import Event, Tally, choose_events, rare_events
 from tacit.audit._result import AuditResult, claimed_epsilon, curve_points, probability
-from tacit.audit._sampling import AuditTarget, as_rows, batches
+from tacit.audit._sampling import AuditTarget, as_rows, batches, single_outputs, takes_batches
 from tacit.audit._scores import as_labels
 from tacit.errors import bad_parameter
 from tacit.exact import count
@@ -24,6 +24,9 @@ __all__ = ["audit"]
 
 _UNSET = object()
 _FEWEST_SAMPLES = 200
+_SINGLE = 2000  # outputs that are counted with one call each
+_RARE_HITS = 60  # how often a rare output must be expected, for each factor of the promised odds
+_MOST_RARE = 8_000_000
 _TRAINING_CELLS = 20_000_000  # the largest number of training outputs in memory, counted in numbers
 
 
@@ -43,6 +46,8 @@ def audit(
 
     The audit samples outputs on both inputs. On one half of them it chooses events (thresholds on every
     number, histograms, the bits of floats, and a learned score); on the other half it counts these events.
+    Rare outputs that occur on one input only are counted on further samples, and a function of two arguments
+    is also called for single outputs, so that a seed inside it is found.
     Exact Clopper-Pearson intervals, with the error probability split over all events (Bonferroni), turn the
     counts into a bound: an event with probability at least p on one input and at most q on the other proves
     epsilon >= ln((p - delta) / q).
@@ -53,8 +58,9 @@ def audit(
     Parameters
     ----------
     target
-        A mechanism, a function ``f(value, size)`` that returns `size` independent outputs (the fast way),
-        or a function ``f(value)`` that returns one. Outputs are numbers, arrays or hashable labels.
+        A mechanism, a function of two arguments, the value and how many independent outputs to return (the
+        fast way), or a function of the value that returns one output. Outputs are numbers, arrays or hashable
+        labels.
     a, b
         Two neighbouring inputs; by default the pair that the mechanism names as its worst.
     samples
@@ -95,6 +101,9 @@ def audit(
     events = choose_events(learn_a, learn_b, delta=delta, epsilons=_goals(claimed, delta))
     hits = [_hits(target, value, drawn - train, runs, events) for value in (a, b)]
     tallies = _tallies(events, hits[0], hits[1], trials=drawn - train)
+    tallies += _rare(target, (a, b), (learn_a, learn_b), runs, _promise(claimed, delta))
+    if takes_batches(target) and runs == 1:
+        tallies += _one_call_each(target, a, b, delta, _goals(claimed, delta))
     return AuditResult(tallies, delta=float(delta), confidence=float(confidence), claimed=claimed)
 
 
@@ -118,9 +127,42 @@ def _read_samples(samples: int) -> int:
     return drawn
 
 
+def _promise(claimed: Cost | None, delta: float) -> float:
+    return 0.0 if claimed is None else claimed_epsilon(claimed, delta)
+
+
+def _one_call_each(
+    target: AuditTarget, a: object, b: object, delta: float, epsilons: tuple[float, ...]
+) -> tuple[Tally, ...]:
+    """Attack outputs of calls for one output each: a seed that is fixed inside the function shows here."""
+    learn = [as_rows(single_outputs(target, value, _SINGLE // 4)) for value in (a, b)]
+    events = choose_events(learn[0], learn[1], delta=delta, epsilons=epsilons)
+    tests = [as_rows(single_outputs(target, value, _SINGLE)) for value in (a, b)]
+    hits = [[int(np.count_nonzero(event.inside(rows))) for event in events] for rows in tests]
+    return _tallies(events, hits[0], hits[1], trials=_SINGLE)
+
+
+def _rare(
+    target: AuditTarget,
+    inputs: tuple[object, object],
+    learned: tuple[OutputRows, OutputRows],
+    repeat: int,
+    promised: float,
+) -> tuple[Tally, ...]:
+    """Count rare outputs that training met on one input only, on as many new outputs as a proof takes."""
+    found = rare_events(*learned, promised=promised)
+    if not found:
+        return ()
+    rate = min(rate for rate, _ in found)
+    trials = min(int(_RARE_HITS * math.exp(min(promised, 5.0)) / rate), _MOST_RARE)
+    events = [event for _, event in found]
+    hits = [_hits(target, value, trials, repeat, events) for value in inputs]
+    return _tallies(events, hits[0], hits[1], trials=trials)
+
+
 def _goals(claimed: Cost | None, delta: float) -> tuple[float, ...]:
     """Return the epsilons at which the audit looks for the largest delta."""
-    promised = 0.0 if claimed is None else claimed_epsilon(claimed, delta)
+    promised = _promise(claimed, delta)
     return curve_points(promised) if promised < 50 or promised == math.inf else (0.0,)
 
 
@@ -150,8 +192,7 @@ def _hits(target: AuditTarget, value: object, size: int, repeat: int, events: li
             key = id(event.score)
             if key not in known:
                 known[key] = event.score.of(rows)
-            inside = known[key] >= event.threshold if event.above else known[key] <= event.threshold
-            hits[place] += int(np.count_nonzero(inside))
+            hits[place] += int(np.count_nonzero(event.holds_for(known[key])))
     return hits
 
 

@@ -8,13 +8,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit._scores import OutputRows, OutputScore, ScoreArray, fit_scores
+from tacit.audit._scores import OutputRows, OutputScore, ScoreArray, fit_scores, repeated_outputs
 
-__all__ = ["Event", "Tally", "choose_events", "clopper_pearson"]
+__all__ = ["Event", "Tally", "choose_events", "clopper_pearson", "rare_events"]
 
 HitCounts: TypeAlias = NDArray[np.int64]
 _TRIED = 400  # thresholds tried per score
 _STRICT = 5.0  # standard deviations of safety margin when events are chosen
+_RARELY = 8  # how often training must meet an output that the other input never shows
 _KEPT = 12  # events kept for the first goal; every event uses up a little of the confidence
 
 
@@ -55,6 +56,14 @@ class Event:
 
     def _passes(self, score: float) -> bool:
         return score >= self.threshold if self.above else score <= self.threshold
+
+    def holds_for(self, scores: ScoreArray) -> NDArray[np.bool_]:
+        """Return which of these scores are in the event."""
+        return scores >= self.threshold if self.above else scores <= self.threshold
+
+    def inside(self, rows: OutputRows) -> NDArray[np.bool_]:
+        """Return which outputs are in the event."""
+        return self.holds_for(self.score.of(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +109,19 @@ def choose_events(a: OutputRows, b: OutputRows, *, delta: float, epsilons: tuple
         wanted = _KEPT if goal == 0 else 2
         kept |= {k: found[k][1] for k in order[:wanted]}
     return list(kept.values())
+
+
+def rare_events(a: OutputRows, b: OutputRows, *, promised: float) -> list[tuple[float, Event]]:
+    """Return outputs that training met several times on one input and never on the other, with their rate.
+
+    Promised odds of exp(epsilon) explain that seldom, so it is worth counting them on many new outputs.
+    """
+    found = []
+    for swapped, (one, other) in enumerate(((a, b), (b, a))):
+        score, hits = repeated_outputs(one, other)
+        if hits >= _RARELY and hits > 2 * np.exp(min(promised, 50.0)):
+            found.append((hits / len(one), Event(score, 0.5, above=True, swapped=bool(swapped))))
+    return found
 
 
 def _thresholds(in_a: ScoreArray, in_b: ScoreArray) -> ScoreArray:

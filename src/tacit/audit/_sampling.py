@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NOT_A_NUMBER", "AuditTarget", "as_rows", "batches"]
+__all__ = ["NOT_A_NUMBER", "AuditTarget", "as_rows", "batches", "single_outputs", "takes_batches"]
 
 NOT_A_NUMBER = -1e300  # represents NaN; the infinities become -2e300 and 1e300, so all three stay distinct
 _CELLS = 2_000_000  # the largest number of output numbers in memory at once
@@ -31,7 +31,8 @@ class _Releases(Protocol):
     def release(self, value: object) -> object: ...
 
 
-#: What can be audited: a mechanism, ``f(value, size=n)`` returning n outputs, or ``f(value)`` returning one.
+#: What can be audited: a mechanism, a function of a value and a number that returns as many outputs, or a
+#: function of the value that returns one.
 AuditTarget: TypeAlias = object
 
 
@@ -43,12 +44,11 @@ def _drawer(target: AuditTarget) -> Callable[[object, int], object]:
         return _one_by_one(target.release)
     if callable(target):
         function = cast("Callable[..., object]", target)
-        try:
-            takes_size = "size" in inspect.signature(function).parameters
-        except (TypeError, ValueError):
-            takes_size = False
-        if takes_size:
-            return lambda value, n: function(value, size=n)
+        match _size_of(function):
+            case "by name":
+                return lambda value, n: function(value, size=n)
+            case "second":
+                return function
         return _one_by_one(function)
     raise bad_parameter(
         "target",
@@ -56,6 +56,35 @@ def _drawer(target: AuditTarget) -> Callable[[object, int], object]:
         target,
         fix=Code("audit(lambda value, size: ..., a, b)"),
     )
+
+
+def _size_of(function: Callable[..., object]) -> Literal["by name", "second", "none"]:
+    """Say how a function takes the number of outputs: as ``size``, as its second argument, or not at all."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return "none"
+    if any(one.name == "size" for one in parameters):
+        return "by name"
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [one for one in parameters if one.kind in places and one.default is inspect.Parameter.empty]
+    return "second" if len(needed) >= 2 else "none"
+
+
+def takes_batches(target: AuditTarget) -> bool:
+    """Return whether a target returns many outputs from one call."""
+    if isinstance(target, _Batched):
+        return True
+    return not isinstance(target, _Releases) and callable(target) and _size_of(target) != "none"
+
+
+def single_outputs(target: AuditTarget, value: object, count: int) -> list[object]:
+    """Draw outputs with one call each: a seed that is set inside the call repeats them."""
+    draw = _drawer(target)
+    outputs: list[object] = []
+    for _ in range(count):
+        outputs += list(cast("list[object]", draw(value, 1)))
+    return outputs
 
 
 def _one_by_one(function: Callable[..., object]) -> Callable[[object, int], object]:

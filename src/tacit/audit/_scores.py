@@ -6,6 +6,7 @@ The bound is therefore valid for every score, good or bad; a better score only m
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,7 +18,7 @@ from tacit.audit._sampling import NOT_A_NUMBER
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-__all__ = ["OutputScore", "as_labels", "fit_scores"]
+__all__ = ["OutputScore", "as_labels", "fit_scores", "repeated_outputs"]
 
 ScoreArray: TypeAlias = NDArray[np.float64]
 #: Outputs of a mechanism, one row each: a matrix of numbers, or a list of labels.
@@ -58,6 +59,20 @@ def as_labels(rows: OutputRows) -> list[object]:
     if isinstance(rows, list):
         return rows
     return [row[0] if len(row) == 1 else tuple(row) for row in rows.tolist()]
+
+
+def repeated_outputs(one: OutputRows, other: OutputRows) -> tuple[OutputScore, int]:
+    """Score 1 for outputs that occur at least twice on one input and never on the other, and count them."""
+    seen = Counter(as_labels(one))
+    elsewhere = set(as_labels(other))
+    chosen = {label: times for label, times in seen.items() if times > 1 and label not in elsewhere}
+
+    def of(rows: OutputRows) -> ScoreArray:
+        return np.array([float(label in chosen) for label in as_labels(rows)])
+
+    labels = list(chosen)
+    score = OutputScore("an output met on one input only", of, lambda _: labels)
+    return score, sum(chosen.values())
 
 
 def _numbers(rows: OutputRows, width: int) -> ScoreArray:

@@ -18,7 +18,8 @@ from tacit.core._facts import (
     read_keys,
     read_kind,
 )
-from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan
+from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan, members_of, with_audit
+from tacit.core._plan_run import measure
 from tacit.core._protocols import (
     JSON,
     Charger,
@@ -66,6 +67,8 @@ __all__ = [
     "figure_width",
     "is_writable",
     "left_afterwards",
+    "measure",
+    "members_of",
     "needs",
     "open_account",
     "plan_text",
@@ -74,4 +77,5 @@ __all__ = [
     "read_identity",
     "read_keys",
     "read_kind",
+    "with_audit",
 ]

@@ -51,14 +51,15 @@ class Certificate:
         mechanisms), ``software``, ``ledger`` (entry number and
         hash; null where a release was local and nobody was charged). A release of several datasets has the
         certificates of its ``members``, whether they are ``disjoint``, and the total ``cost``. ``blocks``
-        are the blocks of the data that were charged, where it was not all of it.
+        are the blocks of the data that were charged, where it was not all of it; ``audit`` is what an attack
+        on the plan found before its release, where there was one.
     """
 
     fields: Mapping[str, JSON]
 
     def __post_init__(self) -> None:
         together = "members" in self.fields
-        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"blocks"})
+        needed, may = (_TOGETHER, set()) if together else (_FIELDS, {"audit", "blocks"})
         members = self.fields.get("members", [])
         listed = isinstance(members, list | tuple) and all(isinstance(one, Mapping) for one in members)
         known = set(self.fields) - may == needed and self.fields["schema"] == CERTIFICATE_SCHEMA
@@ -341,6 +342,7 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         "promised": {name: str(value) for name, value in member.promised.items()},
         "plan": member.hash,
         "software": _software(),
+        **({"audit": dict(member.audit)} if member.audit is not None else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
 

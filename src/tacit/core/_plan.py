@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -361,6 +361,16 @@ class Plan(Generic[C]):
         from tacit.core._display import plan_html
 
         return plan_html(self)
+
+
+def members_of(plan: Plan[Any]) -> tuple[Member, ...]:
+    """Return the parts of a plan, one for each dataset, for those who check it."""
+    return plan._members  # noqa: SLF001 - the core's own
+
+
+def with_audit(plan: Plan[C], found: Mapping[str, JSON]) -> Plan[C]:
+    """Return the same plan (same hash, same cost), whose certificate says what an audit found."""
+    return replace(plan, _members=tuple(replace(member, audit=found) for member in plan._members))  # noqa: SLF001
 
 
 def _wrong_shape(what: str, call: str) -> TacitError:

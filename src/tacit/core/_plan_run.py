@@ -37,6 +37,8 @@ class Member:
     promised: Mapping[str, Fraction] = field(default_factory=dict)
     asked: str = ""
     record: Literal["words", "shape"] = "words"
+    #: What an audit of the plan found, for the certificate; not part of the plan's identity.
+    audit: Mapping[str, JSON] | None = None
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:

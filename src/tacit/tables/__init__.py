@@ -20,15 +20,21 @@ from tacit.tables._config import Config, load_config, open_config, read_config
 from tacit.tables._consortium import Consortium, consortium
 from tacit.tables._dataset import TableDataset
 from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
+from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
+from tacit.tables._task import TableTask
 
 __all__ = [
     "EXAMPLE_HOSPITALS",
     "Config",
     "Consortium",
     "Expr",
+    "InventedTables",
+    "StepChange",
     "TableDataset",
+    "TablePair",
+    "TableTask",
     "col",
     "consortium",
     "count",

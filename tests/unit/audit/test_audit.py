@@ -192,3 +192,41 @@ def test_fixes_are_data():
 def test_the_lowest_set_bit():
     x = np.array([1.0, 0.5, 3.0, 0.75, 0.1, 0.0, -2.0, 2.0**-1074])
     assert lowest_bit(x).tolist() == [0, -1, 0, -2, -55, 2000, 1, -1074]
+
+
+# what a batched function can hide
+
+
+def test_a_seed_that_is_set_inside_a_batched_function_is_found():
+    def seeded(value, size):
+        rng = np.random.default_rng(7)
+        p = 1 - np.exp(-1.0)
+        return value + rng.geometric(p, size) - rng.geometric(p, size)
+
+    assert audit(seeded, 0, 1, samples=20_000, claimed=tc.Cost.pure(1)).holds is False
+
+
+def test_the_second_argument_of_a_function_is_the_number_of_outputs_whatever_its_name():
+    rng = np.random.default_rng(1)
+    sizes = []
+
+    def honest(value, n):
+        sizes.append(n)
+        p = 1 - np.exp(-1.0)
+        return value + rng.geometric(p, n) - rng.geometric(p, n)
+
+    assert audit(honest, 0, 1, samples=20_000, claimed=tc.Cost.pure(1)).holds
+    assert max(sizes) > 1_000
+
+
+def test_a_leak_of_one_in_ten_thousand_is_found():
+    rng = np.random.default_rng(2)
+
+    def leaks(value, size):
+        p = 1 - np.exp(-1.0)
+        noisy = value + rng.geometric(p, size) - rng.geometric(p, size)
+        return np.where(rng.random(size) < 1e-4, 1_000 + value, noisy)
+
+    found = audit(leaks, 0, 1, samples=400_000, claimed=tc.Cost.pure(1))
+    assert found.holds is False
+    assert "100" in found.witness.event

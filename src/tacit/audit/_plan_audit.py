@@ -1,0 +1,206 @@
+"""The audit of a whole plan: a search for neighbours on invented rows, then an attack on the release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit import noise
+from tacit.audit._audit import audit
+from tacit.audit._result import claimed_epsilon
+from tacit.core import Plan, measure, members_of, with_audit
+from tacit.errors import TacitError
+from tacit.exact import count
+from tacit.fixes import Code
+from tacit.progress import progress
+from tacit.report import Report, Reportable, ReportTable
+from tacit.tables import InventedTables, TableTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from tacit.audit._result import AuditResult
+    from tacit.core import JSON
+    from tacit.picture import Picture
+    from tacit.tables import StepChange, TablePair
+
+__all__ = ["PlanAudit", "audit_plan"]
+
+_NO_GROUP = -1_000_000  # stands for a group that was not shown
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlanAudit(Reportable):
+    """What the attack on a plan found; printed as a page.
+
+    Attributes
+    ----------
+    plan
+        The plan, whose certificate names this audit: ``audit.plan.release()``.
+    pairs
+        How many neighbouring datasets were invented.
+    changes
+        For each step the largest change of its exact integers, and the declared sensitivity.
+    worst
+        The pair with the largest change.
+    found
+        The attack on the noisy answers for that pair, as a lower bound on epsilon.
+    """
+
+    plan: Plan[Any]
+    pairs: int
+    changes: tuple[StepChange, ...]
+    worst: TablePair
+    found: AuditResult
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found: no change beyond its sensitivity, no event beyond the cost."""
+        return all(change.holds for change in self.changes) and self.found.holds is not False
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the figures that the certificate keeps."""
+        return {
+            "pairs": self.pairs,
+            "steps": [
+                {"what": c.what, "largest_l1": str(c.l1), "declared_l1": str(c.declared_l1)}
+                for c in self.changes
+            ],
+            "samples": self.found.samples,
+            "epsilon_lower": self.found.epsilon_lower,
+            "confidence": self.found.confidence,
+            "holds": self.holds,
+        }
+
+    def report(self) -> Report:
+        """Return the page: the verdict, each step's change, and the attack on the noisy answers."""
+        verdict = "nothing was found" if self.holds else "THE PLAN IS BROKEN"
+        claimed = claimed_epsilon(self.plan.cost, self.found.delta)
+        rows = tuple(
+            (c.what, f"{c.l1:,}", f"{c.declared_l1:,}", "holds" if c.holds else "BROKEN")
+            for c in self.changes
+        )
+        searched = (
+            f"{verdict}: {self.pairs:,} pairs of neighbouring datasets were invented from the declared "
+            "schema, and the exact integers of each step were compared with the declared sensitivity."
+        )
+        attacked = (
+            "Then the noisy answers for the worst pair were attacked: epsilon is at least "
+            f"{self.found.epsilon_lower:.3g} (confidence {self.found.confidence:g}, {self.found.samples:,} "
+            f"answers for each neighbour); the plan claims at most {claimed:.3g} at delta "
+            f"{self.found.delta:g}."
+        )
+        proof = "An attack that finds nothing is not a proof; docs/proofs has the proofs."
+        notes = (proof,) if self.holds else (f"the worst pair: {self.worst}", proof)
+        table = ReportTable("", ("step", "largest change (L1)", "declared", "verdict"), rows)
+        return Report(f"Attack on the plan for {self.plan.name}", (searched, attacked), (table,), notes)
+
+    def plot(self) -> Picture:
+        """Draw the proven and the claimed curve of the attack on the noisy answers."""
+        return self.found.plot()  # type: ignore[return-value]
+
+
+@progress("Attacking the plan")
+def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> PlanAudit:
+    """Attack a plan of tables before it is released. Touches no data and charges nothing.
+
+    Tacit invents neighbouring datasets of the declared schema with hostile values, computes the plan's exact
+    integers on both with the SQL that will run, and compares the change with the declared sensitivity. For
+    the pair with the largest change it then draws the whole noisy answer many times on both sides and looks
+    for events that tell them apart better than the cost allows.
+
+    Guarantee: a verdict "broken" for a step is a proof (exact integers of the reported pair); for the noisy
+    answers it is wrong with probability at most 1e-9. A verdict "holds" is not a proof.
+
+    Parameters
+    ----------
+    plan
+        A plan of one dataset of tables.
+    pairs
+        How many pairs of neighbours to invent.
+    samples
+        How many noisy answers to draw for each neighbour of the worst pair.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+    >>> tc.audit(visits.agg(n=tc.count()).plan(epsilon=1), pairs=5, samples=2_000).holds
+    True
+    """
+    [member, *more] = members_of(plan)
+    if more or not isinstance(member.task, TableTask):
+        raise TacitError(
+            "not-allowed",
+            "only a plan of one dataset of tables can be attacked as a whole",
+            why="the attack invents rows of the declared schema",
+            fix=Code("tc.audit(mechanism)"),
+        )
+    tried = count("pairs", pairs, zero=False)
+    invented = InventedTables(member.task, member.identity, noise.uniform_below)
+    found = [invented.pair() for _ in range(tried)]
+    changes = tuple(
+        max(step, key=lambda c: (not c.holds, c.share))
+        for step in zip(*(p.changes for p in found), strict=True)
+    )
+    worst = max(found, key=lambda pair: (not pair.holds, pair.share))
+    delta = float(plan.promised.get("delta", 0))
+    if "rho" in plan.promised and not delta:
+        delta = 1e-3  # rho promises nothing at delta 0
+    attacked = audit(_drawer(worst), "first", "second", samples=samples, delta=delta, claimed=plan.cost)
+    result = PlanAudit(plan, tried, changes, worst, attacked)
+    return replace(result, plan=with_audit(plan, result.to_json()))
+
+
+def _drawer(pair: TablePair) -> Callable[[str, int], NDArray[np.float64]]:
+    """Return a function that draws the noisy numbers of a plan on one of the two neighbours."""
+    tasks = {"first": pair.first, "second": pair.second}
+    if not pair.first.asked.private_keys:
+        exact = {which: _exact(task) for which, task in tasks.items()}
+        return lambda which, size: _drawn_at_once(tasks[which], exact[which], size)
+    groups = sorted({str(key) for task in tasks.values() for key in _groups(task)})
+
+    def draw(which: str, size: int) -> NDArray[np.float64]:
+        task = tasks[which]
+        lines = [_flat(measure(task.mechanisms, task.integers())[0], groups) for _ in range(size)]
+        return np.array(lines, dtype=np.float64)
+
+    return draw
+
+
+def _exact(task: TableTask) -> list[list[Any]]:
+    """Return the exact integers of each step; with public groups they do not depend on the noisy ones."""
+    return [list(lines) for lines in task.integers()]
+
+
+def _drawn_at_once(task: TableTask, exact: list[list[Any]], size: int) -> NDArray[np.float64]:
+    """Draw many answers with one call of each mechanism, which draws for each group anew."""
+    parts = []
+    for mechanism, lines in zip(task.mechanisms, exact, strict=True):
+        noisy = mechanism.release(lines * size) if lines else []
+        parts.append(np.array(noisy, dtype=np.float64).reshape(size, -1))
+    return np.concatenate(parts, axis=1)
+
+
+def _groups(task: TableTask) -> list[tuple[object, ...]]:
+    """Return the groups that may be shown, where they are selected privately."""
+    if not task.asked.private_keys:
+        return []
+    exact = next(task.integers())
+    return list(exact)
+
+
+def _flat(noisy: list[Any], groups: list[str]) -> list[float]:
+    """Write a noisy answer as one vector of fixed length: groups that are not shown have a number too."""
+    shown = [str(tuple(key)) for key, _ in noisy[0]]
+    place: Mapping[str, int] = {key: i for i, key in enumerate(shown)}
+    numbers = [float(noisy[0][place[g]][1]) if g in place else _NO_GROUP for g in groups]
+    for step in noisy[1:]:
+        for g in groups:
+            line = step[place[g]] if g in place else [_NO_GROUP]
+            numbers.append(float(sum(line) if isinstance(line, list) else line))
+    return numbers

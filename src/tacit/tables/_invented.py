@@ -1,0 +1,292 @@
+"""Invented neighbouring tables, for an audit of a table plan: declared schema, hostile values, no real row.
+
+Every value comes from public facts (kinds, bounds, keys), from the constants of the question and from a list
+of values that break careless code. Two neighbours differ in the rows of one unit, in all protected tables
+together, or under ``replace`` in the rows of one unit that another takes the place of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tacit.core import Table
+from tacit.engines import DuckDB, SourceTable, read_source
+from tacit.tables._algebra import Scan
+from tacit.tables._contribution import contribution
+from tacit.tables._emit_expressions import grid_columns, quote
+from tacit.tables._expressions import Column, Literal
+from tacit.tables._task import exact_integers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tacit.core import Fact, Identity
+    from tacit.tables._task import TableTask
+
+__all__ = ["InventedTables", "StepChange", "TablePair"]
+
+#: Draws a whole number below another; the audit brings the randomness.
+Pick: TypeAlias = Callable[[int], int]
+InventedRows: TypeAlias = list[tuple[object, ...]]
+
+_TYPES = {"number": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "TIMESTAMP"}
+_NUMBERS = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e308, -1e308, 5e-324, 2.0**53)
+_TEXTS = ("", "A", "a", " A", "É", "0", "NaN", "a\nb", "'; --", "\u202e")
+_DAYS = (datetime(1, 1, 1), datetime(1970, 1, 1), datetime(2024, 2, 29, 23, 59), datetime(9999, 12, 31))  # noqa: DTZ001
+_UNITS = 4  # units beside the one that differs
+_SECRET = 20_240_229  # both neighbours rank a unit's rows with the same secret, as one release would
+
+
+@dataclass(frozen=True, slots=True)
+class StepChange:
+    """How far one step's exact integers moved between two neighbours, and how far they may."""
+
+    what: str
+    l1: int
+    l2_squared: int
+    declared_l1: int
+    declared_l2_squared: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the change stays within both declared sensitivities."""
+        return self.l1 <= self.declared_l1 and self.l2_squared <= self.declared_l2_squared
+
+    @property
+    def share(self) -> Fraction:
+        """The change as a part of the declared L1 sensitivity."""
+        return Fraction(self.l1, self.declared_l1) if self.declared_l1 else Fraction(self.l1)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePair:
+    """A plan's task on two neighbouring invented datasets, and the rows that differ."""
+
+    first: TableTask
+    second: TableTask
+    changes: tuple[StepChange, ...]
+    only_first: Mapping[str, InventedRows]
+    only_second: Mapping[str, InventedRows]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every step stays within its declared sensitivity."""
+        return all(change.holds for change in self.changes)
+
+    @property
+    def share(self) -> Fraction:
+        """The largest change of a step, as a part of what is declared."""
+        return max((change.share for change in self.changes), default=Fraction(0))
+
+    def __str__(self) -> str:
+        sides = (("only in the first", self.only_first), ("only in the second", self.only_second))
+        return "\n".join(
+            f"{side}: {table} {row!r}"
+            for side, tables in sides
+            for table, rows in tables.items()
+            for row in rows
+        )
+
+
+class InventedTables:
+    """Makes pairs of neighbouring datasets with the declared schema of a table plan.
+
+    Parameters
+    ----------
+    task
+        The plan's task.
+    identity
+        Whose rows are protected, and what a neighbour is.
+    pick
+        Draws a whole number below another.
+    """
+
+    def __init__(self, task: TableTask, identity: Identity, pick: Pick) -> None:
+        self._task, self._identity, self._pick = task, identity, pick
+        question = task.asked
+        self._tables = {scan.table.name: scan.table for scan in _found(question.input, Scan)}
+        self._public = {t.name: t for t in _found(question.input, Table) if t.key is not None}
+        self._kinds = {c.name: c.kind for c in _found(question, Column) if c.kind is not None}
+        constants = [literal.value for literal in _found(question, Literal)]
+        keys = [value for key in question.keys or () for value in key]
+        self._constants = [*constants, *keys]
+        by_row = identity.unit.kind == "row"
+        self._who = contribution(question, row_level=by_row, adjacency=identity.adjacency)
+        limit = max((scan.rows or 1 for scan in _found(question.input, Scan)), default=1)
+        self._most = 1 if by_row else min(limit + 2, 40)
+
+    def pair(self) -> TablePair:
+        """Invent two neighbours, and compare the exact integers of every step."""
+        others = [(name, self._own(name)) for name in range(_UNITS)]
+        one, other = self._own(_UNITS), self._own(_UNITS + 1)
+        replaced = self._identity.adjacency == "replace"
+        shared = {t: [row for _, rows in others for row in rows[t]] for t in self._tables}
+        public = {name: self._looked_up(table) for name, table in self._public.items()}
+        sides = (one, other if replaced else {t: [] for t in self._tables})
+        first, second = (
+            self._on({t: self._mixed(shared[t], own[t]) for t in self._tables} | public) for own in sides
+        )
+        changes = self._changes(first, second)
+        return TablePair(first, second, changes, one, other if replaced else {})
+
+    def _changes(self, first: TableTask, second: TableTask) -> tuple[StepChange, ...]:
+        exact = [exact_integers(task.engine, task.asked, task.statements) for task in (first, second)]
+        found = {}
+        for statistic in dict.fromkeys(step.statistic for step in first.steps):
+            a, b = (one.get(statistic, {}) for one in exact)
+            blank = [0] * statistic.size
+            moves = [
+                abs(x - y)
+                for key in a.keys() | b.keys()
+                for x, y in zip(a.get(key, blank), b.get(key, blank), strict=True)
+            ]
+            found[statistic] = StepChange(
+                statistic.word,
+                sum(moves),
+                sum(move * move for move in moves),
+                *statistic.sensitivity(self._who),
+            )
+        return tuple(found.values())
+
+    def _on(self, rows: Mapping[str, InventedRows]) -> TableTask:
+        """Return the task on these rows; the exact integers are computed once and kept."""
+        import duckdb
+
+        database = duckdb.connect()
+        owner = self._identity.unit.columns
+        places = {}
+        for name, table in (self._tables | self._public).items():
+            columns = self._columns(table)
+            typed = ", ".join(f"{quote(c)} {_TYPES[k]}" for c, k in columns.items())
+            database.execute(f"CREATE TABLE {quote(name)} ({typed})")
+            if rows[name]:
+                marks = f"({', '.join('?' * len(columns))})"
+                lines = ", ".join([marks] * len(rows[name]))
+                values = [value for row in rows[name] for value in row]
+                database.execute(f"INSERT INTO {quote(name)} VALUES {lines}", values)  # noqa: S608
+            source = read_source((database, name))
+            public = table.key is not None
+            places[name] = SourceTable(source, *((None,) if public else (owner, grid_columns(table.facts))))
+        engine = _Kept(DuckDB(places, key=_SECRET, snapshot=None))
+        return replace(self._task, engine=engine)  # type: ignore[arg-type]  # integers is all that a task asks
+
+    def _columns(self, table: Table) -> dict[str, str]:
+        """Return the columns of a table with their kinds: declared, or as the question reads them."""
+        owner = () if table.key is not None else self._identity.unit.columns
+        names = dict.fromkeys((*owner, *(table.columns or table.facts)))
+        found = {}
+        for name in names:
+            fact = table.facts.get(name)
+            found[name] = (fact.kind if fact is not None else None) or self._kinds.get(name) or "text"
+        return found
+
+    def _own(self, unit: int) -> dict[str, InventedRows]:
+        """Invent the rows of one unit: in half of the cases all of them are equal, where extremes occur."""
+        rows: dict[str, InventedRows] = {}
+        for name, table in self._tables.items():
+            columns, many = self._columns(table), self._pick(self._most + 1)
+            same = self._pick(2) == 0
+            first = self._row(unit, columns, table.facts)
+            rows[name] = [first if same else self._row(unit, columns, table.facts) for _ in range(many)]
+            if self._identity.unit.kind == "row":
+                rows[name] = rows[name] or [first]
+        return rows
+
+    def _looked_up(self, table: Table) -> InventedRows:
+        """Invent a public table; it is the same for both neighbours."""
+        columns = self._columns(table)
+        return [tuple(self._value(k, table.facts.get(c)) for c, k in columns.items()) for _ in range(6)]
+
+    def _row(self, unit: int, columns: Mapping[str, str], facts: Mapping[str, Fact]) -> tuple[object, ...]:
+        owner = self._identity.unit.columns
+        return tuple(
+            _name_of(unit, kind) if name in owner else self._value(kind, facts.get(name))
+            for name, kind in columns.items()
+        )
+
+    def _value(self, kind: str, fact: Fact | None) -> object:
+        values = self._values(kind, fact)
+        return values[self._pick(len(values))]
+
+    def _values(self, kind: str, fact: Fact | None) -> Sequence[object]:
+        keys = [] if fact is None else list(fact.keys or ())
+        known = [value for value in (*keys, *self._constants) if _fits(value, kind)]
+        if kind == "boolean":
+            return (True, False, None)
+        if kind == "text":
+            return (*known, *known, *_TEXTS, None)
+        if kind == "date":
+            days = [day + timedelta(days=d) for day in _dates(known) for d in (-1, 0, 1)]
+            return (*days, *_DAYS, None)
+        ends = [] if fact is None or fact.bounds is None else [_float(end) for end in fact.bounds]
+        near = [one + move for value in known for one in [_float(value)] for move in (-1.0, 0.0, 1.0)]
+        beyond = [math.nextafter(end, way) for end in ends for way in (-math.inf, math.inf)]
+        return (*ends, *ends, *ends, sum(ends) / 2, *near, *beyond, *_NUMBERS, None)
+
+    def _mixed(self, rows: InventedRows, more: InventedRows) -> InventedRows:
+        """Put rows among others: no operator may depend on positions."""
+        mixed = list(rows)
+        for row in more:
+            mixed.insert(self._pick(len(mixed) + 1), row)
+        return mixed
+
+
+class _Kept:
+    """An engine that answers a statement it has answered before from memory: the data does not change."""
+
+    def __init__(self, engine: DuckDB) -> None:
+        self._engine = engine
+        self._seen: dict[str, list[tuple[Any, ...]]] = {}
+
+    def integers(self, sql: str, keys: Any, limited: Any = ()) -> list[tuple[Any, ...]]:
+        """Return the exact integers of a statement."""
+        if sql not in self._seen:
+            self._seen[sql] = list(self._engine.integers(sql, keys, limited))
+        return self._seen[sql]
+
+
+def _found(thing: object, kind: type) -> Iterator[Any]:
+    """Yield all parts of a question that are of one class."""
+    if isinstance(thing, kind):
+        yield thing
+    if isinstance(thing, tuple | list):
+        for one in thing:
+            yield from _found(one, kind)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        for field in fields(thing):
+            yield from _found(getattr(thing, field.name), kind)
+
+
+def _name_of(unit: int, kind: str) -> object:
+    names: dict[str, object] = {"number": float(unit), "date": datetime(2024, 1, 1 + unit)}  # noqa: DTZ001
+    return names.get(kind, f"unit {unit}") if kind != "boolean" else bool(unit % 2)
+
+
+def _fits(value: object, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, int | float):
+        return kind == "number"
+    return isinstance(value, str) and kind in {"text", "date"}
+
+
+def _dates(texts: Sequence[object]) -> list[datetime]:
+    found = []
+    for text in texts:
+        try:
+            found.append(datetime.fromisoformat(str(text)).replace(tzinfo=None))
+        except ValueError:
+            continue
+    return [day for day in found if 2 < day.year < 9998]
+
+
+def _float(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,100 @@
+"""The attack on a user's own plan: it finds nothing where nothing is, and finds what was planted."""
+
+import json
+
+import pytest
+
+import tacit as tc
+from tacit.tables import example_visits
+from tacit.tables._statistics import RowCounts
+
+
+@pytest.fixture
+def visits():
+    return tc.protect(
+        example_visits(),
+        name="visits",
+        unit="patient_id",
+        bounds={"length_of_stay": (0, 30)},
+        limits={"rows": 3},
+        keys={"hospital": ["Ahorn", "Birke"]},
+        budget=tc.Budget(epsilon=10, delta=1e-2),
+    )
+
+
+QUESTIONS = {
+    "groups": (lambda d: d.where("age > 65").group_by("hospital").agg(n=tc.count(), u=tc.count_units()), {}),
+    "mean": (lambda d: d.agg(stay=tc.mean("length_of_stay")), {}),
+    "median": (lambda d: d.agg(stay=tc.median("length_of_stay")), {}),
+    "private keys": (lambda d: d.group_by("icd").agg(n=tc.count()), {"delta": 1e-3}),
+    "dates": (lambda d: d.sql("SELECT COUNT(*) FROM visits WHERE admitted >= DATE '2024-03-01'"), {}),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_honest_plan_holds_and_nothing_is_charged(visits, name):
+    ask, more = QUESTIONS[name]
+    found = tc.audit(ask(visits).plan(epsilon=1, **more), pairs=12, samples=1_000)
+    assert found.holds
+    assert all(change.l1 <= change.declared_l1 for change in found.changes)
+    assert visits.remaining.epsilon == 10
+    assert "nothing was found" in str(found)
+    assert "<table>" in found._repr_html_()
+
+
+def test_the_search_reaches_what_is_declared(visits):
+    found = tc.audit(
+        visits.agg(n=tc.count(), days=tc.sum("length_of_stay")).plan(epsilon=1), pairs=40, samples=1_000
+    )
+    assert [change.share for change in found.changes] == [1, 1]  # the bound is tight, and was met
+
+
+def test_a_sensitivity_that_is_too_small_is_found_with_the_rows_that_prove_it(visits, monkeypatch):
+    plan = visits.group_by("hospital").agg(n=tc.count()).plan(epsilon=1)
+    monkeypatch.setattr(RowCounts, "sensitivity", lambda *_: (1, 1))
+    found = tc.audit(plan, pairs=40, samples=1_000)
+    assert not found.holds
+    assert "BROKEN" in str(found)
+    assert "only in the first: visits" in str(found)
+
+
+def test_noise_that_is_too_small_is_found(visits, monkeypatch):
+    from tacit.mechanisms import DiscreteLaplace
+
+    plan = visits.agg(n=tc.count()).plan(epsilon=1)
+    weak = DiscreteLaplace(epsilon=3, sensitivity=3)
+    noise = DiscreteLaplace.release
+    monkeypatch.setattr(DiscreteLaplace, "release", lambda _, exact: noise(weak, exact))
+    found = tc.audit(plan, pairs=20, samples=20_000)
+    assert all(change.holds for change in found.changes)
+    assert not found.holds
+
+
+def test_the_certificate_keeps_what_the_audit_found(visits, tmp_path):
+    plan = visits.agg(n=tc.count()).plan(epsilon=1)
+    found = tc.audit(plan, pairs=5, samples=1_000)
+    assert found.plan == plan  # the same question at the same cost
+    release = found.plan.release()
+    kept = release.certificate.fields["audit"]
+    assert kept["holds"] is True
+    assert kept["pairs"] == 5
+    release.certificate.save(tmp_path / "c.json")
+    read = tc.Certificate.load(tmp_path / "c.json")
+    assert read.matches(visits._ledger)
+    forged = tc.Certificate({**read.fields, "audit": {**kept, "pairs": 10**6}})
+    assert not forged.matches(visits._ledger)
+    assert json.dumps(kept)
+
+
+def test_the_module_attacks_mechanisms_too():
+    found = tc.audit(tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1), samples=4_000)
+    assert found.holds
+
+
+def test_what_cannot_be_attacked_as_a_whole_says_so(visits):
+    member = visits.agg(n=tc.count())
+    other = tc.protect(example_visits(), name="b", unit="patient_id", budget=tc.Budget(epsilon=1))
+    joint = tc.consortium([visits, other])
+    with pytest.raises(tc.TacitError, match="only a plan of one dataset of tables"):
+        tc.audit(joint.agg(n=tc.count()).plan(epsilon=1))
+    assert member

@@ -38,8 +38,9 @@ __all__ = [
 LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
 FINE = 2**20  # steps in one noise scale, by default: a millionth is too small to matter
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
+_SETTLED = 2.0**50  # the relative precision of a quotient in doubles, with a margin
+_NORMAL = sys.float_info.min  # a smaller float has lost digits
 _BLOCK = 1 << 15
-_LARGEST_FLOAT = Fraction(sys.float_info.max)
 
 #: Whole numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
 Array: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
@@ -89,21 +90,25 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
 
 
 @overload
-def to_steps(numbers: int | Fraction, grid: Fraction) -> int: ...
+def to_steps(numbers: float | Fraction, grid: Fraction) -> int: ...
 @overload
-def to_steps(numbers: NDArray[Any], grid: Fraction, *, many: bool = False) -> Array: ...
-def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction, *, many: bool = False) -> Steps:
+def to_steps(numbers: NDArray[Any], grid: Fraction, *, many: bool = False, stored: bool = True) -> Array: ...
+def to_steps(
+    numbers: float | Fraction | NDArray[Any], grid: Fraction, *, many: bool = False, stored: bool = True
+) -> Steps:
     """Return floor(x/g + 1/2), exactly, whatever the size of x.
 
     With `many`, for arrays on a fine grid that is a power of two, every step is within 1 of x/g instead,
-    which is quicker; there x is what an array of floats stores, or the reading of a number in a list.
+    which is quicker; there x is the number that a float stores (for containers that hold floats by their own
+    type), or with `stored=False` its reading, as everywhere else.
     """
-    if isinstance(numbers, int | Fraction):
-        return _floor(numbers, grid)
+    if not isinstance(numbers, np.ndarray):
+        return _float_to_steps(numbers, grid) if isinstance(numbers, float) else _floor(numbers, grid)
     if numbers.dtype == object:
-        return _objects_to_steps(numbers, grid, many=many)
+        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
     if numbers.dtype == np.float64:
-        return _floats_to_steps(numbers, grid, "stored" if many else "read")
+        how = "read" if not many else "stored" if stored else "near"
+        return _floats_to_steps(numbers, grid, how)
     if max(grid.numerator, grid.denominator) < _SAFE // 2 and _largest(numbers) < _SAFE * grid:
         if grid.numerator == 1:  # whole numbers lie on the grid
             return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
@@ -112,29 +117,52 @@ def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction, *, many: bo
 
 
 def _floor(x: int | Fraction, grid: Fraction) -> int:
-    return math.floor(x / grid + Fraction(1, 2))
+    """Return floor(x/g + 1/2) for x = a/b and g = n/d: the whole part of (2ad + nb) / 2nb."""
+    below = 2 * grid.numerator * x.denominator
+    return (2 * x.numerator * grid.denominator + below // 2) // below
 
 
-def _one_by_one(numbers: list[Any], shape: tuple[int, ...], grid: Fraction) -> NDArray[np.object_]:
+def _float_to_steps(x: float, grid: Fraction) -> int:
+    """Divide in doubles; where that does not settle the step, decide by the exact reading.
+
+    The quotient is off by less than 2^-51 of itself, and the reading of x by 2^-53.
+    """
+    near = grid.numerator / grid.denominator
+    quotient = x / near if near >= _NORMAL else math.inf
+    if -_SETTLED < quotient < _SETTLED:
+        base = math.floor(quotient)
+        part = quotient - base
+        if abs(part - 0.5) > abs(quotient) / _SETTLED:
+            return base + (part > 0.5)
+    return _floor(exact_float(x), grid)
+
+
+def _one_by_one(
+    numbers: list[Any], shape: tuple[int, ...], grid: Fraction, *, stored: bool = False
+) -> NDArray[np.object_]:
+    """Round ints, Fractions and floats, each by its own reading, or floats at what they store."""
+    n, d = grid.numerator, grid.denominator
     steps = np.empty(len(numbers), dtype=object)
-    steps[:] = [_floor(exact_float(x) if isinstance(x, float) else x, grid) for x in numbers]
+    if set(map(type, numbers)) == {int}:
+        steps[:] = [(2 * x * d + n) // (2 * n) for x in numbers] if n != 1 else [x * d for x in numbers]
+    else:
+        ratio = float.as_integer_ratio if stored else _ratio
+        pairs = map(ratio, numbers)
+        steps[:] = [(2 * a * d + n * b) // (2 * n * b) for a, b in pairs]
     return steps.reshape(shape)
 
 
-def _objects_to_steps(numbers: NDArray[np.object_], grid: Fraction, *, many: bool) -> Array:
-    """Round ints, Fractions and floats, each by its own reading; floats alone go the quick way."""
-    flat = numbers.ravel().tolist()
-    if set(map(type, flat)) == {float}:
-        floats = np.array(flat, dtype=np.float64).reshape(numbers.shape)
-        return _floats_to_steps(floats, grid, "near" if many else "read")
-    return _one_by_one(flat, numbers.shape, grid)
+def _ratio(x: float | Fraction) -> tuple[int, int]:
+    """Return the exact reading of a number as a numerator and a denominator."""
+    return (exact_float(x) if isinstance(x, float) else x).as_integer_ratio()
 
 
 def _floats_to_steps(numbers: NDArray[np.float64], grid: Fraction, how: str) -> Array:
-    if _largest(numbers) >= _SAFE * grid:
-        if how == "stored":
-            return _one_by_one([Fraction(x) for x in numbers.ravel().tolist()], numbers.shape, grid)
-        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
+    largest = _largest(numbers)
+    if largest >= _SAFE * grid or grid < _NORMAL:
+        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid, stored=how == "stored")
+    if how == "near" and largest < 2**54 * grid:
+        how = "stored"  # within 1 of the reading too, see below
     flat = numbers.ravel()
     out = np.empty(flat.size, np.int64)
     for start in range(0, flat.size, _BLOCK):
@@ -146,9 +174,10 @@ def _block_to_steps(x: NDArray[np.float64], grid: Fraction, how: str) -> NDArray
     """Divide in doubles; where that does not settle the step, decide by the exact reading.
 
     The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
-    power of two the quotient is exact and the halves are floats themselves, so that the reading can only
-    change sides where the quotient is a half (and is "near" the quotient, within 1/4, below 2^51). On others
-    the quotient is off by 2^-51 of itself, the reading by 2^-53.
+    power of two the quotient q is exact and the halves are floats themselves, so that the reading can only
+    change sides where q is a half. The reading is "near" the step, within 1, below 2^54: half a unit of q's
+    last place is at most 1/4 below 2^52, where q + 1/2 is cut by at most 1/2, and at most 1 below 2^54, where
+    q is whole. On other grids the quotient is off by 2^-51 of itself, the reading by 2^-53.
     """
     near = float(grid)
     with np.errstate(over="ignore", under="ignore"):
@@ -158,11 +187,11 @@ def _block_to_steps(x: NDArray[np.float64], grid: Fraction, how: str) -> NDArray
         up = part >= 0.5
         if grid != near or math.frexp(near)[0] != 0.5:
             size = np.abs(quotient)
-            hard = np.flatnonzero((size >= 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
+            hard = np.flatnonzero((size >= _SETTLED) | (np.abs(part - 0.5) <= size / _SETTLED))
         elif how == "stored":
             hard = np.empty(0, dtype=np.intp)
         else:
-            doubtful = np.abs(quotient) >= 2.0**51
+            doubtful = np.abs(quotient) >= (2.0**51 if how == "read" else 2.0**54)
             if how == "read":
                 doubtful |= part == 0.5
             hard = np.flatnonzero(doubtful & (x != np.rint(x)))
@@ -203,14 +232,19 @@ def fits(*arrays: NDArray[Any]) -> bool:
 def from_steps(steps: Steps, grid: Fraction) -> float | NDArray[np.float64]:
     """Return steps times the grid as floats, rounded once; beyond the largest float, the largest float."""
     if isinstance(steps, int):
-        return _to_float(steps * grid)
+        return _to_float(steps * grid.numerator, grid.denominator)
     if steps.dtype == np.int64:
         if grid.numerator == 1 and grid.denominator.bit_count() == 1 and grid.denominator < 2**900:
             return np.ldexp(steps.astype(np.float64), 1 - grid.denominator.bit_length())
         return noise.from_grid(steps, grid)
-    flat = np.array([_to_float(one * grid) for one in steps.ravel().tolist()], dtype=np.float64)
+    n, d = grid.numerator, grid.denominator
+    flat = np.array([_to_float(one * n, d) for one in steps.ravel().tolist()], dtype=np.float64)
     return flat.reshape(steps.shape)
 
 
-def _to_float(x: Fraction) -> float:
-    return float(min(max(x, -_LARGEST_FLOAT), _LARGEST_FLOAT))
+def _to_float(numerator: int, denominator: int) -> float:
+    """Return the nearest float: Python divides whole numbers with one rounding."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return sys.float_info.max if numerator > 0 else -sys.float_info.max

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.mechanisms._grid import to_steps
-from tacit.mechanisms._input_values import exact, exact_float, read_integers, read_numbers
+from tacit.mechanisms._input_values import exact, exact_float, in_floats, read_integers, read_numbers
 
 m = tc.mechanisms
 
@@ -27,7 +27,8 @@ def steps_of(mechanism, value):
     grid, law = mechanism.lattice(np.size(numbers))
     if not isinstance(numbers, np.ndarray):
         return [to_steps(numbers, grid)], law
-    steps = to_steps(numbers, grid, many=not mechanism.on_own_grid(numbers.size))
+    many = not mechanism.on_own_grid(numbers.size)
+    steps = to_steps(numbers, grid, many=many, stored=in_floats(value))
     return [int(one) for one in np.asarray(steps).ravel().tolist()], law
 
 
@@ -135,7 +136,7 @@ def test_many_floats_are_rounded_to_within_one_step(values, power):
     grid = Fraction(2) ** power
     stored = np.asarray(to_steps(np.array(values), grid, many=True)).tolist()
     assert all(abs(k - Fraction(x) / grid) <= 1 for k, x in zip(stored, values, strict=True))
-    listed = np.asarray(to_steps(read_numbers(values), grid, many=True)).tolist()
+    listed = np.asarray(to_steps(read_numbers(values), grid, many=True, stored=False)).tolist()
     assert all(abs(k - exact_float(x) / grid) <= 1 for k, x in zip(listed, values, strict=True))
 
 

@@ -107,8 +107,7 @@ def to_steps(
     if numbers.dtype == object:
         return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
     if numbers.dtype == np.float64:
-        how = "read" if not many else "stored" if stored else "near"
-        return _floats_to_steps(numbers, grid, how)
+        return _floats_to_steps(numbers, grid, many=many, stored=stored)
     if max(grid.numerator, grid.denominator) < _SAFE // 2 and _largest(numbers) < _SAFE * grid:
         if grid.numerator == 1:  # whole numbers lie on the grid
             return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
@@ -157,46 +156,51 @@ def _ratio(x: float | Fraction) -> tuple[int, int]:
     return (exact_float(x) if isinstance(x, float) else x).as_integer_ratio()
 
 
-def _floats_to_steps(numbers: NDArray[np.float64], grid: Fraction, how: str) -> Array:
+def _floats_to_steps(
+    numbers: NDArray[np.float64], grid: Fraction, *, many: bool = False, stored: bool = False
+) -> Array:
+    """Round floats to the grid, exactly, or with `many` to within one step.
+
+    The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
+    power of two the quotient q is exact. So rint(q) is within 1/2 of what the float stores, and below 2^54
+    within 1 of its reading: half a unit of q's last place is at most 1/2 below 2^53, and q is whole above.
+    """
     largest = _largest(numbers)
     if largest >= _SAFE * grid or grid < _NORMAL:
-        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid, stored=how == "stored")
-    if how == "near" and largest < 2**54 * grid:
-        how = "stored"  # within 1 of the reading too, see below
+        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid, stored=many and stored)
+    if many and (stored or largest < 2**54 * grid):
+        steps = numbers * float(1 / grid)
+        return np.rint(steps, out=steps).astype(np.int64)
     flat = numbers.ravel()
     out = np.empty(flat.size, np.int64)
+    small = largest < 2**51 * grid
     for start in range(0, flat.size, _BLOCK):
-        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid, how)
+        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid, small=small)
     return out.reshape(numbers.shape)
 
 
-def _block_to_steps(x: NDArray[np.float64], grid: Fraction, how: str) -> NDArray[np.int64]:
+def _block_to_steps(x: NDArray[np.float64], grid: Fraction, *, small: bool) -> NDArray[np.int64]:
     """Divide in doubles; where that does not settle the step, decide by the exact reading.
 
-    The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
-    power of two the quotient q is exact and the halves are floats themselves, so that the reading can only
-    change sides where q is a half. The reading is "near" the step, within 1, below 2^54: half a unit of q's
-    last place is at most 1/4 below 2^52, where q + 1/2 is cut by at most 1/2, and at most 1 below 2^54, where
-    q is whole. On other grids the quotient is off by 2^-51 of itself, the reading by 2^-53.
+    On a grid that is a power of two the quotient is exact and, below 2^51, the halves are floats themselves,
+    so that the reading can only change sides where the quotient is a half. On others the quotient is off by
+    2^-51 of itself, the reading by 2^-53.
     """
     near = float(grid)
     with np.errstate(over="ignore", under="ignore"):
         quotient = x / near
         base = np.floor(quotient)
         part = quotient - base
-        up = part >= 0.5
         if grid != near or math.frexp(near)[0] != 0.5:
             size = np.abs(quotient)
             hard = np.flatnonzero((size >= _SETTLED) | (np.abs(part - 0.5) <= size / _SETTLED))
-        elif how == "stored":
-            hard = np.empty(0, dtype=np.intp)
         else:
-            doubtful = np.abs(quotient) >= (2.0**51 if how == "read" else 2.0**54)
-            if how == "read":
-                doubtful |= part == 0.5
-            hard = np.flatnonzero(doubtful & (x != np.rint(x)))
+            doubtful = part == 0.5
+            hard = np.flatnonzero(doubtful if small else doubtful | (np.abs(quotient) >= 2.0**51))
+            hard = hard[x[hard] != np.rint(x[hard])]  # whole numbers are what they store
     base[hard] = 0.0
-    out = base.astype(np.int64) + up
+    out = base.astype(np.int64)
+    out += part >= 0.5
     if hard.size:
         again, label = np.unique(x[hard], return_inverse=True)
         settled = [_floor(exact_float(one), grid) for one in again.tolist()]
@@ -235,7 +239,7 @@ def from_steps(steps: Steps, grid: Fraction) -> float | NDArray[np.float64]:
         return _to_float(steps * grid.numerator, grid.denominator)
     if steps.dtype == np.int64:
         if grid.numerator == 1 and grid.denominator.bit_count() == 1 and grid.denominator < 2**900:
-            return np.ldexp(steps.astype(np.float64), 1 - grid.denominator.bit_length())
+            return steps * float(grid)  # a power of two, and no result is below 2^-900: exact
         return noise.from_grid(steps, grid)
     n, d = grid.numerator, grid.denominator
     flat = np.array([_to_float(one * n, d) for one in steps.ravel().tolist()], dtype=np.float64)

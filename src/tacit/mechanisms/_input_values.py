@@ -13,6 +13,7 @@ that provably changes none of them.
 from __future__ import annotations
 
 import math
+import struct
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
@@ -26,7 +27,7 @@ from tacit.exact import Number, rational
 from tacit.fixes import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "ExactNumbers",
@@ -34,8 +35,10 @@ __all__ = [
     "exact_float",
     "in_64_bits",
     "in_floats",
+    "packed",
     "read_integers",
     "read_numbers",
+    "types_of",
 ]
 
 #: Numbers as read at the door. A float stands for its exact reading, see `_grid.to_steps`.
@@ -80,7 +83,7 @@ def read_numbers(value: object) -> ExactNumbers:
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     if isinstance(value, list | tuple):
-        return _packed(*_flat(value), _one_number)
+        return _read(*_flat(value), _one_number)
     if not isinstance(value, np.ndarray) and (np.isscalar(value) or isinstance(value, Fraction | Decimal)):
         return _one_number(value)
     array = _array(value)
@@ -94,7 +97,8 @@ def read_numbers(value: object) -> ExactNumbers:
             raise _not_numbers()
         return numbers
     if array.dtype == object or array.dtype.kind == "u":
-        return _packed(array.ravel().tolist(), array.shape, _one_number)
+        entries = array.ravel().tolist()
+        return _read(entries, array.shape, types_of(entries), _one_number)
     raise _not_numbers()
 
 
@@ -107,7 +111,7 @@ def read_integers(value: object) -> int | NDArray[np.int64] | NDArray[np.object_
     if type(value) is int:
         return value
     if isinstance(value, list | tuple):
-        return _packed(*_flat(value), _one_integer)
+        return _read(*_flat(value), _one_integer)
     if isinstance(value, int | np.integer):
         return _one_integer(value)
     try:
@@ -119,7 +123,8 @@ def read_integers(value: object) -> int | NDArray[np.int64] | NDArray[np.object_
     if array.dtype == object or array.dtype.kind == "u":
         if array.ndim == 0:
             return _one_integer(array.item())
-        return _packed(array.ravel().tolist(), array.shape, _one_integer)
+        entries = array.ravel().tolist()
+        return _read(entries, array.shape, types_of(entries), _one_integer)
     raise _not_whole()
 
 
@@ -160,20 +165,19 @@ def _array(value: object) -> NDArray[Any]:
     return array
 
 
-def _packed(flat: list[Any], shape: tuple[int, ...], read: Callable[[object], Any]) -> NDArray[Any]:
+def _read(
+    flat: list[Any], shape: tuple[int, ...], kinds: set[type], read: Callable[[object], Any]
+) -> NDArray[Any]:
     """Read entries into an array: of 64-bit integers or floats where that changes none of them.
 
     Floats are kept as they are. Integers among them become floats, exactly if all entries stay below 2^53:
     an integer from 2^53 on does not become a float below it.
     """
-    kinds = _types(flat)
     if kinds <= _WHOLE_TYPES:
-        try:
-            return np.fromiter(flat, np.int64, len(flat)).reshape(shape)
-        except OverflowError:
-            return _objects([int(one) for one in flat], shape)
+        whole = packed(flat, np.int64)
+        return _objects([int(one) for one in flat], shape) if whole is None else whole.reshape(shape)
     if kinds <= _REAL_TYPES and read is _one_number:
-        floats = _floats(flat)
+        floats = packed(flat, np.float64)
         if floats is not None and (kinds.isdisjoint(_WHOLE_TYPES) or bool(np.all(np.abs(floats) < _EXACT))):
             if not np.all(np.isfinite(floats)):
                 raise _not_numbers()
@@ -181,32 +185,39 @@ def _packed(flat: list[Any], shape: tuple[int, ...], read: Callable[[object], An
     return _objects([read(one) for one in flat], shape)
 
 
-def _types(flat: list[Any]) -> set[type]:
-    """Return the types of the entries; counting the first one is the quickest way to see that it is alone."""
-    types = list(map(type, flat))
-    return {types[0]} if types and types.count(types[0]) == len(types) else set(types)
+def types_of(flat: Sequence[Any]) -> set[type]:
+    """Return the types of the entries; where there seems to be one, counting it is the quickest proof."""
+    kinds = set(map(type, flat[:8]))
+    if len(kinds) == 1 and list(map(type, flat)).count(*kinds) == len(flat):
+        return kinds
+    return set(map(type, flat))
 
 
-def _floats(flat: list[Any]) -> NDArray[np.float64] | None:
-    """Return plain numbers as floats, or None where one is beyond the largest float."""
+def packed(flat: Sequence[Any], kind: type[np.int64 | np.float64]) -> NDArray[Any] | None:
+    """Return numbers of plain types as 64-bit integers or floats, or None where one does not fit.
+
+    The module `struct` does this in half the time that NumPy needs, which looks for a common type first.
+    """
+    numbers = np.empty(len(flat), dtype=kind)
     try:
-        return np.fromiter(flat, np.float64, len(flat))
-    except OverflowError:
+        struct.pack_into(f"{len(flat)}{'q' if kind is np.int64 else 'd'}", numbers, 0, *flat)
+    except (struct.error, OverflowError):
         return None
+    return numbers
 
 
-def _flat(value: list[Any] | tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...]]:
-    """Return the entries of nested lists in order, and their shape, which must be that of an array."""
+def _flat(value: list[Any] | tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...], set[type]]:
+    """Return the entries of nested lists in order, their shape (that of an array), and their types."""
     flat = list(value)
     shape: tuple[int, ...] = (len(flat),)
     while True:
-        kinds = _types(flat)
+        kinds = types_of(flat)
         if any(issubclass(kind, np.ndarray) for kind in kinds):
             flat = [_unpacked(one) if isinstance(one, np.ndarray) else one for one in flat]
-            kinds = _types(flat)
+            kinds = types_of(flat)
         lists = [issubclass(kind, list | tuple) for kind in kinds]
         if not any(lists):
-            return flat, shape
+            return flat, shape, kinds
         if not all(lists) or len(lengths := set(map(len, flat))) > 1:
             raise _not_numbers()
         flat, shape = list(chain.from_iterable(flat)), (*shape, *lengths)

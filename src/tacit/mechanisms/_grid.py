@@ -239,7 +239,9 @@ def from_steps(steps: Steps, grid: Fraction) -> float | NDArray[np.float64]:
         return _to_float(steps * grid.numerator, grid.denominator)
     if steps.dtype == np.int64:
         if grid.numerator == 1 and grid.denominator.bit_count() == 1 and grid.denominator < 2**900:
-            return steps * float(grid)  # a power of two, and no result is below 2^-900: exact
+            return np.multiply(
+                steps, float(grid), dtype=np.float64
+            )  # a power of two, and no result is below 2^-900: exact
         return noise.from_grid(steps, grid)
     n, d = grid.numerator, grid.denominator
     flat = np.array([_to_float(one * n, d) for one in steps.ravel().tolist()], dtype=np.float64)

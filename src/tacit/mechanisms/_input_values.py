@@ -198,12 +198,12 @@ def packed(flat: Sequence[Any], kind: type[np.int64 | np.float64]) -> NDArray[An
 
     The module `struct` does this in half the time that NumPy needs, which looks for a common type first.
     """
-    numbers = np.empty(len(flat), dtype=kind)
+    numbers: Any = np.empty(len(flat), dtype=kind)
     try:
         struct.pack_into(f"{len(flat)}{'q' if kind is np.int64 else 'd'}", numbers, 0, *flat)
     except (struct.error, OverflowError):
         return None
-    return numbers
+    return np.asarray(numbers)
 
 
 def _flat(value: list[Any] | tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...], set[type]]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
+from tacit.mechanisms._grid_decimals import beyond_stored
 from tacit.mechanisms._input_values import exact_float
 
 __all__ = [
@@ -164,19 +165,38 @@ def _floats_to_steps(
     The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
     power of two the quotient q is exact. So rint(q) is within 1/2 of what the float stores, and below 2^54
     within 1 of its reading: half a unit of q's last place is at most 1/2 below 2^53, and q is whole above.
+    From there on the step is moved by the difference of the two.
     """
     largest = _largest(numbers)
     if largest >= _SAFE * grid or grid < _NORMAL:
         return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid, stored=many and stored)
-    if many and (stored or largest < 2**54 * grid):
-        steps = numbers * float(1 / grid)
-        return np.rint(steps, out=steps).astype(np.int64)
+    if many:
+        quotient = numbers * float(1 / grid)
+        hard = _far(numbers, quotient) if not stored and largest >= 2**54 * grid else None
+        steps = np.rint(quotient, out=quotient).astype(np.int64)
+        if hard is not None:
+            steps[hard] = _near_reading(numbers[hard], steps[hard], grid)
+        return steps
     flat = numbers.ravel()
     out = np.empty(flat.size, np.int64)
     small = largest < 2**51 * grid
     for start in range(0, flat.size, _BLOCK):
         out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid, small=small)
     return out.reshape(numbers.shape)
+
+
+def _far(x: NDArray[np.float64], quotient: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which floats lie so far out that their reading may be more than one step away."""
+    return np.asarray((np.abs(quotient) >= 2.0**54) & (x != np.rint(x)))
+
+
+def _near_reading(x: NDArray[np.float64], steps: NDArray[np.int64], grid: Fraction) -> NDArray[np.int64]:
+    """Move the steps of what floats store to within one step of their reading."""
+    moved = np.rint(beyond_stored(x) * float(1 / grid))
+    unknown = np.isnan(moved)
+    near = steps + np.where(unknown, 0.0, moved).astype(np.int64)
+    near[unknown] = [_floor(exact_float(one), grid) for one in x[unknown].tolist()]
+    return near
 
 
 def _block_to_steps(x: NDArray[np.float64], grid: Fraction, *, small: bool) -> NDArray[np.int64]:

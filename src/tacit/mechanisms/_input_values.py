@@ -178,10 +178,12 @@ def _read(
         return _objects([int(one) for one in flat], shape) if whole is None else whole.reshape(shape)
     if kinds <= _REAL_TYPES and read is _one_number:
         floats = packed(flat, np.float64)
-        if floats is not None and (kinds.isdisjoint(_WHOLE_TYPES) or bool(np.all(np.abs(floats) < _EXACT))):
-            if not np.all(np.isfinite(floats)):
-                raise _not_numbers()
-            return floats.reshape(shape)
+        if floats is not None:
+            low, high = floats.min(), floats.max()  # NaN, if there is one
+            if -_EXACT < low <= high < _EXACT or (
+                kinds.isdisjoint(_WHOLE_TYPES) and -math.inf < low <= high < math.inf
+            ):
+                return floats.reshape(shape)
     return _objects([read(one) for one in flat], shape)
 
 
@@ -212,6 +214,8 @@ def _flat(value: list[Any] | tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...
     shape: tuple[int, ...] = (len(flat),)
     while True:
         kinds = types_of(flat)
+        if kinds <= _REAL_TYPES:
+            return flat, shape, kinds
         if any(issubclass(kind, np.ndarray) for kind in kinds):
             flat = [_unpacked(one) if isinstance(one, np.ndarray) else one for one in flat]
             kinds = types_of(flat)

@@ -12,6 +12,7 @@ from peers import ask_peer, peer_python
 
 CELLS = 1_000_000
 EPSILON = 0.5
+LISTED = 100_000
 
 OPENDP = """
 import json, sys, time
@@ -80,6 +81,24 @@ def ours() -> dict[str, float]:
     }
 
 
+def inputs() -> None:
+    """Time what is read before the noise: one number, and lists whose entries may have any types."""
+    laplace = tc.mechanisms.Laplace(epsilon=1, sensitivity=0.5)
+    whole = np.random.default_rng(0).integers(0, 1000, LISTED).tolist()
+    floats = (np.random.default_rng(0).normal(size=LISTED) * 100).tolist()
+    lists = {
+        "ints": whole,
+        "floats": floats,
+        "ints and floats": [n if k % 2 else x for k, (n, x) in enumerate(zip(whole, floats, strict=True))],
+        "floats beyond 2^54 grid steps": [x * 512 for x in floats],
+        "ints beyond 64 bits": [n + 2**70 for n in whole],
+    }
+    one = best_of(lambda: [laplace.release(3.7) for _ in range(100)], times=50) / 100
+    print(f"\nLaplace, one float: {one * 1e6:.1f} microseconds; milliseconds for a list of {LISTED:,}")
+    for name, values in lists.items():
+        print(f"{name:40}{best_of(lambda values=values: laplace.release(values)) * 1e3:>9.1f}")
+
+
 def main() -> None:
     opendp = ask_peer(peer_python("opendp==0.16.0", "numpy"), OPENDP, CELLS, EPSILON)
     diffprivlib = ask_peer(peer_python("diffprivlib==0.6.6", "scikit-learn<1.6"), DIFFPRIVLIB, CELLS, EPSILON)
@@ -92,6 +111,7 @@ def main() -> None:
             told = f"{peer[work]:.3f} ({peer[work] / seconds:,.0f} x)" if work in peer else ""
             row += f"{told:>{width}}"
         print(row)
+    inputs()
     audited = tc.mechanisms.Laplace(epsilon=1, sensitivity=1)
     start = time.perf_counter()
     found = tc.audit.audit(audited, samples=1_000_000)

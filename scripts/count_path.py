@@ -3,8 +3,8 @@
 Run: python scripts/count_path.py
 
 For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many
-different functions of Tacit run, in how many modules they stand, and how many different calls lead from one
-room into another.
+different functions of Tacit run, in how many modules they stand, how many different calls lead from one room
+into another, and how often, in the order of calls, a function runs in another room than the one before it.
 Everything is imported and asked once before, so that imports do not count.
 """
 
@@ -36,12 +36,14 @@ def place_of(frame: FrameType | None) -> tuple[str, str] | None:
 
 
 class Counter:
-    """Functions and modules that run, and calls from one room into another."""
+    """Functions and modules that run, calls from one room into another, and changes in the order of calls."""
 
     def __init__(self) -> None:
         self.functions: set[tuple[str, str]] = set()
         self.modules: set[str] = set()
-        self.changes: set[tuple[str, ...]] = set()
+        self.calls: set[tuple[str, ...]] = set()
+        self.changes = 0
+        self._room: str | None = None
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Look at one event of the interpreter."""
@@ -50,12 +52,14 @@ class Counter:
             return
         self.functions.add((here[1], frame.f_code.co_qualname))
         self.modules.add(here[1])
+        self.changes += self._room not in {None, here[0]}
+        self._room = here[0]
         caller = frame.f_back
         while caller is not None and place_of(caller) is None:
             caller = caller.f_back
         above = place_of(caller)
         if caller is not None and above is not None and above[0] != here[0]:
-            self.changes.add((above[1], caller.f_code.co_qualname, here[1], frame.f_code.co_qualname))
+            self.calls.add((above[1], caller.f_code.co_qualname, here[1], frame.f_code.co_qualname))
 
 
 def journey(watch: dict[str, Counter], number: int) -> None:
@@ -89,9 +93,10 @@ def main() -> None:
     journey({}, next(numbers))
     watch = {stage: Counter() for stage in STAGES}
     journey(watch, next(numbers))
-    print(f"{'stage':<10}{'functions':>10}{'modules':>9}{'changes of room':>17}")
+    print(f"{'stage':<10}{'functions':>10}{'modules':>9}{'calls between rooms':>21}{'changes of room':>17}")
     for stage, seen in watch.items():
-        print(f"{stage:<10}{len(seen.functions):>10}{len(seen.modules):>9}{len(seen.changes):>17}")
+        functions, modules, calls = (len(found) for found in (seen.functions, seen.modules, seen.calls))
+        print(f"{stage:<10}{functions:>10}{modules:>9}{calls:>21}{seen.changes:>17}")
 
 
 if __name__ == "__main__":

@@ -116,10 +116,21 @@ class Filter:
         """Return whether the charge fits."""
         return self.added(spend).within
 
+    def charged(self, spend: Spend) -> Filter | None:
+        """Return the filter after the charge, or None if it does not fit; `after` says why, which is slow.
+
+        Examples
+        --------
+        >>> Filter.start(Budget(epsilon=1)).charged(Spend(epsilon=2)) is None
+        True
+        """
+        after = self.added(spend)
+        return after if after.within else None
+
     def after(self, spend: Spend) -> Filter:
         """Return the filter after the charge, or refuse and name what is left and what would fit."""
-        charged = self.added(spend)
-        if not charged.within:
+        charged = self.charged(spend)
+        if charged is None:
             left = self.remaining
             raise TacitError(
                 "budget-exceeded",

@@ -231,8 +231,8 @@ def _charged(
 ) -> tuple[Account, dict[str, BlockSums]]:
     """Charge one level: the blocks that a charge names, or all of the data; return the blocks' new sums."""
     if level.totals is None:
-        after = level.filter.added(spend)
-        if not after.within:
+        after = level.filter.charged(spend)
+        if after is None:
             raise BudgetExceeded(level, spend)  # the filter's message is slow to compute, so it comes later
         return replace(level, filter=after), {}
     if not blocks:

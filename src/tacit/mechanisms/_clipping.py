@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["clip", "fold", "read_bounds", "truncate"]
+__all__ = ["brought_within", "clip", "fold", "read_bounds", "truncate"]
 
 
 def read_bounds(bounds: tuple[Number, Number] | None) -> tuple[Fraction, Fraction]:
@@ -63,8 +63,14 @@ def clip(values: object, low: Number, high: Number, *, missing: Number | None = 
     stand_in = bottom if missing is None else rational("missing", missing, zero=True, negative=True)
     if not bottom <= stand_in <= top:
         raise bad_parameter("missing", "within the bounds", missing, fix=Set(missing=float(bottom)))
-    numbers = as_floats(values)
-    return np.clip(np.where(np.isnan(numbers), float(stand_in), numbers), float(bottom), float(top))
+    return brought_within(as_floats(values), bottom, top, missing=stand_in)
+
+
+def brought_within(
+    numbers: NDArray[np.float64], low: Fraction, high: Fraction, *, missing: Fraction
+) -> NDArray[np.float64]:
+    """Clip floats to bounds that were read before; NaN becomes `missing`."""
+    return np.clip(np.where(np.isnan(numbers), float(missing), numbers), float(low), float(high))
 
 
 def truncate(released: object, low: Number, high: Number) -> Any:

@@ -77,9 +77,9 @@ class Gaussian(GridNoise):
     sensitivity: Fraction
     sigma: Fraction
     grid: Fraction
-    _steps: int
     _own_grid: bool
     _size: int | None
+    _law: GaussianLaw
     _cost: Cost
 
     def __init__(
@@ -119,9 +119,9 @@ class Gaussian(GridNoise):
             ("sensitivity", moved),
             ("sigma", spread),
             ("grid", step),
-            ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
+            ("_law", _law(steps, spread, moved)),
             ("_cost", charge(spread)),
         ):
             object.__setattr__(self, name, value)
@@ -129,19 +129,22 @@ class Gaussian(GridNoise):
 
     def lattice(self, size: int = 1) -> tuple[Fraction, GaussianLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self.on_own_grid(size):
-            grid, steps = self.grid, self._steps
-        else:
-            slack = 2 * (math.isqrt(size) + 1)  # each step is within 1 of its number
-            grid = fine_grid(min(self.sensitivity, self.sigma), slack, scale=self.sigma)
-            steps = math.ceil(self.sensitivity / grid) + slack
-        return grid, GaussianLaw(steps * self.sigma / self.sensitivity * _PAD)
+        if size <= 1 or self.on_own_grid(size):
+            return self.grid, self._law
+        slack = 2 * (math.isqrt(size) + 1)  # each step is within 1 of its number
+        grid = fine_grid(min(self.sensitivity, self.sigma), slack, scale=self.sigma)
+        return grid, _law(math.ceil(self.sensitivity / grid) + slack, self.sigma, self.sensitivity)
 
     def __repr__(self) -> str:
         return (
             f"Gaussian(sigma={show(self.sigma)}, sensitivity={show(self.sensitivity)}, "
             f"grid={show(self.grid)}; within {show(self.error(0.95))} at 95 %)"
         )
+
+
+def _law(steps: int, spread: Fraction, moved: Fraction) -> GaussianLaw:
+    """Return the law in grid steps that hides a move of `moved`, which is at most so many steps."""
+    return GaussianLaw(steps * spread / moved * _PAD)
 
 
 def _own_lattice(moved: Fraction, grid: Number | None, together: int | None) -> tuple[Fraction | None, int]:

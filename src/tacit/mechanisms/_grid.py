@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
+from tacit.mechanisms._grid_decimals import beyond_stored
 from tacit.mechanisms._input_values import exact_float
 
 __all__ = [
@@ -38,8 +39,9 @@ __all__ = [
 LONGEST = 2**53  # steps in one noise scale: no draw comes near 64 bits
 FINE = 2**20  # steps in one noise scale, by default: a millionth is too small to matter
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
+_SETTLED = 2.0**50  # the relative precision of a quotient in doubles, with a margin
+_NORMAL = sys.float_info.min  # a smaller float has lost digits
 _BLOCK = 1 << 15
-_LARGEST_FLOAT = Fraction(sys.float_info.max)
 
 #: Whole numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
 Array: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
@@ -89,21 +91,24 @@ def fine_grid(sensitivity: Fraction, size: int, *, scale: Fraction | None = None
 
 
 @overload
-def to_steps(numbers: int | Fraction, grid: Fraction) -> int: ...
+def to_steps(numbers: float | Fraction, grid: Fraction) -> int: ...
 @overload
-def to_steps(numbers: NDArray[Any], grid: Fraction, *, many: bool = False) -> Array: ...
-def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction, *, many: bool = False) -> Steps:
+def to_steps(numbers: NDArray[Any], grid: Fraction, *, many: bool = False, stored: bool = True) -> Array: ...
+def to_steps(
+    numbers: float | Fraction | NDArray[Any], grid: Fraction, *, many: bool = False, stored: bool = True
+) -> Steps:
     """Return floor(x/g + 1/2), exactly, whatever the size of x.
 
     With `many`, for arrays on a fine grid that is a power of two, every step is within 1 of x/g instead,
-    which is quicker; there x is what an array of floats stores, or the reading of a number in a list.
+    which is quicker; there x is the number that a float stores (for containers that hold floats by their own
+    type), or with `stored=False` its reading, as everywhere else.
     """
-    if isinstance(numbers, int | Fraction):
-        return _floor(numbers, grid)
+    if not isinstance(numbers, np.ndarray):
+        return _float_to_steps(numbers, grid) if isinstance(numbers, float) else _floor(numbers, grid)
     if numbers.dtype == object:
-        return _objects_to_steps(numbers, grid, many=many)
+        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
     if numbers.dtype == np.float64:
-        return _floats_to_steps(numbers, grid, "stored" if many else "read")
+        return _floats_to_steps(numbers, grid, many=many, stored=stored)
     if max(grid.numerator, grid.denominator) < _SAFE // 2 and _largest(numbers) < _SAFE * grid:
         if grid.numerator == 1:  # whole numbers lie on the grid
             return cast("NDArray[np.int64]", numbers * np.int64(grid.denominator))
@@ -112,62 +117,110 @@ def to_steps(numbers: int | Fraction | NDArray[Any], grid: Fraction, *, many: bo
 
 
 def _floor(x: int | Fraction, grid: Fraction) -> int:
-    return math.floor(x / grid + Fraction(1, 2))
+    """Return floor(x/g + 1/2) for x = a/b and g = n/d: the whole part of (2ad + nb) / 2nb."""
+    below = 2 * grid.numerator * x.denominator
+    return (2 * x.numerator * grid.denominator + below // 2) // below
 
 
-def _one_by_one(numbers: list[Any], shape: tuple[int, ...], grid: Fraction) -> NDArray[np.object_]:
+def _float_to_steps(x: float, grid: Fraction) -> int:
+    """Divide in doubles; where that does not settle the step, decide by the exact reading.
+
+    The quotient is off by less than 2^-51 of itself, and the reading of x by 2^-53.
+    """
+    near = grid.numerator / grid.denominator
+    quotient = x / near if near >= _NORMAL else math.inf
+    if -_SETTLED < quotient < _SETTLED:
+        base = math.floor(quotient)
+        part = quotient - base
+        if abs(part - 0.5) > abs(quotient) / _SETTLED:
+            return base + (part > 0.5)
+    return _floor(exact_float(x), grid)
+
+
+def _one_by_one(
+    numbers: list[Any], shape: tuple[int, ...], grid: Fraction, *, stored: bool = False
+) -> NDArray[np.object_]:
+    """Round ints, Fractions and floats, each by its own reading, or floats at what they store."""
+    n, d = grid.numerator, grid.denominator
     steps = np.empty(len(numbers), dtype=object)
-    steps[:] = [_floor(exact_float(x) if isinstance(x, float) else x, grid) for x in numbers]
+    if set(map(type, numbers)) == {int}:
+        steps[:] = [(2 * x * d + n) // (2 * n) for x in numbers] if n != 1 else [x * d for x in numbers]
+    else:
+        ratio = float.as_integer_ratio if stored else _ratio
+        pairs = map(ratio, numbers)
+        steps[:] = [(2 * a * d + n * b) // (2 * n * b) for a, b in pairs]
     return steps.reshape(shape)
 
 
-def _objects_to_steps(numbers: NDArray[np.object_], grid: Fraction, *, many: bool) -> Array:
-    """Round ints, Fractions and floats, each by its own reading; floats alone go the quick way."""
-    flat = numbers.ravel().tolist()
-    if set(map(type, flat)) == {float}:
-        floats = np.array(flat, dtype=np.float64).reshape(numbers.shape)
-        return _floats_to_steps(floats, grid, "near" if many else "read")
-    return _one_by_one(flat, numbers.shape, grid)
+def _ratio(x: float | Fraction) -> tuple[int, int]:
+    """Return the exact reading of a number as a numerator and a denominator."""
+    return (exact_float(x) if isinstance(x, float) else x).as_integer_ratio()
 
 
-def _floats_to_steps(numbers: NDArray[np.float64], grid: Fraction, how: str) -> Array:
-    if _largest(numbers) >= _SAFE * grid:
-        if how == "stored":
-            return _one_by_one([Fraction(x) for x in numbers.ravel().tolist()], numbers.shape, grid)
-        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid)
+def _floats_to_steps(
+    numbers: NDArray[np.float64], grid: Fraction, *, many: bool = False, stored: bool = False
+) -> Array:
+    """Round floats to the grid, exactly, or with `many` to within one step.
+
+    The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
+    power of two the quotient q is exact. So rint(q) is within 1/2 of what the float stores, and below 2^54
+    within 1 of its reading: half a unit of q's last place is at most 1/2 below 2^53, and q is whole above.
+    From there on the step is moved by the difference of the two.
+    """
+    largest = _largest(numbers)
+    if largest >= _SAFE * grid or grid < _NORMAL:
+        return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid, stored=many and stored)
+    if many:
+        quotient = numbers * float(1 / grid)
+        hard = _far(numbers, quotient) if not stored and largest >= 2**54 * grid else None
+        steps = np.rint(quotient, out=quotient).astype(np.int64)
+        if hard is not None:
+            steps[hard] = _near_reading(numbers[hard], steps[hard], grid)
+        return steps
     flat = numbers.ravel()
     out = np.empty(flat.size, np.int64)
+    small = largest < 2**51 * grid
     for start in range(0, flat.size, _BLOCK):
-        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid, how)
+        out[start : start + _BLOCK] = _block_to_steps(flat[start : start + _BLOCK], grid, small=small)
     return out.reshape(numbers.shape)
 
 
-def _block_to_steps(x: NDArray[np.float64], grid: Fraction, how: str) -> NDArray[np.int64]:
+def _far(x: NDArray[np.float64], quotient: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which floats lie so far out that their reading may be more than one step away."""
+    return np.asarray((np.abs(quotient) >= 2.0**54) & (x != np.rint(x)))
+
+
+def _near_reading(x: NDArray[np.float64], steps: NDArray[np.int64], grid: Fraction) -> NDArray[np.int64]:
+    """Move the steps of what floats store to within one step of their reading."""
+    moved = np.rint(beyond_stored(x) * float(1 / grid))
+    unknown = np.isnan(moved)
+    near = steps + np.where(unknown, 0.0, moved).astype(np.int64)
+    near[unknown] = [_floor(exact_float(one), grid) for one in x[unknown].tolist()]
+    return near
+
+
+def _block_to_steps(x: NDArray[np.float64], grid: Fraction, *, small: bool) -> NDArray[np.int64]:
     """Divide in doubles; where that does not settle the step, decide by the exact reading.
 
-    The reading of a float that is not whole lies within half a unit of its last place. On a grid that is a
-    power of two the quotient is exact and the halves are floats themselves, so that the reading can only
-    change sides where the quotient is a half (and is "near" the quotient, within 1/4, below 2^51). On others
-    the quotient is off by 2^-51 of itself, the reading by 2^-53.
+    On a grid that is a power of two the quotient is exact and, below 2^51, the halves are floats themselves,
+    so that the reading can only change sides where the quotient is a half. On others the quotient is off by
+    2^-51 of itself, the reading by 2^-53.
     """
     near = float(grid)
     with np.errstate(over="ignore", under="ignore"):
         quotient = x / near
         base = np.floor(quotient)
         part = quotient - base
-        up = part >= 0.5
         if grid != near or math.frexp(near)[0] != 0.5:
             size = np.abs(quotient)
-            hard = np.flatnonzero((size >= 2.0**50) | (np.abs(part - 0.5) <= size * 2.0**-50))
-        elif how == "stored":
-            hard = np.empty(0, dtype=np.intp)
+            hard = np.flatnonzero((size >= _SETTLED) | (np.abs(part - 0.5) <= size / _SETTLED))
         else:
-            doubtful = np.abs(quotient) >= 2.0**51
-            if how == "read":
-                doubtful |= part == 0.5
-            hard = np.flatnonzero(doubtful & (x != np.rint(x)))
+            doubtful = part == 0.5
+            hard = np.flatnonzero(doubtful if small else doubtful | (np.abs(quotient) >= 2.0**51))
+            hard = hard[x[hard] != np.rint(x[hard])]  # whole numbers are what they store
     base[hard] = 0.0
-    out = base.astype(np.int64) + up
+    out = base.astype(np.int64)
+    out += part >= 0.5
     if hard.size:
         again, label = np.unique(x[hard], return_inverse=True)
         settled = [_floor(exact_float(one), grid) for one in again.tolist()]
@@ -203,14 +256,21 @@ def fits(*arrays: NDArray[Any]) -> bool:
 def from_steps(steps: Steps, grid: Fraction) -> float | NDArray[np.float64]:
     """Return steps times the grid as floats, rounded once; beyond the largest float, the largest float."""
     if isinstance(steps, int):
-        return _to_float(steps * grid)
+        return _to_float(steps * grid.numerator, grid.denominator)
     if steps.dtype == np.int64:
         if grid.numerator == 1 and grid.denominator.bit_count() == 1 and grid.denominator < 2**900:
-            return np.ldexp(steps.astype(np.float64), 1 - grid.denominator.bit_length())
+            return np.multiply(
+                steps, float(grid), dtype=np.float64
+            )  # a power of two, and no result is below 2^-900: exact
         return noise.from_grid(steps, grid)
-    flat = np.array([_to_float(one * grid) for one in steps.ravel().tolist()], dtype=np.float64)
+    n, d = grid.numerator, grid.denominator
+    flat = np.array([_to_float(one * n, d) for one in steps.ravel().tolist()], dtype=np.float64)
     return flat.reshape(steps.shape)
 
 
-def _to_float(x: Fraction) -> float:
-    return float(min(max(x, -_LARGEST_FLOAT), _LARGEST_FLOAT))
+def _to_float(numerator: int, denominator: int) -> float:
+    """Return the nearest float: Python divides whole numbers with one rounding."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return sys.float_info.max if numerator > 0 else -sys.float_info.max

@@ -13,7 +13,7 @@ from tacit.errors import bad_parameter
 from tacit.exact import Number, count
 from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import Array, add, from_steps, to_steps
-from tacit.mechanisms._input_values import exact, read_numbers
+from tacit.mechanisms._input_values import exact, exact_float, in_floats, read_numbers
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class GridNoise(Mechanism):
     _cost: Cost
     _own_grid: bool
     _size: int | None
+    _law: NoiseLaw  # of one number, and of many on a grid of the user's own
 
     @property
     def cost(self) -> Cost:
@@ -77,7 +78,7 @@ class GridNoise(Mechanism):
             grid, law = self.lattice()
             return from_steps(to_steps(numbers, grid) + law.draw(), grid)
         grid, law = self.lattice(numbers.size)
-        steps = to_steps(numbers, grid, many=not self.on_own_grid(numbers.size))
+        steps = to_steps(numbers, grid, many=not self.on_own_grid(numbers.size), stored=in_floats(value))
         return self._shown(add(steps, law.draws(numbers.shape)), grid)
 
     def _shown(self, noisy: Array, grid: Fraction) -> NDArray[np.float64]:
@@ -91,7 +92,7 @@ class GridNoise(Mechanism):
         numbers = read_numbers(value)
         if isinstance(numbers, np.ndarray):
             grid, law = self.lattice(numbers.size)
-            steps = to_steps(numbers, grid, many=not self.on_own_grid(numbers.size))
+            steps = to_steps(numbers, grid, many=not self.on_own_grid(numbers.size), stored=in_floats(value))
         else:
             grid, law = self.lattice()
             steps = np.asarray(to_steps(numbers, grid))
@@ -99,8 +100,7 @@ class GridNoise(Mechanism):
         return self._shown(add(np.broadcast_to(steps, shape), law.draws(shape)), grid)
 
     def _check_size(self, scale: Fraction) -> None:
-        """Refuse noise that does not fit into 64 bits, or that floats cannot show."""
-        self.lattice()
+        """Refuse noise that floats cannot show."""
         if not SMALLEST_SCALE <= scale <= _LARGEST:
             raise out_of_range(scale)
 
@@ -190,4 +190,4 @@ def _one(value: object) -> Fraction:
         raise bad_parameter(
             "output, a and b", "single numbers", "an array", fix=Code("privacy_loss(38.2, 38, 39)")
         )
-    return Fraction(number)
+    return Fraction(exact_float(number) if isinstance(number, float) else number)

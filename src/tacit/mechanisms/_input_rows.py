@@ -12,13 +12,15 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.fixes import Code
+from tacit.mechanisms._input_values import packed, types_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["as_floats", "collected", "rows_of", "taken"]
 
-_PLAIN = {int, float, bool, np.float64, np.float32, np.int64, np.int32}
+_WHOLE = {int, np.int64, np.int32}
+_PLAIN = _WHOLE | {float, bool, np.float64, np.float32}
 
 
 def collected(values: Any) -> Any:
@@ -73,11 +75,11 @@ def _entries(values: Any) -> NDArray[Any]:
         items = [values]
     else:
         items = list(collected(values))
-    if set(map(type, items)) <= _PLAIN:
-        try:
-            return np.asarray(items, dtype=np.float64)
-        except OverflowError:  # an int beyond the largest float
-            pass
+    kinds = types_of(items)
+    if kinds <= _PLAIN:
+        numbers = packed(items, np.int64 if kinds <= _WHOLE else np.float64)
+        if numbers is not None:  # else an int is beyond 64 bits, or beyond the largest float
+            return numbers
     entries = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):
         entries[place] = item

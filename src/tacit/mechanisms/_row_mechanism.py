@@ -13,7 +13,7 @@ import numpy as np
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Either, Set
-from tacit.mechanisms._clipping import clip, read_bounds
+from tacit.mechanisms._clipping import brought_within, read_bounds
 from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._grid import fine_grid, to_steps
 from tacit.mechanisms._input_rows import collected, rows_of
@@ -71,7 +71,7 @@ class IntegerRange:
 
     def above_bottom(self, values: object) -> NDArray[np.int64]:
         """Return each value's steps above the bottom, from 0 to `width`."""
-        numbers = clip(rows_of(values), self.low, self.high, missing=self.missing)
+        numbers = brought_within(rows_of(values), self.low, self.high, missing=self.missing)
         steps = np.asarray(to_steps(numbers, self.grid))
         if max(abs(self.bottom), abs(self.top)) >= 2**61:  # public: the bounds lie far from zero
             steps = steps.astype(object)

@@ -177,7 +177,7 @@ class SparseVector(Mechanism):
             rows = np.column_stack([rows, np.where(rows == 1, shown, 0.0)])
         return rows
 
-    def steps(self, number: int | Fraction) -> int:
+    def steps(self, number: float | Fraction) -> int:
         """Return a number on the grid."""
         return to_steps(number, self.grid)
 
@@ -242,7 +242,7 @@ class SparseVectorRun:
         with self._turn:
             return self._answer(number)
 
-    def _answer(self, number: int | Fraction) -> Any:
+    def _answer(self, number: float | Fraction) -> Any:
         m = self._mechanism
         if self.stopped:
             raise TacitError(

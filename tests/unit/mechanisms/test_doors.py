@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import tacit as tc
 from tacit.errors import TacitError
 from tacit.mechanisms._grid import to_steps
-from tacit.mechanisms._input_values import exact, exact_float, read_integers, read_numbers
+from tacit.mechanisms._grid_decimals import beyond_stored
+from tacit.mechanisms._input_values import exact, exact_float, in_floats, read_integers, read_numbers
 
 m = tc.mechanisms
 
@@ -27,7 +28,8 @@ def steps_of(mechanism, value):
     grid, law = mechanism.lattice(np.size(numbers))
     if not isinstance(numbers, np.ndarray):
         return [to_steps(numbers, grid)], law
-    steps = to_steps(numbers, grid, many=not mechanism.on_own_grid(numbers.size))
+    many = not mechanism.on_own_grid(numbers.size)
+    steps = to_steps(numbers, grid, many=many, stored=in_floats(value))
     return [int(one) for one in np.asarray(steps).ravel().tolist()], law
 
 
@@ -135,8 +137,73 @@ def test_many_floats_are_rounded_to_within_one_step(values, power):
     grid = Fraction(2) ** power
     stored = np.asarray(to_steps(np.array(values), grid, many=True)).tolist()
     assert all(abs(k - Fraction(x) / grid) <= 1 for k, x in zip(stored, values, strict=True))
-    listed = np.asarray(to_steps(read_numbers(values), grid, many=True)).tolist()
+    listed = np.asarray(to_steps(read_numbers(values), grid, many=True, stored=False)).tolist()
     assert all(abs(k - exact_float(x) / grid) <= 1 for k, x in zip(listed, values, strict=True))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(-(2.0**52), 2.0**52),
+            st.builds(lambda n, places: n / 10**places, st.integers(-(10**12), 10**12), st.integers(1, 9)),
+            st.builds(lambda n, power: n / 2**power, st.integers(-(2**53), 2**53), st.integers(1, 62)),
+            st.builds(
+                lambda power, to: math.nextafter(2.0**power, to), st.integers(-9, 51), st.floats(-9, 9)
+            ),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_the_notation_of_many_floats_lies_where_that_of_each_lies(values):
+    values = [x for x in values if not x.is_integer()]
+    for x, off in zip(values, beyond_stored(np.array(values)).tolist(), strict=True):
+        true = float(exact_float(x) - Fraction(x))
+        assert math.isnan(off) or abs(off - true) <= abs(true) * 1e-12
+
+
+def test_the_notation_of_ordinary_floats_is_found_at_once():
+    values = np.array([0.1, -0.3, 1234567.89, 1e12 + 0.3, 2.5, 98765.4321e-3])
+    assert not np.isnan(beyond_stored(values)).any()
+
+
+@pytest.mark.parametrize("power", [-20, -38, -39, -45])  # below and above 2^54 steps, and above 2^62
+def test_lists_of_large_decimals_are_rounded_to_within_one_step_of_what_is_written(power):
+    grid = Fraction(2) ** power
+    values = [123456.78 + k / 100 for k in range(50)] + [99999.5, -0.1, 2.0**40 + 0.25]
+    steps = np.asarray(to_steps(read_numbers(values), grid, many=True, stored=False)).tolist()
+    assert all(abs(k - exact_float(x) / grid) <= 1 for k, x in zip(steps, values, strict=True))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**53 + 1, 0.5],
+        [0.5, 2**53 + 1],
+        [-(2**53) - 1, 1.5, 3],
+        [2**63, 1],
+        [2**70, 0.5, 1],
+        [10**400, 0.5],
+        [np.int64(2**60 + 1), np.float64(0.5)],
+        [np.float32(0.1), 1, 0.1],
+        [[1, 0.5], [2**60 + 1, 3]],
+        [[1, 2], np.array([0.5, 2.0])],
+    ],
+)
+def test_numbers_of_several_types_keep_their_values_in_one_list(values):
+    read = np.asarray(read_numbers(values)).ravel().tolist()
+    alone = [one for row in values for one in row] if isinstance(values[0], list) else values
+    kept = [exact_float(one) if isinstance(one, float) else one for one in read]
+    assert kept == [exact_float(one) if isinstance(one, float | np.floating) else int(one) for one in alone]
+
+
+@pytest.mark.parametrize(
+    "values", [[True, 2], [1.0, False], [0.5, math.nan], [1, math.inf], [1, None], [1, [2]], [[1], [2, 3]]]
+)
+def test_what_is_not_a_number_is_refused_in_every_list(values):
+    with pytest.raises(TacitError) as refusal:
+        read_numbers(values)
+    assert refusal.value.code == "not-finite"
 
 
 # -- a sparse vector run gives no more than c yeses, whoever asks ------------------------------------------

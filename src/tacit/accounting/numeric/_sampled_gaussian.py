@@ -234,9 +234,13 @@ class SampledGaussianMgf:
         log_a = self.log_a(x)
         norm = self.line(c, 0.0, 0).log_norm if norm is None else norm
         # Density in the loss: phi(x) A^power / (M dlogA/dx), dlogA/dx = mu q exp(u) / A.
-        logs = (power + 1) * log_a - x * x / 2 - (self.mu * x - self.mu**2 / 2)
+        u = self.mu * x - self.mu**2 / 2
+        logs = (power + 1) * log_a - x * x / 2 - u
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
-        bend = gap * gap * (1 + abs(power + 1) * self.mu**2 / 4) / 8
+        # The second derivative of log A is mu^2 m (1 - m), m = q exp(u) / A, which rises in x.
+        share = np.exp(np.minimum(u[1:] + math.log(self.q) - log_a[1:], 0.0)) * (1 + 1e-9)
+        bent = np.where(share < 0.5, share * (1 - share), 0.25)
+        bend = gap * gap * (1 + abs(power + 1) * self.mu**2 * bent) / 8
         floor = np.exp(np.minimum(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6, _HIGHEST))
         if level is not None:  # the cut falls in x: its smallest value in a cell is on the right
             from scipy.special import ndtr

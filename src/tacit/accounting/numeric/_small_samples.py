@@ -39,14 +39,14 @@ class _Cut(NamedTuple):
     common: FourierInversion
     more: float  # P(a rare loss) - Q(a rare loss)
     other: float  # Q(a rare loss)
-    tilt: float
-    log_correction: float
+    growth: float  # of the logarithm of the correction with epsilon
+    log_correction: float  # at epsilon 0
 
     def rare(self, e: float) -> tuple[float, float]:
         """Return bounds on what outcomes with a rare loss add to delta."""
         less = math.expm1(e) * self.other
         error = _GRANTED * (self.more + less)
-        correction = math.exp(min(0.0, self.log_correction + (1 + self.tilt) * e)) * (1 + 1e-9)
+        correction = math.exp(min(0.0, self.log_correction + self.growth * e)) * (1 + 1e-9)
         value = self.more - less
         return max(0.0, value - error), max(0.0, value) + error + correction
 
@@ -68,24 +68,21 @@ class SmallSampleAccountant:
         return Bracket(max(0.0, (found.lower + low) * (1 - 4 * U)), upper, "spectral")
 
     def epsilon(self, delta: float) -> Bracket:
+        """Find the root of log delta by Newton's method, then certify it."""
         e = self._guess(delta)
-        number, tried = self._number(e), set[int]()
-        while number not in tried:
-            tried.add(number)
-            cut = self._cut(number)
-            for _ in range(3):
-                room = delta - sum(cut.rare(e)) / 2
-                if room <= 0:
-                    e = _BASE ** (number + 0.5)
-                    break
-                last, e = e, sum(cut.common.epsilon(room)[:2]) / 2
-                if abs(e - last) <= 1e-9 * e:
-                    break
-            number = self._number(e)
-        here, there = self.delta(e).upper, self.delta(1.0001 * e).upper
-        if here > delta and e == 0:
-            raise NotConverged
-        slope = math.log(here / there) / (1e-4 * e) if here > there > 0 and e > 0 else 0.0
+        room = delta - sum(self._cut(self._number(e)).rare(e)) / 2
+        if room > 0:
+            e = self._cut(self._number(e)).common.root(room)[0]
+        slope = 0.0
+        for _ in range(12):
+            here, there = (sum(self.delta(x)[:2]) for x in (e, 1.0001 * e))
+            if not here > there > 0:
+                raise NotConverged
+            slope = math.log(here / there) / (1e-4 * e)
+            step = math.log(here / (2 * delta)) / slope
+            e = max(e + step, 0.5 * e)
+            if abs(step) <= 1e-10 * e:
+                break
         return settle(self.delta, e, delta, slope)
 
     def _number(self, e: float) -> int:
@@ -98,7 +95,7 @@ class SmallSampleAccountant:
         if number not in self._cuts:
             if len(self._cuts) >= 8:
                 self._cuts.pop(next(iter(self._cuts)))
-            self._cuts[number] = self._without_small() if self._law.add else self._at(_BASE**number)
+            self._cuts[number] = self._at(0.0 if self._law.add else _BASE**number)
         return self._cuts[number]
 
     def _place(self, e: Reals | float) -> Reals:
@@ -131,16 +128,8 @@ class SmallSampleAccountant:
         below = np.flatnonzero(~(about > delta))
         return float(e[below[0]]) if len(below) else far
 
-    def _without_small(self) -> _Cut:
-        """Return the cut if a unit is added: losses far below zero, of a negligible mass."""
-        from scipy.special import ndtri
-
-        x0 = -float(ndtri(1e-19 / self._times)) if self._times < 1e100 else math.inf
-        common = FourierInversion(LossSum(((TruncatedGaussianMgf(self._law, x0), self._times),)), whole=False)
-        return _Cut(common, 0.0, 0.0, 0.0, math.log(2e-19))
-
     def _at(self, top: float) -> _Cut:
-        """Return the cut for epsilons up to ``top``, if a unit is removed."""
+        """Return the cut for epsilons up to ``top``; if a unit is added, for all."""
         from scipy.special import ndtr
 
         q, mu, k = self._law.q, self._law.mu, self._times
@@ -160,12 +149,14 @@ class SmallSampleAccountant:
             raise NotConverged
         more = math.exp(k * math.log1p(-rare_p)) * math.expm1(k * math.log1p(rare_more / (1 - rare_p)))
         other = -math.expm1(k * math.log1p(-rare_q))
-        # exp((1 + tilt) e) ((B + R)^k - B^k), of the moments of exp(-tilt loss) under Q
+        # (B + R)^k - B^k <= k R (B + R)^(k-1), of the moments of exp(-tilt log A) under Q
         tilt = max(_GAP / spread, 1.0)
         moment = TruncatedGaussianMgf(SampledGaussianMgf(q, mu, add=True), x0).line(tilt, 0.0, 0)
         log_rare = math.log(max(rare_q, 1e-300)) - tilt * level * (1 - 8 * U) + _GRANTED
         whole = max(moment.log_norm, log_rare) + math.log1p(math.exp(-abs(moment.log_norm - log_rare)))
         whole += moment.norm_error + 8 * U
         log_correction = math.log(k) + log_rare + (k - 1) * whole
-        inside = FourierInversion(LossSum(((common, k),)), whole=False)
-        return _Cut(inside, more, other, tilt, log_correction)
+        inside = FourierInversion(LossSum(((common, k),)), whole=False, wide=True)
+        if self._law.add:
+            return _Cut(inside, 0.0, 0.0, -tilt, log_correction)
+        return _Cut(inside, more, other, 1 + tilt, log_correction)

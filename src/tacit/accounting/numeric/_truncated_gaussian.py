@@ -65,7 +65,7 @@ class TruncatedGaussianMgf:
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         """Return the line of this part, relative to itself."""
-        low = -math.sqrt(2 * (_TAIL - c * math.log1p(-self.whole.q))) if self.whole.add else -9.1
+        low = self._low(c)
         if not low < self.cut:
             raise NotConverged
         edges, missed = self._panels(low, c, h * nodes)
@@ -88,6 +88,10 @@ class TruncatedGaussianMgf:
     def decay(self, c: float) -> Callable[[float], float]:
         norm = self.line(c, 0.0, 0)
         return falling(*self.whole.slabs(c, norm=norm.log_norm + norm.norm_error, last=self.cut))
+
+    def _low(self, c: float) -> float:
+        """Return where the left tail of the integrand is negligible."""
+        return -math.sqrt(2 * (_TAIL - c * math.log1p(-self.whole.q))) if self.whole.add else -9.1
 
     def _power(self, c: Any) -> Any:
         return -c if self.whole.add else c + 1

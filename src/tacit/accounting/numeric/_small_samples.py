@@ -25,12 +25,30 @@ from tacit.accounting.numeric._truncated_gaussian import TruncatedGaussianMgf
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["SmallSampleAccountant"]
+__all__ = ["SmallSampleAccountant", "small_sample_accountant"]
+
+_MOST_RATE = 0.01
+_WITHIN = 4.5  # tilt times epsilon: with more, Fourier inversion resolves the whole law
 
 _BASE = 1.25  # epsilons between two powers share a cut
 _GAP = 7.2  # standard deviations of the common losses between the largest such epsilon and the level
 _GRANTED = 1e-11  # relative error of masses by the normal distribution function
 _LARGEST = 300.0  # loss
+
+
+def small_sample_accountant(loss_sum: LossSum) -> SmallSampleAccountant:
+    """Return the accountant for one sampled Gaussian, repeated, if Fourier inversion hardly resolves it.
+
+    Beyond a tilt of about 2 log(1/q) / mu^2 the moments of the whole law are those of its rarest losses. The
+    choice depends on the parts alone, so all readings of one sum agree.
+    """
+    (law, times), *others = loss_sum.factors
+    if others or not (isinstance(law, SampledGaussianMgf) and times > 1 and law.q <= _MOST_RATE):
+        raise NotConverged
+    removed = SmallSampleAccountant(SampledGaussianMgf(law.q, law.mu, add=False), times)
+    if not -2 * math.log(law.q) / law.mu**2 * removed.guess(1e-6) < _WITHIN:
+        raise NotConverged
+    return SmallSampleAccountant(law, times) if law.add else removed
 
 
 class _Cut(NamedTuple):
@@ -69,7 +87,7 @@ class SmallSampleAccountant:
 
     def epsilon(self, delta: float) -> Bracket:
         """Find the root of log delta by Newton's method, then certify it."""
-        e = self._guess(delta)
+        e = self.guess(delta)
         room = delta - sum(self._cut(self._number(e)).rare(e)) / 2
         if room > 0:
             e = self._cut(self._number(e)).common.root(room)[0]
@@ -112,7 +130,7 @@ class SmallSampleAccountant:
         squares = math.exp(mu * mu) * ndtr(x0 - 2 * mu) - 2 * ndtr(x0 - mu) + ndtr(x0)
         return q * np.sqrt(k * np.maximum(squares, 1e-300)), k * q * ndtr(mu - x0)
 
-    def _guess(self, delta: float) -> float:
+    def guess(self, delta: float) -> float:
         """Return about the epsilon of a delta: of a normal sum of common losses and one large loss."""
         from scipy.special import ndtr
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._gauss_rule import ELLIPSES, gauss_log_error, gauss_rule
 from tacit.accounting.numeric._mgf import MgfLine
 from tacit.accounting.numeric._sampled_gaussian import falling
 
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TruncatedGaussianMgf"]
 
-#: Nodes and weights of Gauss's rule with 16 points on [-1, 1], the positive half.
-_GAUSS = np.array([
-    (0.09501250983763744, 0.1894506104550685), (0.2816035507792589, 0.18260341504492358),
-    (0.45801677765722737, 0.16915651939500254), (0.6178762444026438, 0.14959598881657674),
-    (0.755404408355003, 0.12462897125553388), (0.8656312023878318, 0.09515851168249279),
-    (0.9445750230732326, 0.062253523938647894), (0.9894009349916499, 0.027152459411754096),
-])  # fmt: skip
-_NODES = np.concatenate([-_GAUSS[::-1, 0], _GAUSS[:, 0]])
-_WEIGHTS = np.concatenate([_GAUSS[::-1, 1], _GAUSS[:, 1]])
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _LEAST = -3.0  # log-moment of the part below the cut; below this the left tail may matter
 _TAIL = 41.0  # the left tail stays below exp(-41) of the moment
@@ -42,7 +34,6 @@ _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _FINER = (1.0, 1.4, 2.0, 3.0, 5.0, 10.0)  # panels, beside the first try
 _WIDEST, _TURN = 1.3, 9.0  # of a first panel: its width, and how far the phase turns in it
 _MOST_PANELS = 2000
-_ELLIPSES = np.linspace(0.6, 2.0, 8)[:, None]  # logarithms of the sum of their half-axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +44,7 @@ class TruncatedGaussianMgf:
     cut: float
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
-        x, step = _rule(np.linspace(min(-7.0, self.cut - 1), self.cut, 9))
+        x, step = gauss_rule(np.linspace(min(-7.0, self.cut - 1), self.cut, 9))
         log_a = self.whole.log_a(x)
         exponents = np.multiply.outer(self._power(c), log_a) + (np.log(step) - x * x / 2)
         top = exponents.max(axis=1)
@@ -69,7 +60,7 @@ class TruncatedGaussianMgf:
         if not low < self.cut:
             raise NotConverged
         edges, missed = self._panels(low, c, h * nodes)
-        x, step = _rule(edges)
+        x, step = gauss_rule(edges)
         log_a = self.whole.log_a(x)
         exponents = self._power(c) * log_a - x * x / 2
         top = float(exponents.max())
@@ -110,15 +101,11 @@ class TruncatedGaussianMgf:
         raise NotConverged
 
     def _log_error(self, edges: Reals, c: float, t: float) -> float:
-        """Return the log of the error of Gauss's rule on all panels, relative to the moment.
-
-        With n points, the error on [-1, 1] is at most (64/15) M r^(2-2n) / (1 - r^-2), M the largest |f| on
-        the ellipse with half-axes (r + 1/r) / 2 and (r - 1/r) / 2.
-        """
+        """Return the log of the error of Gauss's rule on all panels, relative to the moment."""
         mu, q, power = self.whole.mu, self.whole.q, self._power(c)
         half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
-        theta = mu * half * np.sinh(_ELLIPSES)
-        left, right = middle - half * np.cosh(_ELLIPSES), middle + half * np.cosh(_ELLIPSES)
+        theta = mu * half * np.sinh(ELLIPSES)
+        left, right = middle - half * np.cosh(ELLIPSES), middle + half * np.cosh(ELLIPSES)
         u = mu * right - mu * mu / 2
         nearest = np.where(left * right < 0, 0.0, np.minimum(np.abs(left), np.abs(right)))
         there = q * np.exp(np.minimum(u, 600.0))
@@ -130,12 +117,8 @@ class TruncatedGaussianMgf:
             logs += power * (self.whole.log_a(left) + 0.5 * np.log1p(-2 * worst * (1 - np.cos(theta))))
         else:
             logs += power * self.whole.log_a(right)
-        logs += np.log(64 / 15 * half) - 30 * _ELLIPSES - np.log(-np.expm1(-2 * _ELLIPSES))
-        best = np.where(theta < 1.5, logs, np.inf).min(axis=0)
-        top = float(best.max())
-        if not math.isfinite(top):
-            return math.inf
-        return top + math.log(float(np.exp(best - top).sum())) - self._log_least(edges, power)
+        error = gauss_log_error(np.where(theta < 1.5, logs, np.inf), half)
+        return error - self._log_least(edges, power)
 
     def _log_least(self, edges: Reals, power: float) -> float:
         """Return the log of a lower value of the integral, by the smallest values on the panels."""
@@ -143,9 +126,3 @@ class TruncatedGaussianMgf:
         least = np.minimum(raised[:-1], raised[1:]) - np.maximum(squares[:-1], squares[1:])
         top = float(least.max())
         return top + math.log(float((np.exp(least - top) * np.diff(edges)).sum()))
-
-
-def _rule(edges: Reals) -> tuple[Reals, Reals]:
-    """Return the nodes and weights of Gauss's rule on the panels between the edges."""
-    half, middle = np.diff(edges)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
-    return (middle + half * _NODES).ravel(), (half * _WEIGHTS).ravel()

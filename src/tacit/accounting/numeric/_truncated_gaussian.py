@@ -34,6 +34,7 @@ _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _FINER = (1.0, 1.4, 2.0, 3.0, 5.0, 10.0)  # panels, beside the first try
 _WIDEST, _TURN = 1.3, 9.0  # of a first panel: its width, and how far the phase turns in it
 _MOST_PANELS = 2000
+_PLACES = np.linspace(0.0, 1.0, 96)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class TruncatedGaussianMgf:
     cut: float
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
-        x, step = gauss_rule(np.linspace(min(-7.0, self.cut - 1), self.cut, 9))
+        x, step = gauss_rule(np.linspace(min(-7.0, self.cut - 1), self.cut, 6))
         log_a = self.whole.log_a(x)
         exponents = np.multiply.outer(self._power(c), log_a) + (np.log(step) - x * x / 2)
         top = exponents.max(axis=1)
@@ -89,12 +90,12 @@ class TruncatedGaussianMgf:
 
     def _panels(self, low: float, c: float, t: float) -> tuple[Reals, float]:
         """Return the edges of panels with a small certified error for frequencies up to t, and that error."""
-        x = np.linspace(low, self.cut, 128)
+        x = low + (self.cut - low) * _PLACES
         log_a = self.whole.log_a(x)
         places = (x - low) / _WIDEST + (t + c) * (log_a - log_a[0]) / _TURN
         for finer in _FINER:
             panels = math.ceil(finer * min(float(places[-1]), _MOST_PANELS))
-            edges = np.interp(np.linspace(0, places[-1], panels + 1), places, x)
+            edges = np.interp(np.arange(panels + 1) * (places[-1] / panels), places, x)
             log = self._log_error(edges, c, t)
             if log < _WANTED:
                 return edges, math.exp(log)

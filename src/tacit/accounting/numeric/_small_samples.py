@@ -34,6 +34,7 @@ _WITHIN = 4.5  # tilt times epsilon: with more, Fourier inversion resolves the w
 _BASE = 1.25  # epsilons between two powers share a cut
 _GAP = 7.2  # standard deviations of the common losses between the largest such epsilon and the level
 _GRANTED = 1e-11  # relative error of masses by the normal distribution function
+_FAR = 13.0  # largest tilts and frequencies, times the spread of the common losses
 _LARGEST = 300.0  # loss
 
 
@@ -55,6 +56,11 @@ def small_sample_accountant(loss_sum: LossSum) -> SmallSampleAccountant:
 def _typical(q: float, mu: float, times: int) -> float:
     """Return about the epsilon at delta 1e-6, if a unit is removed."""
     return SmallSampleAccountant(SampledGaussianMgf(q, mu, add=False), times).guess(1e-6)
+
+
+def _beyond(x: float) -> float:
+    """Return P(X > x) of a standard normal X."""
+    return math.erfc(x * math.sqrt(0.5)) / 2
 
 
 class _Cut(NamedTuple):
@@ -83,6 +89,7 @@ class SmallSampleAccountant:
         if not (1e-100 < law.q < 0.5 and 1e-3 < law.mu < 20 and times < 1e12):
             raise NotConverged
         self._cuts: dict[int, _Cut] = {}
+        self._core = self._common(3.0)[0]
 
     def delta(self, e: float) -> Bracket:
         cut = self._cut(self._number(e))
@@ -112,7 +119,7 @@ class SmallSampleAccountant:
     def _number(self, e: float) -> int:
         if self._law.add:
             return 0
-        least = 0.1 * float(self._spread(3.0)[0])
+        least = 0.1 * self._core
         return math.ceil(math.log(max(e, least, 1e-280)) / math.log(_BASE))
 
     def _cut(self, number: int) -> _Cut:
@@ -128,24 +135,31 @@ class SmallSampleAccountant:
         found: Reals = (np.log1p(np.expm1(np.minimum(e, _LARGEST)) / q) + mu * mu / 2) / mu
         return found
 
-    def _spread(self, x0: Reals | float) -> tuple[Reals, Reals]:
-        """Return about the spread of the common losses under Q, and how far the cut moves their mean."""
+    def _spread(self, x0: Reals) -> Reals:
+        """Return about the spread of the common losses under Q."""
         from scipy.special import ndtr
 
         q, mu, k = self._law.q, self._law.mu, self._times
         squares = math.exp(mu * mu) * ndtr(x0 - 2 * mu) - 2 * ndtr(x0 - mu) + ndtr(x0)
-        return q * np.sqrt(k * np.maximum(squares, 1e-300)), k * q * ndtr(mu - x0)
+        found: Reals = q * np.sqrt(k * np.maximum(squares, 1e-300))
+        return found
+
+    def _common(self, x0: float) -> tuple[float, float]:
+        """Return about the spread of the common losses under Q, and how far the cut moves their mean."""
+        q, mu, k = self._law.q, self._law.mu, self._times
+        squares = math.exp(mu * mu) * _beyond(2 * mu - x0) - 2 * _beyond(mu - x0) + _beyond(-x0)
+        return q * math.sqrt(k * max(squares, 1e-300)), k * q * _beyond(x0 - mu)
 
     def guess(self, delta: float) -> float:
         """Return about the epsilon of a delta: of a normal sum of common losses and one large loss."""
         from scipy.special import ndtr
 
         q, mu, k = self._law.q, self._law.mu, self._times
-        core = float(self._spread(3.0)[0])
+        core = self._core
         far = 60 * core + math.log1p(q * math.exp(min(mu * (8 + mu / 2), _LARGEST)))
         e = np.exp(np.linspace(math.log(0.01 * core), math.log(far), 90))
         x = self._place(1.3 * e)
-        s = self._spread(np.full(len(e), 8.0) if self._law.add else x)[0]
+        s = self._spread(np.full(len(e), 8.0) if self._law.add else x)
         about = ndtr(s / 2 - e / s) - np.exp(np.minimum(e, _LARGEST)) * ndtr(-s / 2 - e / s)
         if not self._law.add:
             about = about + k * q * (ndtr(mu - x) - ndtr(-x) * np.exp(mu * x - mu * mu / 2))
@@ -154,20 +168,19 @@ class SmallSampleAccountant:
 
     def _at(self, top: float) -> _Cut:
         """Return the cut for epsilons up to ``top``; if a unit is added, for all."""
-        from scipy.special import ndtr
-
         q, mu, k = self._law.q, self._law.mu, self._times
         x0 = 8.0
         for _ in range(6):
-            spread, moved = (float(part) for part in self._spread(x0))
-            level = top + moved + _GAP * spread
-            x0 = max(float(self._place(level)), 1.0)
+            spread, moved = self._common(x0)
+            level = min(top + moved + _GAP * spread, _LARGEST)
+            x0 = max((math.log1p(math.expm1(level) / q) + mu * mu / 2) / mu, 1.0)
         level = float(self._law.log_a(np.array([x0]))[0])
         if not level < _LARGEST:
             raise NotConverged
-        common = TruncatedGaussianMgf(self._law, x0)
-        rare_q = float(ndtr(-x0))
-        rare_more = q * (float(ndtr(mu - x0)) - rare_q)
+        tilts, turns = min(2.6 / self._core, 20 / level), _FAR / self._core
+        common = TruncatedGaussianMgf(self._law, x0, tilts, turns)
+        rare_q = _beyond(x0)
+        rare_more = q * (_beyond(x0 - mu) - rare_q)
         rare_p = rare_q + rare_more
         if not (k * rare_p < 300 and rare_p < 0.5):
             raise NotConverged
@@ -175,7 +188,8 @@ class SmallSampleAccountant:
         other = -math.expm1(k * math.log1p(-rare_q))
         # (B + R)^k - B^k <= k R (B + R)^(k-1), of the moments of exp(-tilt log A) under Q
         tilt = max(_GAP / spread, 1.0)
-        moment = TruncatedGaussianMgf(SampledGaussianMgf(q, mu, add=True), x0).line(tilt, 0.0, 0)
+        other_way = common if self._law.add else TruncatedGaussianMgf(SampledGaussianMgf(q, mu, add=True), x0)
+        moment = other_way.line(tilt, 0.0, 0)
         log_rare = math.log(max(rare_q, 1e-300)) - tilt * level * (1 - 8 * U) + _GRANTED
         whole = max(moment.log_norm, log_rare) + math.log1p(math.exp(-abs(moment.log_norm - log_rare)))
         whole += moment.norm_error + 8 * U

@@ -44,6 +44,8 @@ from tacit.accounting.numeric._lattice import (
 )
 from tacit.accounting.numeric._range_blocks import block_accountants
 from tacit.accounting.numeric._rare_lattice import is_rare, rare_accountant
+from tacit.accounting.numeric._shuffled_lattice import shuffled_accountant
+from tacit.accounting.numeric._small_samples import small_sample_accountant
 from tacit.accounting.numeric._snapped import are_few, can_snap, snapped_accountant
 from tacit.accounting.numeric._sum_facts import gaussian_mu2
 
@@ -120,10 +122,14 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
     if whole and not smooth:
         yield lambda: lattice_accountant(parts)
+    if all(isinstance(law, ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
+        yield lambda: shuffled_accountant(parts)
     if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
         yield lambda: _on(_listed, factors_of(parts, add=add))
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)
+    if len(parts) == 1 and isinstance(parts[0][0], SampledLoss):
+        yield lambda: _on(small_sample_accountant, factors_of(parts, add=add))
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
     yield lambda: _rare(parts, add=add)
     if whole and smooth:

@@ -105,7 +105,14 @@ def _bulk(parts: Parts, *, add: int) -> Callable[[Reals], Reals]:
         if not (one.quick or isinstance(law, SampledLoss)):  # its own curve is that of a sum
             raise NotConverged
         curves.append((in_bulk(one), times))
-    return bulk_upper(curves)
+    below, high = bulk_upper(curves), largest_loss(parts, add=add)
+
+    def upper(e: Reals) -> Reals:
+        """Return 0 from the largest loss on: a lattice that misses it has losses beyond it."""
+        found: Reals = np.where(e >= high, 0.0, below(e))
+        return found
+
+    return upper
 
 
 def in_bulk(curve: Curve) -> Curve:

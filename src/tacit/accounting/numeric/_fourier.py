@@ -28,6 +28,7 @@ __all__ = ["FourierInversion"]
 
 _FINE, _COARSE = 0.05, 8  # steps of log c
 _NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
+_WIDE, _APART = 0.15, 4  # the same without rare losses, where lines serve more epsilons: also c this far apart
 _SHOWN = 3e-6  # relative error of delta that needs no better line
 _KEPT = 8
 
@@ -49,11 +50,12 @@ class _RealAxis(NamedTuple):
 class FourierInversion:
     """Bounds on delta and epsilon of one loss sum; each evaluated line serves all epsilons nearby."""
 
-    def __init__(self, loss_sum: LossSum, *, whole: bool = True) -> None:
+    def __init__(self, loss_sum: LossSum, *, whole: bool = True, wide: bool = False) -> None:
         self._loss_sum, self._whole = (
             loss_sum,
             whole,
         )  # not whole: the part that a cut took out, which is not cut again
+        self._wide = wide  # one line serves epsilons further apart
         self._scale = spread(loss_sum)
         if not 1e-140 < self._scale < 1e140:
             raise NotConverged
@@ -68,6 +70,13 @@ class FourierInversion:
 
     def epsilon(self, delta: float) -> Bracket:
         """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, proved at both ends."""
+        e, slope = self.root(delta)
+        if e <= 1e-9 * self._scale and self.delta(0.0).upper <= delta:
+            return Bracket(0.0, 0.0, self.delta(0.0).method)
+        return settle(self.delta, e, delta, slope)
+
+    def root(self, delta: float) -> tuple[float, float]:
+        """Return approximately the epsilon of a delta, and -d log delta / d epsilon there."""
         log_delta = math.log(delta)
         e, slope, low, high = self._estimate(log_delta), 0.0, 0.0, math.inf
         for _ in range(40):
@@ -95,9 +104,7 @@ class FourierInversion:
             e = there
             if high - low <= 1e-12 * high:
                 break
-        if e <= 1e-9 * self._scale and self.delta(0.0).upper <= delta:
-            return Bracket(0.0, 0.0, self.delta(0.0).method)
-        return settle(self.delta, e, delta, slope)
+        return e, slope
 
     def _grid(self, c: Reals) -> _RealAxis:
         log_m, mean, bend = steer(self._loss_sum, c)
@@ -129,15 +136,18 @@ class FourierInversion:
         """Return a key that epsilons within 3 % and with the same best c by Chernoff's bound share."""
         coarse = int(np.argmin(self._coarse.hat - self._coarse.c * e))
         near = self._near(coarse)
-        return coarse, int(np.argmin(near.hat - near.c * e)), round(math.log1p(e / self._scale) / _NEAR)
+        best, place = int(np.argmin(near.hat - near.c * e)), math.log1p(e / self._scale)
+        if self._wide:
+            return coarse, min(best // _APART * _APART + _APART // 2, len(near.c) - 1), round(place / _WIDE)
+        return coarse, best, round(place / _NEAR)
 
     def _middle(self, key: tuple[int, int, int]) -> float:
         """Return a representative epsilon of a key, for which its c is about the best."""
         coarse, best, place = key
-        near = self._near(coarse)
-        ends = [max(0, best - 1), min(len(near.c) - 1, best + 1)]
+        near, apart, width = self._near(coarse), _APART if self._wide else 1, _WIDE if self._wide else _NEAR
+        ends = [max(0, best - apart), min(len(near.c) - 1, best + apart)]
         low, high = near.mean[ends] + np.log(near.c[ends] / (1 + near.c[ends]))
-        return max(0.0, min(max(self._scale * math.expm1(place * _NEAR), float(low)), float(high)))
+        return max(0.0, min(max(self._scale * math.expm1(place * width), float(low)), float(high)))
 
     def _line(self, key: tuple[int, int, int]) -> Spectrum:
         """Return a line for a key, chosen by an estimate of delta: good enough for the search."""

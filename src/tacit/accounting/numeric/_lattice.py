@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 _DIRECT = 4200  # most points of a composition by convolution
+_TOPS = (64, 512)  # how many of the largest losses are tried first
 _LARGE = 1 << 15  # most points of a composition by Fourier inversion
 _FINEST = 1 << 20  # a common lattice that is this much finer than that of a law has too many nodes
 _CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution allows, else the last
@@ -114,11 +115,42 @@ class _ComposedLosses(NamedTuple):
         return min(1.0, float(self.masses[above].sum()) * (1 + self.slack + len(self.losses) * U) + 1e-300)
 
 
+class _TopLosses:
+    """The largest losses of a composition, as many as a reading needs: sums of losses below never reach them."""
+
+    def __init__(self, laws: list[tuple[Pmf, int]], step: Fraction) -> None:
+        self._laws, self._step = laws, step
+        self._points = 1 + sum(
+            times * (len(pmf.masses) - 1) * int(pmf.step / step) for pmf, times in laws
+        )
+        top = sum(
+            (times * (pmf.offset + (len(pmf.masses) - 1) * pmf.step) for pmf, times in laws), Fraction(0)
+        )
+        self._top, self._g = as_float(top), as_float(step)
+        self._found: dict[int, _ComposedLosses] = {}
+
+    def _first(self, most: int) -> _ComposedLosses:
+        if most not in self._found:
+            self._found[most] = convolved(self._laws, self._step, most if most < self._points else None)
+        return self._found[most]
+
+    def delta(self, e: float) -> Bracket:
+        needed = (self._top - e) / self._g + 2
+        return self._first(next((most for most in _TOPS if most > needed), self._points)).delta(e)
+
+    def epsilon(self, delta: float) -> Bracket:
+        for most in (*(most for most in _TOPS if most < self._points), self._points):
+            some = self._first(most)
+            if most == self._points or some.delta(float(some.losses[2])).lower > delta:
+                return settle(self.delta, max(0.0, some.root(delta)), delta)
+        raise NotConverged
+
+
 class LatticeAccountant(NamedTuple):
     """A composition between two lattice laws; ``lower`` is ``upper`` if it lies exactly on the lattice."""
 
-    upper: _ComposedLosses | FourierInversion
-    lower: _ComposedLosses | FourierInversion
+    upper: _ComposedLosses | _TopLosses | FourierInversion
+    lower: _ComposedLosses | _TopLosses | FourierInversion
 
     def delta(self, e: float) -> Bracket:
         upper = self.upper.delta(e)
@@ -189,8 +221,11 @@ def lattice_accountant(parts: Parts) -> LatticeAccountant:
             continue
         try:
             upper, lower = (
-                _compose([(_pmf(law, fine, merge=merge), times) for law, times in parts], fine, span)
-                for merge in (False, True)
+                _TopLosses(pmfs, fine) if span / fine < _DIRECT else _compose(pmfs, fine, span)
+                for pmfs in (
+                    [(_pmf(law, fine, merge=merge), times) for law, times in parts]
+                    for merge in (False, True)
+                )
             )
         except NotConverged:
             continue
@@ -259,32 +294,38 @@ def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses | F
     return _compose(laws, step, span)
 
 
-def convolved(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses:
-    """Convolve laws whose own steps are multiples of the step."""
+def convolved(laws: list[tuple[Pmf, int]], step: Fraction, most: int | None = None) -> _ComposedLosses:
+    """Convolve laws whose own steps are multiples of the step; with ``most``, only that many largest losses.
+
+    Counted from the largest loss, a place of the sum needs no place of a law beyond it.
+    """
     total, offset, slack = np.ones(1), Fraction(0), 0.0
     for pmf, times in laws:
         stride = int(pmf.step / step)
         spread = np.zeros((len(pmf.masses) - 1) * stride + 1)
         spread[::stride] = pmf.masses
-        powered, error = _power(spread, times, pmf.slack)
+        powered, error = _power(spread if most is None else spread[::-1][:most], times, pmf.slack, most)
         slack += error + (min(len(powered), len(total)) + 2) * U
-        total = np.convolve(total, powered)
-        offset += times * pmf.offset
+        total = np.convolve(total, powered)[:most]
+        offset += times * (pmf.offset if most is None else pmf.offset + (len(pmf.masses) - 1) * pmf.step)
     numbers = np.flatnonzero(total)
+    if most is not None:
+        numbers = numbers[::-1]
+        return _ComposedLosses(as_float(offset) - as_float(step) * numbers, total[numbers], slack)
     losses = as_float(offset) + as_float(step) * numbers
     return _ComposedLosses(losses, total[numbers], slack, (offset, step, numbers))
 
 
-def _power(masses: Reals, times: int, slack: float) -> tuple[Reals, float]:
+def _power(masses: Reals, times: int, slack: float, most: int | None = None) -> tuple[Reals, float]:
     """Return the ``times``-fold convolution and the relative error of its entries."""
     result, error = np.ones(1), 0.0
     while times:
         if times & 1:
             error += slack + (min(len(result), len(masses)) + 2) * U
-            result = np.convolve(result, masses)
+            result = np.convolve(result, masses)[:most]
         times >>= 1
         if times:
-            masses, slack = np.convolve(masses, masses), 2 * slack + (len(masses) + 2) * U
+            masses, slack = np.convolve(masses, masses)[:most], 2 * slack + (len(masses) + 2) * U
     return result, error
 
 

@@ -48,8 +48,10 @@ class SampledGaussianMgf:
     mu: float
     add: bool
 
-    def _log_a(self, x: Reals) -> Reals:
+    def log_a(self, x: Reals) -> Reals:
         u = self.mu * x - self.mu**2 / 2
+        if u.max() <= 600:
+            return np.log1p(self.q * np.expm1(u))
         return np.where(u > 600, u + math.log(self.q), np.log1p(self.q * np.expm1(np.minimum(u, 600.0))))
 
     def cumulants(self, c: Reals, level: float | None = None) -> tuple[Reals, Reals, Reals]:
@@ -58,7 +60,7 @@ class SampledGaussianMgf:
         if high > _MOST_POINTS * step:
             raise NotConverged
         x = np.arange(-9.0, high, step)
-        log_a = self._log_a(x)
+        log_a = self.log_a(x)
         weight = x * x / 2
         if level is not None:
             from scipy.special import log_ndtr
@@ -104,7 +106,7 @@ class SampledGaussianMgf:
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         x, step = self._quadrature(c, h * nodes)
-        log_a = self._log_a(x)
+        log_a = self.log_a(x)
         power = -c if self.add else c + 1
         exponents = power * log_a - x * x / 2
         top = float(exponents.max())
@@ -112,18 +114,20 @@ class SampledGaussianMgf:
         total = float(weights.sum())
         weights /= total
         kept = weights > 1e-20
-        phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
+        phi, error, slip = self.sum_over(x[kept], log_a[kept], weights[kept], c, h, nodes)
         missed = 3 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum()))
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return MgfLine(top + math.log(total * (step / _ROOT_2PI)), norm_error, phi, error + 2 * missed)
 
-    def _transform(
+    def sum_over(
         self, x: Reals, log_a: Reals, weights: Reals, c: float, h: float, nodes: int
     ) -> tuple[Complexes, Reals, float]:
         """Return the sum over the nodes, a bound on its error, and the part of the error at t = 0."""
         power = -c if self.add else c + 1
         size = float(weights @ np.abs(log_a))
-        moved = self.mu * float(weights @ np.abs(x)) + self.mu**2 + self.q / (1 - self.q)
+        # A changes by the share q exp(u) / A of the error of exp(u), and by q / A of that of 1.
+        share = self.q * np.exp(-log_a) + np.exp(self.mu * x - self.mu**2 / 2 + math.log(self.q) - log_a)
+        moved = float(weights @ (share * (self.mu * np.abs(x) + self.mu**2 + 1)))
         slip = 8 * U * (2 + float(weights @ x**2) + abs(power) * (size + moved))
         phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)
         return phi, rough + 2 * slip + 8 * U * (size + moved) * h * np.arange(nodes + 1), slip
@@ -140,7 +144,7 @@ class SampledGaussianMgf:
 
         x0 = self.cut(level)
         x, step = self._quadrature(c, h * nodes, cut=True, far=x0)
-        log_a = self._log_a(x)
+        log_a = self.log_a(x)
         exponents = (c + 1) * log_a - x * x / 2
         top = float(exponents.max())
         weights = np.exp(exponents - top)
@@ -152,7 +156,7 @@ class SampledGaussianMgf:
             if not share > 0:
                 raise NotConverged
             kept = part > 1e-20 * share
-            phi, error, slip = self._transform(x[kept], log_a[kept], part[kept] / share, c, h, nodes)
+            phi, error, slip = self.sum_over(x[kept], log_a[kept], part[kept] / share, c, h, nodes)
             missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
             found.append((share * phi, share * (error + 2 * missed + slip), share))
         (bulk, bulk_error, _), (rest, rest_error, share) = found
@@ -168,7 +172,7 @@ class SampledGaussianMgf:
 
         x0 = self.cut(level)
         x, step = self._quadrature(c, 0.0, cut=True, high=x0 + _CUT**2 * (c + 1) * self.mu + 9.2 * _CUT)
-        log_a = self._log_a(x)
+        log_a = self.log_a(x)
         exponents = (c + 1) * log_a - x * x / 2
         with np.errstate(divide="ignore"):
             exponents += np.log(ndtr((x0 - x) / _CUT))
@@ -182,11 +186,11 @@ class SampledGaussianMgf:
         return CommonPartMgf(self, level)
 
     def decay(self, c: float) -> Callable[[float], float]:
-        return falling(*self._slabs(c))
+        return falling(*self.slabs(c))
 
     def bulk_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level; its slabs also lie under the whole density."""
-        return falling(*self._slabs(c, level))
+        return falling(*self.slabs(c, level))
 
     def common_line(self, c: float, h: float, nodes: int, level: float) -> MgfLine:
         """Return the line of the part below the level, relative to itself."""
@@ -194,7 +198,7 @@ class SampledGaussianMgf:
 
         x0 = self.cut(level)
         x, step = self._quadrature(c, h * nodes, cut=True, high=x0 + _CUT**2 * (c + 1) * self.mu + 9.2 * _CUT)
-        log_a, chi = self._log_a(x), ndtr((x0 - x) / _CUT)
+        log_a, chi = self.log_a(x), ndtr((x0 - x) / _CUT)
         exponents = (c + 1) * log_a - x * x / 2
         with np.errstate(divide="ignore"):
             top = float((exponents + np.log(chi)).max())
@@ -205,7 +209,7 @@ class SampledGaussianMgf:
         if not log_norm > _LEAST:
             raise NotConverged
         kept = weights > 1e-20
-        phi, error, slip = self._transform(x[kept], log_a[kept], weights[kept], c, h, nodes)
+        phi, error, slip = self.sum_over(x[kept], log_a[kept], weights[kept], c, h, nodes)
         missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
         norm_error = slip + missed + len(x) * U + 4 * U * (abs(top) + 2)
         return MgfLine(log_norm, norm_error, phi, error + 2 * missed)
@@ -213,25 +217,32 @@ class SampledGaussianMgf:
     def common_decay(self, c: float, level: float) -> Callable[[float], float]:
         """Return the decay of the part below the level, relative to itself."""
         norm = self.common_line(c, 0.0, 0, level)
-        return falling(*self._slabs(c, level, norm.log_norm + norm.norm_error))
+        return falling(*self.slabs(c, level, norm.log_norm + norm.norm_error))
 
-    def _slabs(self, c: float, level: float | None = None, norm: float | None = None) -> tuple[Reals, Reals]:
+    def slabs(
+        self, c: float, level: float | None = None, norm: float | None = None, last: float = math.inf
+    ) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss.
 
-        With a level, only the part below it counts. Masses are relative to M(c), or to exp(``norm``).
+        With a level, only the part below it counts, and of x only what is below ``last``. Masses are relative
+        to M(c), or to exp(``norm``).
         """
         power = -c if self.add else c + 1
-        high = 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5)
+        high = min(last, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5))
         if level is not None and norm is not None:
             high = min(high, max(1.0, self.cut(level) + 4 * _CUT))
         x = np.linspace(-8.0, high, 257)
         gap = float(x[1] - x[0])
-        log_a = self._log_a(x)
+        log_a = self.log_a(x)
         norm = self.line(c, 0.0, 0).log_norm if norm is None else norm
         # Density in the loss: phi(x) A^power / (M dlogA/dx), dlogA/dx = mu q exp(u) / A.
-        logs = (power + 1) * log_a - x * x / 2 - (self.mu * x - self.mu**2 / 2)
+        u = self.mu * x - self.mu**2 / 2
+        logs = (power + 1) * log_a - x * x / 2 - u
         logs -= math.log(self.mu * self.q * _ROOT_2PI) + norm
-        bend = gap * gap * (1 + abs(power + 1) * self.mu**2 / 4) / 8
+        # The second derivative of log A is mu^2 m (1 - m), m = q exp(u) / A, which rises in x.
+        share = np.exp(np.minimum(u[1:] + math.log(self.q) - log_a[1:], 0.0)) * (1 + 1e-9)
+        bent = np.where(share < 0.5, share * (1 - share), 0.25)
+        bend = gap * gap * (1 + abs(power + 1) * self.mu**2 * bent) / 8
         floor = np.exp(np.minimum(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6, _HIGHEST))
         if level is not None:  # the cut falls in x: its smallest value in a cell is on the right
             from scipy.special import ndtr

@@ -1,0 +1,143 @@
+"""Sums of shuffled reports in numeric accounting: all outcomes of a round, split to the points of one lattice.
+
+Given that c reports hide the unit's report, x of m = c + 1 reports say "one". With f = x/m, the outcome has
+the P-mass 2 b (p f + (1-p) (1-f)), b the mass of x for m fair coins, and the loss log of (p f + (1-p) (1-f)) /
+((1-p) f + p (1-f)). Its mirror image, m - x, has the opposite loss. Each mass is split to the two lattice
+points around its loss, and its P- and Q-mass are kept, which dominates it. The proof is
+docs/proofs/accounting.md, section 7.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tacit.accounting._laws import Parts, ShuffledLoss, ShuffledResponseLoss
+from tacit.accounting.numeric._accountants import LeakyAccountant
+from tacit.accounting.numeric._atoms import LatticeAtoms
+from tacit.accounting.numeric._bracket import NotConverged, U, as_float
+from tacit.accounting.numeric._curve import Curve
+from tacit.accounting.numeric._finite_pair import connect_dots
+from tacit.accounting.numeric._fourier import FourierInversion
+from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
+from tacit.accounting.numeric._shuffled import counts_of
+
+if TYPE_CHECKING:
+    from tacit.accounting._laws import LossLaw
+    from tacit.accounting.numeric._mgf import Reals
+
+__all__ = ["shuffled_accountant"]
+
+_MOST_OUTCOMES = 1 << 20
+_FINE, _FINER = 2e-3, 6.5e-4  # step: in spreads of one loss, and in spreads of the sum
+
+
+class _Round(NamedTuple):
+    """The outcomes of one round with a loss of at least 0; each has a mirror image of the opposite loss."""
+
+    losses: Reals
+    masses: Reals
+    silent: float  # mass of loss 0
+    slack: float
+    outside: float
+
+
+@lru_cache(maxsize=16)
+def shuffled_accountant(parts: Parts) -> LeakyAccountant:
+    """Return the accountant for sums of shuffled reports of not too many people."""
+    laws = [(_rounds(law), times) for law, times in parts]
+    variances = [min(2 * float(one.masses @ one.losses**2) for one in rounds) for rounds, _ in laws]
+    total = sum(times * var for var, (_, times) in zip(variances, laws, strict=True))
+    g = max(_FINE * math.sqrt(min(variances)), _FINER * math.sqrt(total))
+    if not 1e-100 < g < 0.1:
+        raise NotConverged
+    factors, stays = [], 0.0
+    for rounds, times in laws:
+        snapped = [_snapped(one, g) for one in rounds]
+        leak = rounds[0].outside
+        law = snapped[0]
+        if len(rounds) > 1:
+            law, leak = _smaller(snapped, [one.outside for one in rounds])
+        factors.append((law, times))
+        stays += times * math.log1p(-min(leak, 0.5))
+    inner = FourierInversion(LossSum(tuple(factors), LossLattice(0.0, g)))
+    return LeakyAccountant(inner, -math.expm1(stays) * (1 + 64 * U), exact=False)
+
+
+def _rounds(law: LossLaw) -> list[_Round]:
+    """Return pairs that dominate one round each; the smaller of their deltas counts."""
+    match law:
+        case ShuffledLoss(n, epsilon):
+            return [_outcomes(n, as_float(epsilon), math.exp(-as_float(epsilon)), 1.0)]
+        case ShuffledResponseLoss(n, epsilon, k):
+            e0 = as_float(epsilon)
+            whole = math.exp(-e0) / (1 + (k - 1) * math.exp(-e0))
+            weight = (1 + math.exp(-e0)) / (1 + (k - 1) * math.exp(-e0))
+            own, general = (min(1.0, 2 * whole), weight), (math.exp(-e0), 1.0)
+            return [_outcomes(n, e0, *kind) for kind in ((own, general) if own[0] < 1 else (general,))]
+    raise NotConverged
+
+
+def _smaller(laws: list[LatticeAtoms], leaks: list[float]) -> tuple[LatticeAtoms, float]:
+    """Return a pair on the lattice above the smaller of the laws' deltas, and its infinite loss."""
+    g, top = laws[0].step, max((len(law.masses) - 1) // 2 for law in laws)
+    grid, found = g * np.arange(-top, top + 1), np.ones(2 * top + 1)
+    for law, leak in zip(laws, leaks, strict=True):
+        side = top - (len(law.masses) - 1) // 2
+        seen = np.pad(law.masses, side) * np.exp(-grid)
+        # Between two lattice points delta falls by the Q-mass above them times the step of exp(epsilon).
+        above = np.cumsum(seen[::-1])[::-1]
+        falls = np.exp(grid[:-1]) * math.expm1(g) * above[1:]
+        delta = np.append(np.cumsum(falls[::-1])[::-1], 0.0)
+        found = np.minimum(found, delta * (1 + law.slack + 16 * len(grid) * U) + leak)
+    pair = connect_dots(Curve(lambda _: found, lambda _: found, -math.inf, math.inf), grid)
+    masses = np.zeros(2 * top + 1)
+    masses[np.round(pair.losses / g).astype(np.int64) + top] = pair.masses
+    return LatticeAtoms(-g * top, g, 1, masses, 4 * U + pair.slack), pair.infinite
+
+
+def _outcomes(n: int, e0: float, share: float, weight: float) -> _Round:
+    """List the outcomes of n reports, of which the others hide with probability ``share``."""
+    from scipy.special import gammaln
+
+    if not (1 <= n < 10**6 and 1e-12 < share < 1 and e0 < 100):
+        raise NotConverged
+    counts = counts_of(n, share)
+    m = counts.c + 1
+    reach = min(int(m[-1] + 1) // 2, math.ceil(6 * math.sqrt(float(m[-1])) + 30))
+    if len(m) * (reach + 1) > _MOST_OUTCOMES:
+        raise NotConverged
+    logs = gammaln(np.arange(int(m[-1]) + 2) + 1.0)
+    x = (m + 1)[:, None] // 2 + np.arange(reach + 1)
+    inside = x <= m[:, None]
+    x = np.minimum(x, m[:, None])
+    b = np.exp(counts.logs[:, None] + (logs[m] - m * math.log(2))[:, None] - logs[x] - logs[m[:, None] - x])
+    f = x / m[:, None]
+    truth = 1 / (1 + math.exp(-e0))
+    high, low = truth * f + (1 - truth) * (1 - f), (1 - truth) * f + truth * (1 - f)
+    # The middle outcome of an even m is its own mirror image.
+    masses = np.where(inside, 2 * weight * b * high, 0.0) * np.where(2 * x == m[:, None], 0.5, 1.0)
+    losses = np.log1p((2 * truth - 1) * (2 * f - 1) / low)
+    # At least 12 standard deviations of the coins lie inside (Hoeffding).
+    missed = 0.0 if reach >= int(m[-1] + 1) // 2 else 4 * math.exp(-2 * (reach - 1) ** 2 / float(m[-1]))
+    kept = masses > 0
+    slack = 2 * counts.loose + 64 * U
+    return _Round(losses[kept], masses[kept], 1 - weight, slack, (counts.outside + missed) * weight)
+
+
+def _snapped(one: _Round, g: float) -> LatticeAtoms:
+    """Split the masses to the lattice; keep the P- and Q-mass of each."""
+    place = np.floor(one.losses / g)
+    place = np.where(place * g > one.losses, place - 1, place)
+    beyond = np.clip(one.losses - g * place, 0.0, g)
+    upper = one.masses * np.expm1(-beyond) / math.expm1(-g)
+    where, top = place.astype(np.int64), int(place.max()) + 1
+    half = np.bincount(where, one.masses - upper, top + 1) + np.bincount(where + 1, upper, top + 1)
+    half = np.maximum(half, 0.0)
+    mirrored = half * np.exp(-g * np.arange(top + 1))
+    masses = np.concatenate([mirrored[:0:-1], [half[0] + mirrored[0] + one.silent], half[1:]])
+    # The two shares of a mass lose digits if its loss is next to a lattice point: an error of 8 U / g of it.
+    return LatticeAtoms(-g * top, g, 1, masses, one.slack + 16 * U / g)

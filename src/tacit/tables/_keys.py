@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from tacit.core import KEY_KINDS, Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables._emit_expressions import expression_sql, quote
-from tacit.tables._expressions import Column, Node
+from tacit.tables._expressions import Column, Node, is_iso
 from tacit.tables._kinds import Scope, kind_of, resolve
 
 if TYPE_CHECKING:
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_KEYS",
     "KeysGiven",
+    "example_keys",
     "from_public_tables",
     "key_node",
     "key_nodes",
     "public_column",
     "read_group_keys",
+    "typed_keys",
 ]
 
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
@@ -44,24 +47,59 @@ def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
 def key_nodes(
     by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None, facts: Scope
 ) -> tuple[tuple[str, Node], ...]:
-    """Resolve the keys of groups, and refuse text as the key of a number or a boolean.
+    """Resolve the keys of groups, and refuse keys of another kind than their column.
 
-    No row could have such a key, and the two cannot be compared.
+    No row could have such a key, and the two cannot be compared. A column whose kind nobody declared is read
+    as dates where all its keys are written as dates: then a day matches, whether the source stores text,
+    dates or moments.
     """
     made = []
     for i, (name, node) in enumerate(by):
-        of_keys = "text" if keys is None else KEY_KINDS[type(keys[0][i])]
-        solved = key_node(node, facts, None if of_keys == "text" else of_keys)  # text may stand for a date
-        kind = kind_of(solved)
-        if keys is not None and of_keys == "text" and kind in {"number", "boolean"}:
+        if keys is None:
+            made.append((name, key_node(node, facts, None)))
+            continue
+        column = [key[i] for key in keys]
+        of_keys = KEY_KINDS[type(column[0])]
+        dated = of_keys == "text" and all(is_iso(str(key)) for key in column)
+        kind = kind_of(resolve(node, facts)) or ("date" if dated else of_keys)
+        if kind != of_keys and not (kind == "date" and dated):
+            wrong = next(k for k in column if kind != "date" or not isinstance(k, str) or not is_iso(k))
             raise bad_parameter(
                 f"keys of {name!r}",
-                f"of the kind {kind}, like the column",
-                keys[0][i],
-                fix=Set(keys=[1, 2] if kind == "number" else [True, False]),
+                "dates such as '2026-01-31'" if kind == "date" else f"of the kind {kind}, like the column",
+                wrong,
+                fix=Set(keys=example_keys(kind)),
             )
-        made.append((name, solved))
+        made.append((name, key_node(node, facts, kind)))
     return tuple(made)
+
+
+def typed_keys(
+    by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None
+) -> tuple[tuple[object, ...], ...] | None:
+    """Write the public keys of dates as the engine writes its dates, so that equal moments are equal keys."""
+    dated = [kind_of(node) == "date" for _, node in by]
+    if keys is None or not any(dated):
+        return keys
+    made = sorted(
+        tuple(_moment(str(k)) if is_date else k for k, is_date in zip(key, dated, strict=True))
+        for key in keys
+    )
+    if len(set(made)) != len(made):
+        raise bad_parameter("keys", "different dates", "one of them twice", fix="write each date once")
+    return tuple(made)
+
+
+def _moment(text: str) -> object:
+    return read_keys("a date", [datetime.fromisoformat(text)])[0]
+
+
+def example_keys(kind: Kind | None) -> list[object]:
+    """Return keys of a kind, to show how they are written."""
+    examples: dict[Kind, list[object]] = {
+        "date": ["2026-01-01", "2026-02-01"], "number": [1, 2], "boolean": [True, False],
+    }  # fmt: skip
+    return examples.get(kind or "text", ["A", "B"])
 
 
 _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None

@@ -25,8 +25,8 @@ from tacit.ledger import open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
 from tacit.tables._emit_expressions import grid_columns
-from tacit.tables._expressions import Column
-from tacit.tables._keys import public_column
+from tacit.tables._expressions import Column, is_iso
+from tacit.tables._keys import example_keys, public_column
 from tacit.tables._kinds import Scope, choose_name, resolve
 from tacit.tables._partition import read_block_of_dataset, read_partition
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from tacit.accounting import Adjacency, Budget
-    from tacit.core import Identity
+    from tacit.core import Identity, Kind
     from tacit.exact import Number
     from tacit.ledger import Blocks, Ledger
     from tacit.tables._partition import BlockColumn
@@ -225,7 +225,7 @@ def _read_facts(
     for column in names:
         kind = read_kind(column, types[column]) if column in types else None
         values = read_keys(column, keys[column]) if column in keys else None
-        of_keys = None if values is None else KEY_KINDS[type(values[0])]
+        of_keys = None if values is None else _kind_of_keys(column, values, kind)
         for implied in (of_keys, "number" if column in bounds else None):
             if (
                 implied is not None
@@ -243,6 +243,20 @@ def _read_facts(
         limits = read_bounds(column, bounds[column]) if column in bounds else None
         facts[column] = Fact(kind, limits, values, column in never_null)
     return facts
+
+
+def _kind_of_keys(column: str, values: tuple[object, ...], declared: Kind | None) -> Kind | None:
+    """Return the kind that keys show. Text that could be dates shows none: the question decides."""
+    kind = KEY_KINDS[type(values[0])]
+    odd = next((str(v) for v in values if not is_iso(str(v))), None) if kind == "text" else ""
+    if declared == "date" and odd:
+        raise bad_parameter(
+            f"the keys of {column!r}",
+            "dates such as '2026-01-31', like its type",
+            odd,
+            fix=Declare("keys", example_keys("date"), column=column),
+        )
+    return None if kind == "text" and odd is None and declared != "text" else kind
 
 
 def _of_table(

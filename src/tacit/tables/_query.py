@@ -35,6 +35,7 @@ from tacit.tables._keys import (
     key_node,
     key_nodes,
     read_group_keys,
+    typed_keys,
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
 from tacit.tables._planning import make_plans
@@ -262,7 +263,8 @@ class Rows:
         """Group by expressions with their names; see `group_by`."""
         facts = scope(self.relation)
         public = read_group_keys(by, from_public_tables(keys, self._dataset), facts)
-        return GroupedRows(self, key_nodes(by, public, facts), public)
+        nodes = key_nodes(by, public, facts)
+        return GroupedRows(self, nodes, typed_keys(nodes, public))
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one line."""

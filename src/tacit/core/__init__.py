@@ -18,6 +18,7 @@ from tacit.core._facts import (
     read_keys,
     read_kind,
 )
+from tacit.core._large_delta import warn_of_delta
 from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan
 from tacit.core._protocols import (
     JSON,
@@ -73,4 +74,5 @@ __all__ = [
     "read_identity",
     "read_keys",
     "read_kind",
+    "warn_of_delta",
 ]

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tacit.core import KEY_KINDS, Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables._emit_expressions import expression_sql, quote
 from tacit.tables._expressions import Column, Node, is_iso
-from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables._kinds import Scope, keys_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import Engine, Table
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_KEYS",
     "KeysGiven",
+    "MissingKeys",
     "example_keys",
     "from_public_tables",
     "key_node",
     "key_nodes",
     "public_column",
+    "read_column_keys",
     "read_group_keys",
     "typed_keys",
 ]
 
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
-
+MissingKeys: TypeAlias = Literal["drop", "group"]
 
 MOST_KEYS = 1_000_000
 
@@ -58,7 +60,7 @@ def key_nodes(
         if keys is None:
             made.append((name, key_node(node, facts, None)))
             continue
-        column = [key[i] for key in keys]
+        column = [key[i] for key in keys if key[i] is not None]
         of_keys = KEY_KINDS[type(column[0])]
         dated = of_keys == "text" and all(is_iso(str(key)) for key in column)
         kind = kind_of(resolve(node, facts)) or ("date" if dated else of_keys)
@@ -81,13 +83,20 @@ def typed_keys(
     dated = [kind_of(node) == "date" for _, node in by]
     if keys is None or not any(dated):
         return keys
-    made = sorted(
-        tuple(_moment(str(k)) if is_date else k for k, is_date in zip(key, dated, strict=True))
+    made = [
+        tuple(
+            _moment(str(k)) if is_date and k is not None else k for k, is_date in zip(key, dated, strict=True)
+        )
         for key in keys
-    )
+    ]
     if len(set(made)) != len(made):
         raise bad_parameter("keys", "different dates", "one of them twice", fix="write each date once")
-    return tuple(made)
+    return tuple(sorted(made, key=_order))
+
+
+def _order(key: tuple[object, ...]) -> list[Any]:
+    """Sort the group of missing values last."""
+    return [(one is None, "" if one is None else one) for one in key]
 
 
 def _moment(text: str) -> object:
@@ -150,22 +159,38 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
     return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
 
 
+def read_column_keys(column: str, given: object) -> tuple[object, ...]:
+    """Read a list of public keys; None, which stands for missing values, comes last."""
+    if not isinstance(given, Sequence) or None not in given:
+        return read_keys(column, given)
+    if given.count(None) > 1:
+        read_keys(column, ["NULL", "NULL"])  # refuses a key that is listed twice
+    return (*read_keys(column, [key for key in given if key is not None]), None)
+
+
 def read_group_keys(
-    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope
+    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope, *, missing: bool = False
 ) -> tuple[tuple[object, ...], ...] | None:
-    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
+    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately.
+
+    With ``missing``, the missing values of each column are one more key of it.
+    """
     names = [name for name, _ in by]
     if isinstance(given, Mapping):
-        columns = _lists_by_column(names, given)
+        columns = _lists_by_column(by, given, facts)
     elif given is None:
-        declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
-        columns = [k for k in declared if k is not None]
-        if len(columns) != len(declared):
+        known = [_known_keys(name, node, facts) for name, node in by]
+        columns = [keys for keys in known if keys is not None]
+        if len(columns) != len(known):
             return None
     elif len(names) == 1:
-        columns = [read_keys(names[0], list(given))]
+        columns = [read_column_keys(names[0], list(given))]
     else:
+        if missing:
+            raise _missing_in_tuples(names)
         return _tuples(names, list(given))
+    if missing:
+        columns = [column if None in column else (*column, None) for column in columns]
     total = math.prod(len(column) for column in columns)
     if total > MOST_KEYS:
         raise bad_parameter(
@@ -177,8 +202,21 @@ def read_group_keys(
     return tuple(product(*columns))
 
 
-def _lists_by_column(names: list[str], given: Mapping[str, Sequence[object]]) -> list[tuple[object, ...]]:
-    missing = [n for n in names if n not in given]
+def _known_keys(name: str, node: Node, facts: Scope) -> tuple[object, ...] | None:
+    """Return the keys that are declared for a column, or that the form of an expression shows."""
+    keys = keys_of(node, facts)
+    return keys if keys is None or isinstance(node, Column) else read_column_keys(name, list(keys))
+
+
+def _lists_by_column(
+    by: Sequence[tuple[str, Node]], given: Mapping[str, Sequence[object]], facts: Scope
+) -> list[tuple[object, ...]]:
+    """Read lists by column; they come beside the keys that are known."""
+    columns = [
+        read_column_keys(name, given[name]) if name in given else _known_keys(name, node, facts)
+        for name, node in by
+    ]
+    missing = [name for (name, _), keys in zip(by, columns, strict=True) if keys is None]
     if missing:
         raise bad_parameter(
             "keys",
@@ -186,7 +224,16 @@ def _lists_by_column(names: list[str], given: Mapping[str, Sequence[object]]) ->
             sorted(given),
             fix=Set(keys={missing[0]: ["A", "B"]}),
         )
-    return [read_keys(n, given[n]) for n in names]
+    return [keys for keys in columns if keys is not None]
+
+
+def _missing_in_tuples(names: list[str]) -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "combinations of keys already say where a missing value is a group",
+        why="a combination can contain None, which stands for a missing value",
+        fix=Set(keys=[("A",) * (len(names) - 1) + (None,)]),
+    )
 
 
 def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ...]:
@@ -196,8 +243,12 @@ def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ..
             "keys", f"tuples of {len(names)} values", values[:3], fix=Set(keys=[("A", 2024), ("B", 2024)])
         )
     for i, n in enumerate(names):
-        read_keys(n, list(dict.fromkeys(v[i] for v in values)))
-    lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
+        read_column_keys(n, list(dict.fromkeys(v[i] for v in values)))
+    lines = [tuple(_read_key(n, x) for n, x in zip(names, v, strict=True)) for v in values]
     if len(set(lines)) != len(lines):
         raise bad_parameter("keys", "different tuples", "one of them twice", fix="name each tuple once")
-    return tuple(sorted(lines))
+    return tuple(sorted(lines, key=_order))
+
+
+def _read_key(name: str, value: object) -> object:
+    return None if value is None else read_keys(name, [value])[0]

@@ -22,7 +22,16 @@ from tacit.tables._expressions import (
     words_of,
 )
 
-__all__ = ["Scope", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
+__all__ = [
+    "Scope",
+    "bounds_of",
+    "can_be_missing",
+    "choose_name",
+    "expand_kinds",
+    "keys_of",
+    "kind_of",
+    "resolve",
+]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -72,6 +81,21 @@ def kind_of(node: Node) -> Kind | None:
             return next((k for a in args if (k := kind_of(a))), None)
         case Call(op, _):
             return _kind(OPERATORS[op].gives)
+
+
+def can_be_missing(node: Node, scope: Scope) -> bool:
+    """Return whether an expression may have no value in some row, as far as its form and the facts show."""
+    match node:
+        case Column(name, _):
+            return not (scope[name].never_null or scope[name].unit)
+        case Literal(value, _):
+            return value is None
+        case Call("case", args):
+            return any(can_be_missing(a, scope) for a in (*args[1::2], args[-1]))
+        case Call("coalesce", args):
+            return all(can_be_missing(a, scope) for a in args)
+        case Call(op, _):
+            return op != "is_null"
 
 
 def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
@@ -278,6 +302,8 @@ def _bounds_of(node: Node, scope: Scope) -> _Range | None:
             return fact.bounds if fact else None
         case Literal(value, "number"):
             return (Fraction(value), Fraction(value)) if isinstance(value, int | float) else None
+        case Call("clip" | "least", (Column(name, _), *ends)) if name in scope and scope[name].default:
+            return _chosen_bounds(scope[name].bounds, ends)
         case Call("clip", (inner, Literal(low), Literal(high))):
             return _clipped(bounds_of(inner, scope), Fraction(float(low or 0)), Fraction(float(high or 0)))
         case Call("case", args):
@@ -296,8 +322,38 @@ def _bounds_of(node: Node, scope: Scope) -> _Range | None:
             return None
 
 
+def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
+    """Return the public keys of an expression if they follow from its form, otherwise None.
+
+    A column has its declared keys. CASE and COALESCE have those of all their values, if all are known: a
+    constant is its own key, and NULL is none.
+    """
+    match node:
+        case Column(name, _):
+            fact = scope.get(name)
+            return fact.keys if fact else None
+        case Literal(value, _):
+            return () if value is None else (value,)
+        case Call("case" as op, args) | Call("coalesce" as op, args):
+            values = (*args[1::2], args[-1]) if op == "case" else args
+            found = [() if _is_null(a) else keys_of(a, scope) for a in values]
+            if any(keys is None for keys in found):
+                return None
+            return tuple(dict.fromkeys(key for keys in found for key in keys or ())) or None
+        case _:
+            return None
+
+
 def _is_null(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
+
+
+def _chosen_bounds(own: _Range | None, ends: list[Node]) -> _Range | None:
+    """Bound a count within a unit as the question does: it is at least 0, and the default bound is void."""
+    if own is None or not all(isinstance(end, Literal) for end in ends):
+        return own
+    *low, high = (Fraction(float(end.value or 0)) for end in ends if isinstance(end, Literal))
+    return (max([own[0], *low]), max(high, own[0], *low))
 
 
 def _clipped(own: _Range | None, low: Fraction, high: Fraction) -> _Range:

@@ -19,11 +19,11 @@ from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
     Measure,
-    PerUnit,
     Project,
     Relation,
     TableQuestion,
     Where,
+    of_each_unit,
     rows_per_unit,
     scope,
 )
@@ -31,6 +31,7 @@ from tacit.tables._expressions import Column, Node, text_of
 from tacit.tables._goals import Goal
 from tacit.tables._keys import (
     KeysGiven,
+    MissingKeys,
     from_public_tables,
     key_node,
     key_nodes,
@@ -119,7 +120,7 @@ class Rows:
         facts = scope(self.relation)
         groups = tuple((name, key_node(Column(name), facts, None)) for name in by)
         made = tuple(self.measure(name, aggregate) for name, aggregate in measures.items())
-        return self._over(PerUnit(self.relation, groups, made))
+        return self._over(of_each_unit(self.relation, groups, made))
 
     def measure(self, name: str, aggregate: Aggregate) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
@@ -239,7 +240,9 @@ class Rows:
         changed = self.limits.but(**limits)
         return self if self.unit.is_row else replace(self, limits=changed)  # single rows have no limits
 
-    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> GroupedRows:
+    def group_by(
+        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+    ) -> GroupedRows:
         """Group by columns or expressions.
 
         Parameters
@@ -250,21 +253,29 @@ class Rows:
             The public keys: a list (one column), lists by column, a list of tuples (several columns). In
             place of a list, the name of a public table (the values of its key) or ``"table.column"``; it is
             read now, since nothing in it is private. By default those declared with the dataset; where there
-            are none, keys are selected privately, which needs ``delta``.
+            are none, keys are selected privately, which needs ``delta``. A key None stands for the rows whose
+            value is missing.
+        missing
+            What becomes of rows whose value is missing: ``"drop"`` (as in the caption) or ``"group"``: they
+            are one more group, whose key is None.
         """
         given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
         if not given:
             raise bad_parameter(
                 "group_by", "given at least one column", (), fix=Code('.group_by("hospital")')
             )
-        return self.grouped(given, keys)
+        if missing not in {"drop", "group"}:
+            raise bad_parameter("missing", "drop or group", missing, fix=Set(missing="group"))
+        return self.grouped(given, keys, missing=missing == "group")
 
-    def grouped(self, by: Sequence[tuple[str, Node]], keys: KeysGiven) -> GroupedRows:
+    def grouped(
+        self, by: Sequence[tuple[str, Node]], keys: KeysGiven, *, missing: bool = False
+    ) -> GroupedRows:
         """Group by expressions with their names; see `group_by`."""
         facts = scope(self.relation)
-        public = read_group_keys(by, from_public_tables(keys, self._dataset), facts)
+        public = read_group_keys(by, from_public_tables(keys, self._dataset), facts, missing=missing)
         nodes = key_nodes(by, public, facts)
-        return GroupedRows(self, nodes, typed_keys(nodes, public))
+        return GroupedRows(self, nodes, typed_keys(nodes, public), missing and public is None)
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one line."""
@@ -278,6 +289,7 @@ class GroupedRows:
     rows: Rows
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
+    missing: bool = False
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Name the aggregates of each group: ``.agg(n=tc.count(), stay=tc.mean("length_of_stay"))``."""
@@ -292,7 +304,7 @@ class GroupedRows:
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(
-            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group
+            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group, self.missing
         )
         return Query(self.rows._dataset, question)
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import AnswerTable, Cells
-from tacit.tables._algebra import document
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+from tacit.tables._algebra import document, sources_of
 from tacit.tables._kinds import kind_of
 from tacit.tables._statistics import BinCounts
 
@@ -82,6 +84,7 @@ class TableTask:
             "keys": document(self.asked.keys),
             "groups": self.asked.groups,
             "per_group": self.asked.per_group,
+            **({"missing": True} if self.asked.missing else {}),
             "steps": document(self.steps),
         }
 
@@ -89,6 +92,18 @@ class TableTask:
     def sql(self) -> tuple[str, ...]:
         """The statements that will run."""
         return tuple(statement.sql for statement in self.statements)
+
+    def unavailable(self) -> TacitError | None:
+        """Return why nothing can be drawn: a table's columns were never known, and are not now."""
+        for table in sources_of(self.asked.input):
+            if table.columns is None and self.engine.columns(table.name) is None:
+                return TacitError(
+                    "unknown-table",
+                    f"the source of the table {table.name!r} cannot be read, so nothing was charged",
+                    why="it was not available when the dataset was declared, and it is not available now",
+                    fix=Declare("source", "path/of/visits.parquet"),
+                )
+        return None
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield each step's exact integers for every group; private groups are those that came back."""

@@ -70,7 +70,7 @@ def key_nodes(
                 f"keys of {name!r}",
                 "dates such as '2026-01-31'" if kind == "date" else f"of the kind {kind}, like the column",
                 wrong,
-                fix=Set(keys=example_keys(kind)),
+                fix=Set(keys={name: example_keys(kind)}),
             )
         made.append((name, key_node(node, facts, kind)))
     return tuple(made)

@@ -265,10 +265,9 @@ def _kind_of_keys(column: str, values: tuple[object, ...], declared: Kind | None
 
 
 def _check_names(declared: Mapping[str, Collection[str] | None], tables: Mapping[str, Table]) -> None:
-    """Refuse a fact about a column that no table has.
+    """Refuse a fact about a column that no table has, if a column of almost that name exists.
 
-    Bounds and keys may be those of a column that questions compute, so they are refused only if a column of
-    almost that name exists.
+    Other names may be those of columns that questions compute.
     """
     if any(table.columns is None for table in tables.values()):
         return
@@ -280,8 +279,7 @@ def _check_names(declared: Mapping[str, Collection[str] | None], tables: Mapping
             if name in columns or (own is not None and column in own):
                 continue
             fix = choose_name(column, own) if own is not None else choose_name(name, columns)
-            computed = own is None and fact in {"bounds", "keys"}
-            if not computed or _is_slip(name.strip().lower(), fix.close.lower()):
+            if own is not None or _is_slip(name.strip().lower(), fix.close.lower()):
                 raise TacitError(
                     "unknown-column",
                     f"{fact} names the column {name!r}, which no table has",

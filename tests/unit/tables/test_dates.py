@@ -66,6 +66,21 @@ def test_a_cast_to_a_date_drops_the_time_of_day(tmp_path):
         assert data.where(condition).agg(n=tc.count()).plan(epsilon=10**6).release().value == true, condition
 
 
+@pytest.mark.parametrize("kind", ["moments", "text", "dates", "parquet", "csv"])
+def test_a_column_that_is_compared_with_dates_is_read_as_dates(tmp_path, kind):
+    data = protected(sources(tmp_path)[kind])
+    for condition, true in [
+        ("day = '2026-01-03'", 2),
+        ("day <= '2026-02-01'", 3),
+        ("day IN ('2026-01-03', '2026-02-01')", 3),
+        ("day BETWEEN '2026-01-03' AND '2026-01-31'", 2),
+        ("day <> '2026-01-03'", 1),
+        ("day LIKE '2026-02%'", 1),
+        ("day >= '2026'", 3),
+    ]:
+        assert data.where(condition).agg(n=tc.count()).plan(epsilon=10**6).release().value == true, condition
+
+
 def test_months_are_keys(tmp_path):
     data = protected(sources(tmp_path)["csv"])
     months = ["2026-01-01", "2026-02-01", "2026-03-01"]

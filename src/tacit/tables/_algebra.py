@@ -20,7 +20,8 @@ from typing import Literal as OneOf
 from tacit.core import Fact, Table
 from tacit.errors import TacitError
 from tacit.tables._expressions import Column, Node
-from tacit.tables._kinds import Scope, bounds_of, keys_of, kind_of, resolve
+from tacit.tables._key_values import keys_of
+from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import JSON

@@ -14,7 +14,8 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables._emit_expressions import expression_sql, quote
 from tacit.tables._expressions import Column, Node, is_iso
-from tacit.tables._kinds import Scope, keys_of, kind_of, resolve
+from tacit.tables._key_values import keys_of
+from tacit.tables._kinds import Scope, kind_of, resolve
 
 if TYPE_CHECKING:
     from tacit.core import Engine, Table

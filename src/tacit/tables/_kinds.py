@@ -84,21 +84,6 @@ def kind_of(node: Node) -> Kind | None:
             return _kind(OPERATORS[op].gives)
 
 
-def can_be_missing(node: Node, scope: Scope) -> bool:
-    """Return whether an expression may have no value in some row, as far as its form and the facts show."""
-    match node:
-        case Column(name, _):
-            return not (scope[name].never_null or scope[name].unit)
-        case Literal(value, _):
-            return value is None
-        case Call("case", args):
-            return any(can_be_missing(a, scope) for a in (*args[1::2], args[-1]))
-        case Call("coalesce", args):
-            return all(can_be_missing(a, scope) for a in args)
-        case Call(op, _):
-            return op != "is_null"
-
-
 def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
     """Return the expression with every column's kind set, or refuse it.
 
@@ -334,28 +319,6 @@ def _bounds_of(node: Node, scope: Scope) -> _Range | None:
         case Call(op, (left, right)) if op in _OF_TWO:
             a, b = bounds_of(left, scope), bounds_of(right, scope)
             return None if a is None or b is None else _OF_TWO[op](a, b)
-        case _:
-            return None
-
-
-def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
-    """Return the public keys of an expression if they follow from its form, otherwise None.
-
-    A column has its declared keys. CASE and COALESCE have those of all their values, if all are known: a
-    constant is its own key, and NULL is none.
-    """
-    match node:
-        case Column(name, _):
-            fact = scope.get(name)
-            return fact.keys if fact else None
-        case Literal(value, _):
-            return () if value is None else (value,)
-        case Call("case" as op, args) | Call("coalesce" as op, args):
-            values = (*args[1::2], args[-1]) if op == "case" else args
-            found = [() if _is_null(a) else keys_of(a, scope) for a in values]
-            if any(keys is None for keys in found):
-                return None
-            return tuple(dict.fromkeys(key for keys in found for key in keys or ())) or None
         case _:
             return None
 

@@ -101,7 +101,7 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
         _check_expression(node, facts)
     if question.keys is not None:
         _check_keys(question)
-    _insist(type(question.missing) is bool and (question.private_keys or not question.missing))
+    _insist(_is_boolean(question.missing) and (question.private_keys or not question.missing))
     for limit in (question.groups, question.per_group):
         _check_limit(limit)
     _insist(bool(question.aggregates))
@@ -229,6 +229,10 @@ def _check_rows(relation: Relation, rows: int | None, *, one_row_left: bool = Fa
 def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], rows: int | None) -> bool:
     """Whether the fluent API can sum a unit's rows: they are limited, or one row of each unit is left."""
     return rows_per_unit(inner) is not None or (rows is not None and names_unit(inner, by))
+
+
+def _is_boolean(given: object) -> bool:
+    return isinstance(given, bool)
 
 
 def _is_table(given: object) -> bool:

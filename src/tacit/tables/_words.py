@@ -18,7 +18,7 @@ from tacit.tables._algebra import (
     scope,
 )
 from tacit.tables._expressions import Column, words_of
-from tacit.tables._kinds import can_be_missing
+from tacit.tables._key_values import can_be_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -145,10 +145,14 @@ def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]
     facts = scope(question.input)
     said = []
     for _, aggregate in question.aggregates:
-        column, bounds = aggregate.argument, getattr(aggregate, "bounds", None)
-        if isinstance(column, Column) and facts[column.name].default and bounds == facts[column.name].bounds:
-            most = f"{float(bounds[1]):g}{' (default)' if dataset.limits.is_default else ''}"
-            said.append(f"{column.name} above {most}, the limit on rows, counts as {float(bounds[1]):g}")
+        column = aggregate.argument
+        bounds = facts[column.name].bounds if isinstance(column, Column) else None
+        if not isinstance(column, Column) or bounds is None or not facts[column.name].default:
+            continue
+        if getattr(aggregate, "bounds", None) == bounds:
+            default = " (default)" if dataset.limits.is_default else ""
+            most = f"{float(bounds[1]):g}"
+            said.append(f"{column.name} above {most}{default}, the limit on rows, counts as {most}")
     return list(dict.fromkeys(said))
 
 

@@ -16,7 +16,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Do, Fix, Say
 from tacit.tables._algebra import scope
 from tacit.tables._expressions import Column, Node
-from tacit.tables._kinds import keys_of
+from tacit.tables._key_values import keys_of
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (

@@ -28,9 +28,10 @@ def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
         case Call("case" as op, args) | Call("coalesce" as op, args):
             values = (*args[1::2], args[-1]) if op == "case" else args
             found = [keys_of(a, scope) for a in values]
-            if any(keys is None for keys in found):
-                return None
-            return tuple(dict.fromkeys(key for keys in found for key in keys or ())) or None
+            known = dict.fromkeys(key for keys in found for key in keys or ())
+            if not can_be_missing(node, scope):
+                known.pop(None, None)
+            return None if None in found else tuple(known)
         case _:
             return None
 

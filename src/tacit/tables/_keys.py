@@ -206,7 +206,10 @@ def read_group_keys(
 def _known_keys(name: str, node: Node, facts: Scope) -> tuple[object, ...] | None:
     """Return the keys that are declared for a column, or that the form of an expression shows."""
     keys = keys_of(node, facts)
-    return keys if keys is None or isinstance(node, Column) else read_column_keys(name, list(keys))
+    if keys is None or isinstance(node, Column):
+        return keys
+    one_kind = len({type(key) for key in keys if key is not None}) == 1
+    return read_column_keys(name, list(keys)) if one_kind else None
 
 
 def _lists_by_column(

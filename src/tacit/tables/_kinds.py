@@ -26,10 +26,8 @@ from tacit.tables._expressions import (
 __all__ = [
     "Scope",
     "bounds_of",
-    "can_be_missing",
     "choose_name",
     "expand_kinds",
-    "keys_of",
     "kind_of",
     "resolve",
 ]

@@ -152,7 +152,7 @@ def test_constants_of_a_case_are_public_keys(ages, expression, exact):
 
 
 @pytest.mark.parametrize(
-    "expression", ["CASE WHEN age < 18 THEN w ELSE 'x' END", "COALESCE(w, 'x')", "UPPER(h)"]
+    "expression", ["CASE WHEN age < 18 THEN w ELSE 'x' END", "COALESCE(w, 'x')", "UPPER(h)", "NULL"]
 )
 def test_values_that_are_not_public_make_no_keys(ages, expression):
     with pytest.raises(TacitError) as refused:
@@ -173,3 +173,15 @@ def test_keys_of_a_question_come_beside_the_declared_ones(ages):
     assert other.keys["h"] == ("C",)
     with pytest.raises(TacitError, match="for each column"):
         ages.group_by("h", "age", "w", keys={"w": ["u"]})
+
+
+def test_a_case_of_two_kinds_is_refused_as_an_expression(ages):
+    with pytest.raises(TacitError, match="values of one kind") as refused:
+        ages.sql("SELECT CASE WHEN age < 18 THEN 1 ELSE 'x' END AS k, COUNT(*) AS n FROM t GROUP BY k")
+    assert refused.value.code == "bad-expression"
+
+
+def test_a_name_for_missing_values_takes_their_place(ages):
+    data = tc.protect(AGES, name="t", unit="pid", keys={"h": ["A", None]}, budget=HUGE)
+    sql = "SELECT COALESCE(h, 'unknown') AS k, COUNT(*) AS n FROM t GROUP BY k"
+    assert data.sql(sql).plan(epsilon=10**6).release().keys["k"] == ("A", "unknown")

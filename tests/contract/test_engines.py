@@ -594,4 +594,5 @@ def test_a_closed_connection_is_a_source_that_is_not_at_hand():
     data = tc.protect((con, "t"), unit="u", types={"u": "number"}, budget=tc.Budget(epsilon=1))
     with pytest.raises(tc.TacitError) as failed:
         data.agg(n=tc.count()).plan(epsilon=1).release()
-    assert failed.value.code == "release-failed"
+    assert failed.value.code == "unknown-table"
+    assert data.remaining.epsilon == 1  # refused before the charge

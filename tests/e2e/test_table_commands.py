@@ -576,3 +576,23 @@ def test_ctrl_c_while_the_command_starts_shows_no_traceback_of_ours(tmp_path, af
     assert "tacit/cli" not in err, err  # before main() there is only Python's own start
     if "interrupted" in err:
         assert process.returncode == 130
+
+
+def test_init_warns_of_a_large_delta(data):
+    words = ["init", "visits.csv", "--unit", "pid", "--epsilon", "3", "--force", "--delta"]
+    done = tacit(*words, "0.01", cwd=data)
+    assert done.returncode == 0
+    assert " ".join(done.stdout.split()).count("warning: delta 0.01 is above 0.001") == 1
+    assert "warning" not in tacit(*words, "1e-6", cwd=data).stdout
+
+
+def test_the_tables_of_a_question_show_the_dataset(declared):
+    with (declared / "tacit.toml").open("a") as file:
+        file.write(
+            '\n[datasets.other]\nsource = {stays = "visits.csv", wards = "visits.csv"}\nunit = "pid"\n'
+            "budget = {epsilon = 3}\n"
+        )
+    for command, asked in (("plan", "stays"), ("query", "wards"), ("plan", "visits"), ("query", "VISITS")):
+        done = tacit(command, f"SELECT COUNT(*) AS n FROM {asked}", "-e", "0.1", cwd=declared)
+        assert done.returncode == 0, done.stderr
+    refused(tacit("plan", "SELECT COUNT(*) AS n FROM nowhere", "-e", "1", cwd=declared), "--dataset visits")

@@ -74,9 +74,10 @@ class Declaration:
         whose = f"rows with the same {self.unit}" if self.unit else "copies of one row"
         return [
             f"# How many {whose} count. A smaller limit means less noise,",
-            "# but more rows are dropped.",
+            "# but more rows are dropped. By default, 10 rows count.",
             self._heading("limits"),
-            *(f"{toml_key(name)} = {limit}" for name, limit in (self.limits or {"rows": 10}).items()),
+            *(f"{toml_key(name)} = {limit}" for name, limit in self.limits.items()),
+            *([] if self.limits else ["# rows = 10"]),
         ]
 
     def _bounds(self) -> list[str]:

@@ -97,7 +97,10 @@ def init(
     )
     draft.check(config.parent)
     write_file(config, lambda path: path.write_text(draft.text(), encoding="utf-8"), "the config", "--config")
-    notes = _uncounted_rows(data, draft.unit)
+    from tacit.core import warn_of_delta
+
+    warning = warn_of_delta(delta or 0)
+    notes = [*_uncounted_rows(data, draft.unit), *([warning] if warning else [])]
     if as_json:
         written = {"written": str(config), "dataset": called, "columns": known, "types": types}
         show_json({**written, "notes": notes})

@@ -11,6 +11,7 @@ import typer
 from tacit.cli._context import note_dataset
 from tacit.cli._fact_options import read_question_keys
 from tacit.cli._output import typed
+from tacit.cli._sql import tables_in
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 
@@ -47,7 +48,7 @@ ConfigOption = Annotated[
     Path, typer.Option("--config", "-c", envvar="TACIT_CONFIG", help="The file with the declarations.")
 ]
 DatasetOption = Annotated[
-    str | None, typer.Option("--dataset", help="Which dataset, if the config declares several.")
+    str | None, typer.Option("--dataset", help="Which dataset, if FROM does not show it.")
 ]
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
 DeltaOption = Annotated[float, typer.Option("--delta", help="Allow private selection of groups.")]
@@ -94,14 +95,23 @@ class Price:
 
 
 def declared_dataset(file: Path, dataset: str | None, sql: str) -> tuple[Config, str]:
-    """Read the config and choose the dataset: the one that was named, or the only one."""
+    """Read the config and choose the dataset: the one that was named, the only one, or that of the tables."""
     from tacit.tables import open_config
 
     note_dataset(file, None, dataset or "", sql)
     config = open_config(file)
-    name = _chosen(config, dataset, file)
+    name = _chosen(config, dataset or _with_tables(config, sql), file)
     note_dataset(file, config, name, sql)
     return config, name
+
+
+def _with_tables(config: Config, sql: str) -> str | None:
+    """Return the only dataset that has all the tables of the question; None where it is not clear."""
+    if len(config.datasets) == 1:
+        return None
+    asked = tables_in(sql)
+    found = [name for name in config.datasets if asked and asked <= {t.lower() for t in config.tables(name)}]
+    return found[0] if len(found) == 1 else None
 
 
 def _chosen(config: Config, name: str | None, file: Path) -> str:

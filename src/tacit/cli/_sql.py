@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.fixes import FROM_PUBLIC_KNOWLEDGE
 
-__all__ = ["clipped_aggregate", "range_in_question", "sql_name"]
+__all__ = ["clipped_aggregate", "range_in_question", "sql_name", "tables_in"]
 
 
 def sql_name(name: str) -> str:
@@ -41,3 +41,23 @@ def clipped_aggregate(sql: str, expression: str, low: object, high: object) -> s
         if isinstance(inner, exp.Expr) and inner.sql(dialect="duckdb") == expression:
             return aggregate.sql(dialect="duckdb").replace(expression, clipped, 1)
     return clipped
+
+
+def tables_in(sql: str) -> frozenset[str]:
+    """Return the tables that a question reads, in lower case; none where the text is not SQL.
+
+    Examples
+    --------
+    >>> sorted(tables_in("WITH w AS (SELECT * FROM Visits) SELECT COUNT(*) FROM w JOIN codes USING (icd)"))
+    ['codes', 'visits']
+    """
+    import sqlglot
+    from sqlglot import expressions as exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        parsed = sqlglot.parse_one(sql, dialect="duckdb")
+    except (SqlglotError, RecursionError):
+        return frozenset()
+    named = {part.alias.lower() for part in parsed.find_all(exp.CTE)}
+    return frozenset(table.name.lower() for table in parsed.find_all(exp.Table)) - named - {""}

@@ -18,6 +18,7 @@ from tacit.core._facts import (
     read_keys,
     read_kind,
 )
+from tacit.core._large_delta import warn_of_delta
 from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan, members_of, with_audit
 from tacit.core._plan_run import measure
 from tacit.core._protocols import (
@@ -77,5 +78,6 @@ __all__ = [
     "read_identity",
     "read_keys",
     "read_kind",
+    "warn_of_delta",
     "with_audit",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -62,6 +63,8 @@ class AnswerTable(Content):
         Which rows are not counted and which groups are not shown, by the plan.
     counts
         The columns that count; noise may push them below zero.
+    dates
+        The key columns that hold dates, as ISO text; data frames get them as dates.
     """
 
     kind: ClassVar[str] = "answer-table"
@@ -72,6 +75,7 @@ class AnswerTable(Content):
     notes: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return max((len(cells.value) for cells in self.columns.values()), default=0)
@@ -141,6 +145,7 @@ class AnswerTable(Content):
             "notes": dict(self.notes),
             "left_out": list(self.left_out),
             "counts": list(self.counts),
+            **({"dates": list(self.dates)} if self.dates else {}),
         }
 
     @classmethod
@@ -156,11 +161,13 @@ class AnswerTable(Content):
             dict(document["notes"]),
             tuple(str(line) for line in document["left_out"]),
             tuple(str(name) for name in document["counts"]),
+            tuple(str(name) for name in document.get("dates", ())),
         )
         parts = [*read.keys.values(), *(getattr(c, e) for c in read.columns.values() for e in _ENDS)]
         plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)
         if len({len(part) for part in parts}) > 1 or not plain or not 0 < read.confidence < 1:
             raise ValueError("not an answer")
+        read._dates()  # raises where a date is none
         return read
 
     def to_dict(self) -> dict[str, list[Value]]:
@@ -170,25 +177,36 @@ class AnswerTable(Content):
         return {name: [line[name] for line in lines] for name in names}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas data frame (extra ``pandas``)."""
+        """Return a pandas data frame (extra ``pandas``); groups that are dates are moments there."""
         needs("to_pandas", "pandas", "tacit[pandas]")
+        import numpy as np
         import pandas as pd
 
-        return pd.DataFrame(self.to_dict())
+        moments = {name: np.array(values, "datetime64[us]") for name, values in self._dates().items()}
+        return pd.DataFrame(self.to_dict() | moments)
 
     def to_polars(self) -> pl.DataFrame:
         """Return a Polars data frame (``pip install polars``)."""
         needs("to_polars", "polars", "polars")
         import polars as pl
 
-        return pl.DataFrame(self.to_dict(), strict=False)
+        return pl.DataFrame(self.to_dict() | self._dates(), strict=False)
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table (extra ``pandas``)."""
         needs("to_arrow", "pyarrow", "tacit[pandas]")
         import pyarrow as pa
 
-        return pa.table(self.to_dict())
+        return pa.table(self.to_dict() | self._dates())
+
+    def _dates(self) -> dict[str, list[date | None]]:
+        """Return the groups that are dates, as days or, where one has a time of day, as moments."""
+        made = {}
+        for name in self.dates:
+            days = all(v is None or len(str(v)) == 10 for v in self.keys[name])
+            read = date.fromisoformat if days else datetime.fromisoformat
+            made[name] = [None if v is None else read(str(v)) for v in self.keys[name]]
+        return made
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """Return the answer as CSV text, and write it to a file if a path is given.

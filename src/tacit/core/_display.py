@@ -134,10 +134,10 @@ def _outwards(end: float, rounding: str) -> float:
 
 
 def shown_key(value: Value) -> str:
-    """Write a group's key as it is: a year has no thousands."""
+    """Write a group's key as it is: a year has no thousands, and missing values are a group of their own."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
-    return "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+    return "(missing)" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _cost(plan: Plan[Any]) -> str:

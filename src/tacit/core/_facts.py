@@ -6,7 +6,7 @@ Facts are frozen, and no fact is read from the data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -54,7 +54,8 @@ class Fact:
     """What is publicly known about a column.
 
     Its kind, its bounds, its keys, whether it is never NULL and whether it names the unit. ``unreadable``
-    holds the type of a column that cannot be read safely.
+    holds the type of a column that cannot be read safely. Bounds that are a ``default`` hold where a question
+    gives no other; values may lie outside.
     """
 
     kind: Kind | None = None
@@ -63,6 +64,7 @@ class Fact:
     never_null: bool = False
     unit: bool = False
     unreadable: str = ""
+    default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Limits:
         Rows within one group.
     joined
         Rows after a join of two protected tables. Without it, the limits of the two tables multiply.
+    is_default
+        Whether nobody chose ``rows``.
 
     Examples
     --------
@@ -102,12 +106,13 @@ class Limits:
     groups: int | None = None
     per_group: int | None = None
     joined: int | None = None
+    is_default: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
     def read(cls, given: Mapping[str, int | None] | Limits | None) -> Limits:
         """Read limits as the curator writes them. Where nothing bounds a unit, ten rows count."""
         if given is None:
-            return cls()
+            return cls(is_default=True)
         if isinstance(given, Limits):
             return given
         if not isinstance(given, Mapping):
@@ -120,16 +125,17 @@ class Limits:
                 fix = Choose(known, given=str(name))
                 raise bad_parameter("the name of a limit", "one that Tacit knows", name, fix=fix)
             read[short] = None if value is None else _limit(name, value)
-        if "rows" not in read and not (read.get("groups") and read.get("per_group")):
-            read["rows"] = DEFAULT_ROWS
-        return cls(read.get("rows"), read.get("groups"), read.get("per_group"), read.get("joined"))
+        is_default = "rows" not in read and not (read.get("groups") and read.get("per_group"))
+        rows = DEFAULT_ROWS if is_default else read.get("rows")
+        return cls(rows, read.get("groups"), read.get("per_group"), read.get("joined"), is_default)
 
     def but(self, **changes: int | None) -> Limits:
         """Return these limits with some of them replaced."""
         now: dict[str, int | None] = {
             "rows": self.rows, "groups": self.groups, "per_group": self.per_group, "joined": self.joined,
         }  # fmt: skip
-        return Limits.read({**now, **changes})
+        made = Limits.read({**now, **changes})
+        return replace(made, is_default=self.is_default and made.rows == self.rows)
 
 
 _LIMITS = {

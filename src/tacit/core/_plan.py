@@ -10,7 +10,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate, certificate_body
-from tacit.core._plan_run import Member, add_up, digest_of, together_hash
+from tacit.core._plan_run import Member, add_up, check_source, digest_of, together_hash
 from tacit.core._plan_run import run as run_once
 from tacit.core._release import Content, Release
 from tacit.errors import TacitError, bad_parameter
@@ -273,6 +273,8 @@ class Plan(Generic[C]):
             raise bad_parameter("account", "omitted if several datasets pay", account, fix=Set(account=None))
         if self._members[0].stages:
             raise _wrong_shape(f"the plan is a run of {self.instalments} instalments", "run")
+        for member in self._members:  # before the first of them pays
+            check_source(member)
         drawn = [
             self._draw(member, who=who, purpose=purpose, account=account, key=key) for member in self._members
         ]

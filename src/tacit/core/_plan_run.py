@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from tacit.core._run_stages import Stage
     from tacit.core._unit import Identity
 
-__all__ = ["Member", "add_up", "digest_of", "measure", "plain", "plan_hash", "run", "together_hash"]
+__all__ = [
+    "Member",
+    "add_up",
+    "check_source",
+    "digest_of",
+    "measure",
+    "plain",
+    "plan_hash",
+    "run",
+    "together_hash",
+]
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,21 @@ class Member:
     def question(self) -> str:
         """The digest of the question's document."""
         return digest_of(self.task.question)
+
+
+def check_source(member: Member) -> None:
+    """Refuse a draw before its charge, if the task says that its source was never there (``unavailable``).
+
+    Whether a file exists is no secret. A stored release needs no source.
+    """
+    unavailable = getattr(member.task, "unavailable", None)
+    refusal = None if unavailable is None else unavailable()
+    if refusal is None:
+        return
+    ledger, identity = member.ledger, member.identity
+    stored = getattr(ledger, "stored_release", None)
+    if stored is None or stored(identity.name, member.hash, version=identity.version) is None:
+        raise refusal
 
 
 def plan_hash(dataset: object, question: object, mechanisms: object) -> str:

@@ -302,9 +302,8 @@ class DuckDB:
 
     def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
         columns = list(zip(*lines, strict=True))
-        listed = ", ".join(
-            f"CAST(unnest($c{i}) AS {_KINDS[type(c[0])]}) AS k{i}" for i, c in enumerate(columns)
-        )
+        kinds = [_KINDS[next((type(key) for key in c if key is not None), str)] for c in columns]
+        listed = ", ".join(f"CAST(unnest($c{i}) AS {kind}) AS k{i}" for i, kind in enumerate(kinds))
         values = {f"c{i}": list(column) for i, column in enumerate(columns)}
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")

@@ -159,12 +159,16 @@ def _units(one: object) -> int:
 
 
 def _in_order(shown: dict[_Key, int]) -> dict[_Key, int]:
-    """Sort by the keys themselves, or by how they are written where they cannot be compared."""
+    """Sort by the keys themselves, None last, or by how they are written if they cannot be compared."""
     try:
-        order = sorted(shown)  # type: ignore[type-var]
+        order = sorted(shown, key=_missing_last)
     except TypeError:
         order = sorted(shown, key=lambda key: (type(key).__name__, repr(key)))
     return {key: shown[key] for key in order}
+
+
+def _missing_last(key: object) -> list[tuple[bool, Any]]:
+    return [(part is None, part or 0) for part in (key if isinstance(key, tuple) else (key,))]
 
 
 @lru_cache(maxsize=1024)

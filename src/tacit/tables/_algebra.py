@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 from typing import Literal as OneOf
@@ -20,6 +20,7 @@ from typing import Literal as OneOf
 from tacit.core import Fact, Table
 from tacit.errors import TacitError
 from tacit.tables._expressions import Column, Node
+from tacit.tables._key_values import keys_of
 from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
 
 __all__ = [
+    "OPTIONAL",
     "JoinPublic",
     "JoinUnits",
     "Measure",
@@ -38,12 +40,16 @@ __all__ = [
     "Where",
     "document",
     "names_unit",
+    "of_each_unit",
     "read_fraction",
     "rows_per_unit",
     "scope",
+    "sources_of",
 ]
 
 How: TypeAlias = OneOf["inner", "left"]
+#: Marks a field that documents leave out where it has its default, so that older documents stay the same.
+OPTIONAL = {"optional": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,11 @@ class Measure:
     argument: Node | None
     bounds: tuple[Fraction, Fraction] | None
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts rows or values."""
+        return self.function in {"count", "count_distinct"}
+
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
@@ -118,7 +129,11 @@ Relation: TypeAlias = Scan | Where | Project | JoinUnits | JoinPublic | PerUnit
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
-    """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately."""
+    """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately.
+
+    A public key may be None: the group of the rows whose value is missing. Where keys are selected privately,
+    ``missing`` says whether these rows can be a group.
+    """
 
     input: Relation
     by: tuple[tuple[str, Node], ...]
@@ -126,6 +141,12 @@ class TableQuestion:
     aggregates: tuple[tuple[str, Aggregate], ...]
     groups: int | None
     per_group: int | None
+    missing: bool = field(default=False, metadata=OPTIONAL)
+
+    @property
+    def groups_missing(self) -> bool:
+        """Whether rows whose value is missing can be a group."""
+        return self.missing or any(None in key for key in self.keys or ())
 
     @property
     def private_keys(self) -> bool:
@@ -159,6 +180,41 @@ def names_unit(inner: Relation, by: tuple[tuple[str, Node], ...]) -> bool:
     return all(isinstance(e, Column) and facts[e.name].unit for _, e in by)
 
 
+def of_each_unit(inner: Relation, by: tuple[tuple[str, Node], ...], measures: tuple[Measure, ...]) -> PerUnit:
+    """Aggregate the rows of each unit. Where one row of each unit is left, all its rows are read.
+
+    Then the row limit would bound nothing, it would only drop rows. Joins keep it: the rows of a unit
+    multiply there.
+    """
+    return PerUnit(_whole(inner) if names_unit(inner, by) else inner, by, measures)
+
+
+def _whole(node: Relation) -> Relation:
+    """Return a relation without the row limits of its tables."""
+    match node:
+        case Scan(table, _):
+            return Scan(table, None)
+        case Where() | Project() | PerUnit():
+            return replace(node, input=_whole(node.input))
+        case JoinPublic():
+            return replace(node, left=_whole(node.left))
+        case JoinUnits():
+            return node
+
+
+def sources_of(node: Relation) -> tuple[Table, ...]:
+    """Return the declared tables that a relation reads, protected and public."""
+    match node:
+        case Scan(table, _):
+            return (table,)
+        case JoinUnits(left, right, _, _):
+            return (*sources_of(left), *sources_of(right))
+        case JoinPublic(left, table, _, _, _):
+            return (*sources_of(left), table)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            return sources_of(inner)
+
+
 def scope(node: Relation) -> Scope:
     """Return the columns of a relation with the facts that still hold."""
     match node:
@@ -186,7 +242,9 @@ def scope(node: Relation) -> Scope:
         case PerUnit(inner, by, measures):
             below = scope(inner)
             own_facts = {name: _carried(expression, below) for name, expression in by}
-            facts = {**own_facts, **{m.name: Fact("number", m.bounds) for m in measures}}
+            free = rows_per_unit(inner) is None  # then the bounds of a count are a choice, not a fact
+            made = {m.name: Fact("number", m.bounds, default=free and m.counts) for m in measures}
+            facts = {**own_facts, **made}
             return Scope(facts, narrowed=_narrows(below, facts))
 
 
@@ -201,7 +259,7 @@ def _carried(expression: Node, below: Scope) -> Fact:
         fact = below[expression.name]
         return replace(fact, kind=fact.kind or expression.kind)
     solved = resolve(expression, below)
-    return Fact(kind_of(solved), bounds_of(solved, below))
+    return Fact(kind_of(solved), bounds_of(solved, below), keys_of(solved, below))
 
 
 def _nullable(fact: Fact, how: How) -> Fact:
@@ -240,7 +298,8 @@ def document(thing: object) -> JSON:
         case Mapping():
             return {str(k): document(v) for k, v in thing.items()}
         case _ if is_dataclass(thing):
-            inner = {f.name: document(getattr(thing, f.name)) for f in fields(thing)}
+            kept = (f for f in fields(thing) if not f.metadata or getattr(thing, f.name) != f.default)
+            inner = {f.name: document(getattr(thing, f.name)) for f in kept}
             return {"node": type(thing).__name__, **inner}
         case _ if hasattr(thing, "isoformat"):
             return {"date": str(thing.isoformat())}

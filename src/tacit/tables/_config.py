@@ -56,6 +56,12 @@ class Config:
         shared = [p["source"] for p in facts.get("public", {}).values()]
         return [self.folder / str(place) for place in (*own, *shared)]
 
+    def tables(self, name: str) -> list[str]:
+        """Return the names of the tables of a dataset, protected and public."""
+        facts = self.datasets[name]
+        source = facts["source"]
+        return [*(source if isinstance(source, dict) else [name]), *facts.get("public", {})]
+
     def dataset(self, name: str, *, ledger: Ledger | None = None) -> TableDataset:
         """Open one dataset, with the given ledger in place of the declared one."""
         return _dataset(name, self.datasets[name], self.folder, self.ledger if ledger is None else ledger)

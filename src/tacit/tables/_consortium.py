@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.tables._aggregates import Aggregate
-    from tacit.tables._keys import KeysGiven
+    from tacit.tables._keys import KeysGiven, MissingKeys
     from tacit.tables._python_expressions import Expr
     from tacit.tables._query import GroupedRows, Query, Rows
 
@@ -105,9 +105,11 @@ class Consortium:
         """Add or redefine columns, in every member."""
         return self._rows().with_columns(**columns)
 
-    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> ConsortiumGroups:
+    def group_by(
+        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+    ) -> ConsortiumGroups:
         """Group by columns; the keys are public and the same in every member."""
-        return self._rows().group_by(*by, keys=keys, **named)
+        return self._rows().group_by(*by, keys=keys, missing=missing, **named)
 
     def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:
         """Aggregate all rows of all members into one line."""
@@ -152,10 +154,12 @@ class ConsortiumRows:
         """Add or redefine columns, in every member."""
         return ConsortiumRows(self.consortium, lambda member: self.of(member).with_columns(**columns))
 
-    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> ConsortiumGroups:
+    def group_by(
+        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+    ) -> ConsortiumGroups:
         """Group by columns; the keys are public and the same in every member."""
         return ConsortiumGroups(
-            self.consortium, lambda member: self.of(member).group_by(*by, keys=keys, **named)
+            self.consortium, lambda member: self.of(member).group_by(*by, keys=keys, missing=missing, **named)
         )
 
     def agg(self, **aggregates: Aggregate) -> ConsortiumQuery:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._goals import Goal
-    from tacit.tables._keys import KeysGiven
+    from tacit.tables._keys import KeysGiven, MissingKeys
     from tacit.tables._partition import BlockColumn
     from tacit.tables._postprocessing import PostProcessing
     from tacit.tables._python_expressions import Expr
@@ -103,9 +103,11 @@ class TableDataset(Dataset, PandasHabits):
         """Change limits on groups for one question; see `Rows.limit`."""
         return self[self.main].limit(**limits)
 
-    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> GroupedRows:
+    def group_by(
+        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+    ) -> GroupedRows:
         """Group by columns; see `Rows.group_by`."""
-        return self[self.main].group_by(*by, keys=keys, **named)
+        return self[self.main].group_by(*by, keys=keys, missing=missing, **named)
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows; see `Rows.agg`."""

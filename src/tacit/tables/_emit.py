@@ -82,17 +82,19 @@ def _rows(question: TableQuestion, arguments: tuple[Node, ...], stored: frozense
     keys = [e for _, e in question.by]
     read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
     below = relation_sql(question.input, read | stored)
-    made = "".join(f", {_key(e)} AS k{i}" for i, e in enumerate(keys))
+    made = "".join(f", {_key(e, missing=question.groups_missing)} AS k{i}" for i, e in enumerate(keys))
     made += "".join(f", {quote(c)}" for c in sorted(stored))
     made += "".join(f", {expression_sql(e)} AS v{i}" for i, e in enumerate(arguments))
     return f"SELECT tacit_u{made} FROM ({below})"
 
 
-def _key(node: Node) -> str:
-    """Write a group's key: 0 and -0 are one group, a date is written as text."""
+def _key(node: Node, *, missing: bool) -> str:
+    """Write a group's key: 0 and -0 are one group, a date is written as text, NaN is a missing value."""
     value = expression_sql(node)
     if kind_of(node) == "date":
         return f"CAST({value} AS VARCHAR)"
+    if kind_of(node) == "number" and missing:
+        return f"(CASE WHEN NOT isnan({value}) THEN {value} + 0e0 END)"
     return f"({value} + 0e0)" if kind_of(node) == "number" else value
 
 
@@ -100,14 +102,28 @@ def _known(question: TableQuestion, rows: str) -> str:
     """Drop rows whose group is not one of the answer's, so that they use up no limit."""
     if not question.by:
         return rows
-    ks = ", ".join(f"k{i}" for i in range(len(question.by)))
     if question.keys is not None:
-        return f"SELECT * FROM ({rows}) SEMI JOIN tacit_keys USING ({ks})"
+        return _among_keys(question, rows)
+    if question.missing:
+        return rows
     present = " AND ".join(
         f"k{i} IS NOT NULL" + (f" AND NOT isnan(k{i})" if kind_of(e) == "number" else "")
         for i, (_, e) in enumerate(question.by)
     )
     return f"SELECT * FROM ({rows}) WHERE {present}"
+
+
+def _among_keys(question: TableQuestion, lines: str) -> str:
+    """Keep the lines whose key is public."""
+    keys = [f"k{i}" for i in range(len(question.by))]
+    return f"SELECT * FROM ({lines}) AS r SEMI JOIN tacit_keys AS s {_equal(question, keys)}"
+
+
+def _equal(question: TableQuestion, columns: list[str]) -> str:
+    """Write how a join compares: a missing value equals a missing value where it can be a group."""
+    if not question.groups_missing:
+        return f"USING ({', '.join(columns)})"
+    return "ON " + " AND ".join(f"r.{c} IS NOT DISTINCT FROM s.{c}" for c in columns)
 
 
 def _within_groups(question: TableQuestion, rows: str) -> str:
@@ -126,7 +142,8 @@ def _within_groups(question: TableQuestion, rows: str) -> str:
         f"SELECT tacit_u, {ks} FROM ({pairs}) SEMI JOIN ({heavy}) USING (tacit_u) "
         f"QUALIFY row_number() OVER (PARTITION BY tacit_u ORDER BY {ranked(texts)}, {ks}) > {g}"
     )
-    return f"SELECT * FROM ({rows}) ANTI JOIN ({beyond}) USING (tacit_u, {ks})"
+    equal = _equal(question, ["tacit_u", *(f"k{i}" for i in range(len(question.by)))])
+    return f"SELECT * FROM ({rows}) AS r ANTI JOIN ({beyond}) AS s {equal}"
 
 
 def _alone(question: TableQuestion, statistic: BinCounts | DistinctCounts) -> str:
@@ -227,7 +244,7 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     answer = f"SELECT {listed} FROM ({rows})" + _group_by(ks)
     if question.keys is None or not ks:
         return answer
-    return f"SELECT * FROM ({answer}) SEMI JOIN tacit_keys USING ({', '.join(ks)})"
+    return _among_keys(question, answer)
 
 
 def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:

@@ -34,6 +34,7 @@ __all__ = [
     "Node",
     "Operator",
     "as_date",
+    "is_iso",
     "lit",
     "names",
     "text_of",
@@ -181,6 +182,21 @@ def as_date(text: str) -> Literal:
             "bad-expression", f"{text!r} is not a date", why="this day does not exist", fix=_ISO_EXAMPLE
         ) from None
     return Literal(text, "date")
+
+
+def is_iso(text: str) -> bool:
+    """Return whether text is a date as `as_date` reads it.
+
+    Examples
+    --------
+    >>> is_iso("2024-02-29"), is_iso("2024-02-29 12:00"), is_iso("2023-02-29"), is_iso("March")
+    (True, True, False, False)
+    """
+    try:
+        as_date(text)
+    except TacitError:
+        return False
+    return True
 
 
 def names(node: Node) -> frozenset[str]:

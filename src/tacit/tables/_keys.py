@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tacit.core import KEY_KINDS, Fact, Kind, read_keys
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables._emit_expressions import expression_sql, quote
-from tacit.tables._expressions import Column, Node
+from tacit.tables._expressions import Column, Node, is_iso
+from tacit.tables._key_values import keys_of
 from tacit.tables._kinds import Scope, kind_of, resolve
 
 if TYPE_CHECKING:
@@ -22,15 +24,19 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_KEYS",
     "KeysGiven",
+    "MissingKeys",
+    "example_keys",
     "from_public_tables",
     "key_node",
     "key_nodes",
     "public_column",
+    "read_column_keys",
     "read_group_keys",
+    "typed_keys",
 ]
 
 KeysGiven = Sequence[object] | Mapping[str, Sequence[object] | str] | str | None
-
+MissingKeys: TypeAlias = Literal["drop", "group"]
 
 MOST_KEYS = 1_000_000
 
@@ -44,24 +50,66 @@ def key_node(node: Node, facts: Scope, kind: Kind | None) -> Node:
 def key_nodes(
     by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None, facts: Scope
 ) -> tuple[tuple[str, Node], ...]:
-    """Resolve the keys of groups, and refuse text as the key of a number or a boolean.
+    """Resolve the keys of groups, and refuse keys of another kind than their column.
 
-    No row could have such a key, and the two cannot be compared.
+    No row could have such a key, and the two cannot be compared. A column whose kind nobody declared is read
+    as dates where all its keys are written as dates: then a day matches, whether the source stores text,
+    dates or moments.
     """
     made = []
     for i, (name, node) in enumerate(by):
-        of_keys = "text" if keys is None else KEY_KINDS[type(keys[0][i])]
-        solved = key_node(node, facts, None if of_keys == "text" else of_keys)  # text may stand for a date
-        kind = kind_of(solved)
-        if keys is not None and of_keys == "text" and kind in {"number", "boolean"}:
+        if keys is None:
+            made.append((name, key_node(node, facts, None)))
+            continue
+        column = [key[i] for key in keys if key[i] is not None]
+        of_keys = KEY_KINDS[type(column[0])]
+        dated = of_keys == "text" and all(is_iso(str(key)) for key in column)
+        kind = kind_of(resolve(node, facts)) or ("date" if dated else of_keys)
+        if kind != of_keys and not (kind == "date" and dated):
+            wrong = next(k for k in column if kind != "date" or not isinstance(k, str) or not is_iso(k))
             raise bad_parameter(
                 f"keys of {name!r}",
-                f"of the kind {kind}, like the column",
-                keys[0][i],
-                fix=Set(keys=[1, 2] if kind == "number" else [True, False]),
+                "dates such as '2026-01-31'" if kind == "date" else f"of the kind {kind}, like the column",
+                wrong,
+                fix=Set(keys={name: example_keys(kind)}),
             )
-        made.append((name, solved))
+        made.append((name, key_node(node, facts, kind)))
     return tuple(made)
+
+
+def typed_keys(
+    by: Sequence[tuple[str, Node]], keys: tuple[tuple[object, ...], ...] | None
+) -> tuple[tuple[object, ...], ...] | None:
+    """Write the public keys of dates as the engine writes its dates, so that equal moments are equal keys."""
+    dated = [kind_of(node) == "date" for _, node in by]
+    if keys is None or not any(dated):
+        return keys
+    made = [
+        tuple(
+            _moment(str(k)) if is_date and k is not None else k for k, is_date in zip(key, dated, strict=True)
+        )
+        for key in keys
+    ]
+    if len(set(made)) != len(made):
+        raise bad_parameter("keys", "different dates", "one of them twice", fix="write each date once")
+    return tuple(sorted(made, key=_order))
+
+
+def _order(key: tuple[object, ...]) -> list[Any]:
+    """Sort the group of missing values last."""
+    return [(one is None, "" if one is None else one) for one in key]
+
+
+def _moment(text: str) -> object:
+    return read_keys("a date", [datetime.fromisoformat(text)])[0]
+
+
+def example_keys(kind: Kind | None) -> list[object]:
+    """Return keys of a kind, to show how they are written."""
+    examples: dict[Kind, list[object]] = {
+        "date": ["2026-01-01", "2026-02-01"], "number": [1, 2], "boolean": [True, False],
+    }  # fmt: skip
+    return examples.get(kind or "text", ["A", "B"])
 
 
 _Lists = Sequence[object] | Mapping[str, Sequence[object]] | None
@@ -112,22 +160,38 @@ def public_column(written: str, tables: Mapping[str, Table], engine: Engine) -> 
     return [v for v in plain if not isinstance(v, float) or math.isfinite(v)]
 
 
+def read_column_keys(column: str, given: object) -> tuple[object, ...]:
+    """Read a list of public keys; None, which stands for missing values, comes last."""
+    if not isinstance(given, Sequence) or None not in given:
+        return read_keys(column, given)
+    if given.count(None) > 1:
+        read_keys(column, ["NULL", "NULL"])  # refuses a key that is listed twice
+    return (*read_keys(column, [key for key in given if key is not None]), None)
+
+
 def read_group_keys(
-    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope
+    by: Sequence[tuple[str, Node]], given: _Lists, facts: Scope, *, missing: bool = False
 ) -> tuple[tuple[object, ...], ...] | None:
-    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately."""
+    """Read the public keys of a grouping as sorted tuples; None where they are to be selected privately.
+
+    With ``missing``, the missing values of each column are one more key of it.
+    """
     names = [name for name, _ in by]
     if isinstance(given, Mapping):
-        columns = _lists_by_column(names, given)
+        columns = _lists_by_column(by, given, facts)
     elif given is None:
-        declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
-        columns = [k for k in declared if k is not None]
-        if len(columns) != len(declared):
+        known = [_known_keys(name, node, facts) for name, node in by]
+        columns = [keys for keys in known if keys is not None]
+        if len(columns) != len(known):
             return None
     elif len(names) == 1:
-        columns = [read_keys(names[0], list(given))]
+        columns = [read_column_keys(names[0], list(given))]
     else:
+        if missing:
+            raise _missing_in_tuples(names)
         return _tuples(names, list(given))
+    if missing:
+        columns = [column if None in column else (*column, None) for column in columns]
     total = math.prod(len(column) for column in columns)
     if total > MOST_KEYS:
         raise bad_parameter(
@@ -139,8 +203,24 @@ def read_group_keys(
     return tuple(product(*columns))
 
 
-def _lists_by_column(names: list[str], given: Mapping[str, Sequence[object]]) -> list[tuple[object, ...]]:
-    missing = [n for n in names if n not in given]
+def _known_keys(name: str, node: Node, facts: Scope) -> tuple[object, ...] | None:
+    """Return the keys that are declared for a column, or that the form of an expression shows."""
+    keys = keys_of(node, facts)
+    if keys is None or isinstance(node, Column):
+        return keys
+    one_kind = len({type(key) for key in keys if key is not None}) == 1
+    return read_column_keys(name, list(keys)) if one_kind else None
+
+
+def _lists_by_column(
+    by: Sequence[tuple[str, Node]], given: Mapping[str, Sequence[object]], facts: Scope
+) -> list[tuple[object, ...]]:
+    """Read lists by column; they come beside the keys that are known."""
+    columns = [
+        read_column_keys(name, given[name]) if name in given else _known_keys(name, node, facts)
+        for name, node in by
+    ]
+    missing = [name for (name, _), keys in zip(by, columns, strict=True) if keys is None]
     if missing:
         raise bad_parameter(
             "keys",
@@ -148,7 +228,16 @@ def _lists_by_column(names: list[str], given: Mapping[str, Sequence[object]]) ->
             sorted(given),
             fix=Set(keys={missing[0]: ["A", "B"]}),
         )
-    return [read_keys(n, given[n]) for n in names]
+    return [keys for keys in columns if keys is not None]
+
+
+def _missing_in_tuples(names: list[str]) -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "combinations of keys already say where a missing value is a group",
+        why="a combination can contain None, which stands for a missing value",
+        fix=Set(keys=[("A",) * (len(names) - 1) + (None,)]),
+    )
 
 
 def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ...]:
@@ -158,8 +247,12 @@ def _tuples(names: list[str], values: list[Any]) -> tuple[tuple[object, ...], ..
             "keys", f"tuples of {len(names)} values", values[:3], fix=Set(keys=[("A", 2024), ("B", 2024)])
         )
     for i, n in enumerate(names):
-        read_keys(n, list(dict.fromkeys(v[i] for v in values)))
-    lines = [tuple(read_keys(n, [x])[0] for n, x in zip(names, v, strict=True)) for v in values]
+        read_column_keys(n, list(dict.fromkeys(v[i] for v in values)))
+    lines = [tuple(_read_key(n, x) for n, x in zip(names, v, strict=True)) for v in values]
     if len(set(lines)) != len(lines):
         raise bad_parameter("keys", "different tuples", "one of them twice", fix="name each tuple once")
-    return tuple(sorted(lines))
+    return tuple(sorted(lines, key=_order))
+
+
+def _read_key(name: str, value: object) -> object:
+    return None if value is None else read_keys(name, [value])[0]

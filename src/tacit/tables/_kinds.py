@@ -19,10 +19,18 @@ from tacit.tables._expressions import (
     Literal,
     Node,
     as_date,
+    is_iso,
     words_of,
 )
 
-__all__ = ["Scope", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
+__all__ = [
+    "Scope",
+    "bounds_of",
+    "choose_name",
+    "expand_kinds",
+    "kind_of",
+    "resolve",
+]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -200,12 +208,18 @@ def _kind(name: str) -> Kind:
 
 
 def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) -> tuple[Node, ...]:
-    """Resolve arguments that must share one kind. Beside a date, ISO text is read as a date."""
+    """Resolve arguments that must share one kind. Beside a date, ISO text is read as a date.
+
+    A column of undeclared kind that is compared with ISO dates is read as dates, however its source stores
+    them.
+    """
     first = [resolve(a, scope) for a in args]
     kinds = {k for a in first if (k := kind_of(a)) is not None}
     if want is not None:
         kinds.add(want)
     shared = next(iter(kinds)) if len(kinds) == 1 else "date" if kinds == {"date", "text"} else None
+    if shared == "text" and op in _COMPARISONS and _compares_dates(first):
+        shared = "date"
     if not kinds:
         column = next((a.name for a in args if isinstance(a, Column)), "x")
         raise TacitError(
@@ -226,6 +240,17 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
     return tuple(
         b if kind_of(b) == shared and not isinstance(b, Literal) else resolve(a, scope, shared)
         for a, b in zip(args, first, strict=True)
+    )
+
+
+_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in"})
+
+
+def _compares_dates(args: list[Node]) -> bool:
+    """Whether all arguments are ISO dates or columns whose kind nobody declared."""
+    texts = [a for a in args if kind_of(a) is not None]
+    return len(texts) < len(args) and all(
+        isinstance(a, Literal) and isinstance(a.value, str) and is_iso(a.value) for a in texts
     )
 
 
@@ -265,7 +290,7 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     Values are clipped to these bounds before they are used. So bounds that are too wide cost accuracy, never
     privacy. Bounds beyond 10^100, which nobody could declare, are no bounds.
     """
-    found = _bounds_of(node, scope)
+    found = _chosen_bounds(node, scope) or _bounds_of(node, scope)
     if found is None or max(abs(found[0]), abs(found[1])) > _LARGEST_BOUND:
         return None
     return found
@@ -298,6 +323,17 @@ def _bounds_of(node: Node, scope: Scope) -> _Range | None:
 
 def _is_null(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
+
+
+def _chosen_bounds(node: Node, scope: Scope) -> _Range | None:
+    """Bound a count within a unit as the question does, if it does: the default bound is void then."""
+    match node:
+        case Call("clip" | "least", (Column(name, _), *ends)) if name in scope and scope[name].default:
+            given = [Fraction(float(end.value or 0)) for end in ends if isinstance(end, Literal)]
+            low = max([Fraction(0), *given[:-1]])
+            return (low, max(low, given[-1])) if len(given) == len(ends) else None
+        case _:
+            return None
 
 
 def _clipped(own: _Range | None, low: Fraction, high: Fraction) -> _Range:

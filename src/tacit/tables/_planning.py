@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.core import AnswerTable, Forecast, Plan
+from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError
 from tacit.tables._algebra import document
 from tacit.tables._emit import statements
@@ -69,7 +69,7 @@ def _plan(
     paid: tuple[PaidStep, ...],
     noises: tuple[StepNoise, ...],
 ) -> Plan[AnswerTable]:
-    question, columns, level, unit = pricing.question, pricing.columns, pricing.level, dataset.identity.unit
+    question, columns, level = pricing.question, pricing.columns, pricing.level
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     statistics = [step.statistic for step in pricing.steps]
@@ -84,7 +84,7 @@ def _plan(
         noises,
         columns,
         {name: text for name, text in stands_for if text},
-        left_out(question, paid, unit),
+        left_out(question, pricing.who, paid, dataset),
         dataset._engine,
         blocks,
     )
@@ -93,7 +93,11 @@ def _plan(
         task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
         forecast=[_forecast(column, noises[column.step], level, pricing.size) for column in columns],
-        facts=(*facts_of(question, pricing.who, paid, columns, unit), *facts_of_blocks(dataset, blocks)),
+        facts=(
+            *facts_of(question, pricing.who, paid, columns, dataset),
+            *facts_of_blocks(dataset, blocks),
+            *([("delta", warning)] if (warning := warn_of_delta(float(ask.delta), pricing.size)) else []),
+        ),
         confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),
         request=lambda: {

@@ -82,8 +82,9 @@ class PostProcessing:
         shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
         notes = {name: answer.notes[source] for name, source in shown if source in answer.notes}
         counts = tuple(name for name, source in shown if source in answer.counts)
+        dates = tuple(name for name, source in shown if source in answer.dates)
         marks = (*release.marks, *chosen)
-        shown_answer = replace(answer, keys=keys, columns=columns, notes=notes, counts=counts)
+        shown_answer = replace(answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates)
         return replace(release, content=shown_answer, marks=marks)
 
     def _chosen(self, lines: list[dict[str, ValueWithInterval]]) -> list[dict[str, ValueWithInterval]]:

@@ -12,6 +12,8 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Declare, Either, Set
 from tacit.tables._contribution import contribution
+from tacit.tables._keys import example_keys
+from tacit.tables._kinds import kind_of
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
 from tacit.tables._steps import Ask, calibrate
@@ -78,7 +80,7 @@ def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
         f"the groups of {', '.join(names)} are not public, and the plan has no delta",
         why="which groups exist is private; without a delta, private groups cannot be shown",
         fix=Either(
-            *(Declare("keys", ["A", "B"], column=name) for name in names),
+            *(Declare("keys", example_keys(kind_of(node)), column=name) for name, node in question.by),
             *([Set(delta=1e-7)] if dataset.budget.delta else []),
         ),
     )

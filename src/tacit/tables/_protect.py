@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tacit.core import (
@@ -15,18 +17,17 @@ from tacit.core import (
     open_account,
     read_bounds,
     read_identity,
-    read_keys,
     read_kind,
 )
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare
-from tacit.ledger import open_ledger
+from tacit.ledger import Ledger, open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
 from tacit.tables._emit_expressions import grid_columns
-from tacit.tables._expressions import Column
-from tacit.tables._keys import public_column
+from tacit.tables._expressions import Column, is_iso
+from tacit.tables._keys import example_keys, public_column, read_column_keys
 from tacit.tables._kinds import Scope, choose_name, resolve
 from tacit.tables._partition import read_block_of_dataset, read_partition
 
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from tacit.accounting import Adjacency, Budget
-    from tacit.core import Identity
+    from tacit.core import Identity, Kind
     from tacit.exact import Number
-    from tacit.ledger import Blocks, Ledger
+    from tacit.ledger import Blocks
     from tacit.tables._partition import BlockColumn
 
 __all__ = ["protect"]
@@ -152,6 +153,8 @@ def protect(
         facts = _read_facts(bounds, listed | read, types, never_null)
     tables = {n: _table(n, engine, facts, owner, identity.unit) for n in sources}
     tables |= {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
+    _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
+    _check_files(places, ledger, identity.name)
     limited = Limits.read(limits)
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
@@ -224,8 +227,8 @@ def _read_facts(
     facts = {}
     for column in names:
         kind = read_kind(column, types[column]) if column in types else None
-        values = read_keys(column, keys[column]) if column in keys else None
-        of_keys = None if values is None else KEY_KINDS[type(values[0])]
+        values = read_column_keys(column, keys[column]) if column in keys else None
+        of_keys = None if values is None else _kind_of_keys(column, values, kind)
         for implied in (of_keys, "number" if column in bounds else None):
             if (
                 implied is not None
@@ -243,6 +246,82 @@ def _read_facts(
         limits = read_bounds(column, bounds[column]) if column in bounds else None
         facts[column] = Fact(kind, limits, values, column in never_null)
     return facts
+
+
+def _kind_of_keys(column: str, values: tuple[object, ...], declared: Kind | None) -> Kind | None:
+    """Return the kind that keys show. Text that could be dates shows none: the question decides."""
+    kind = KEY_KINDS[type(values[0])]
+    odd = (
+        next((str(v) for v in values if v is not None and not is_iso(str(v))), None) if kind == "text" else ""
+    )
+    if declared == "date" and odd:
+        raise bad_parameter(
+            f"the keys of {column!r}",
+            "dates such as '2026-01-31', like its type",
+            odd,
+            fix=Declare("keys", example_keys("date"), column=column),
+        )
+    return None if kind == "text" and odd is None and declared != "text" else kind
+
+
+def _check_names(declared: Mapping[str, Collection[str] | None], tables: Mapping[str, Table]) -> None:
+    """Refuse a fact about a column that no table has, if a column of almost that name exists.
+
+    Other names may be those of columns that questions compute.
+    """
+    if any(table.columns is None for table in tables.values()):
+        return
+    columns = tuple(dict.fromkeys(c for table in tables.values() for c in table.columns or ()))
+    for fact, names in declared.items():
+        for name in names or ():
+            table, _, column = name.partition(".")
+            own = tables[table].columns or () if table in tables and name not in columns else None
+            if name in columns or (own is not None and column in own):
+                continue
+            fix = choose_name(column, own) if own is not None else choose_name(name, columns)
+            if own is not None or _is_slip(name.strip().lower(), fix.close.lower()):
+                raise TacitError(
+                    "unknown-column",
+                    f"{fact} names the column {name!r}, which no table has",
+                    why="a fact about a column that does not exist would have no effect",
+                    fix=fix,
+                )
+
+
+def _is_slip(name: str, column: str) -> bool:
+    """Whether a name is likely a column's, misspelled; a longer one, such as stay_2, may be computed."""
+    if not column or (column in name and column != name):
+        return False
+    return sorted(name) == sorted(column) or SequenceMatcher(None, name, column).ratio() >= 0.75
+
+
+def _check_files(
+    places: Mapping[str, SourceTable], ledger: Ledger | str | os.PathLike[str] | None, name: str
+) -> None:
+    """Refuse a file that does not exist before an account is opened in a ledger that lasts.
+
+    Without such a ledger the dataset can be planned with, and a release is refused before its charge.
+    """
+    files = [place.source.place for place in places.values() if isinstance(place.source.place, Path)]
+    absent = next((file for file in files if "*" not in str(file) and not file.exists()), None)
+    if absent is None or ledger is None or _has_account(ledger, name):
+        return
+    raise TacitError(
+        "bad-parameter",
+        f"{absent} does not exist",
+        why="no account was opened and nothing was charged",
+        fix=Declare("source", f"path/of/{absent.name}"),
+    )
+
+
+def _has_account(ledger: Ledger | str | os.PathLike[str], name: str) -> bool:
+    """Return whether the ledger knows the dataset already, or lives in memory."""
+    if isinstance(ledger, Ledger):
+        return ledger.name == ":memory:" or any(account.name == name for account in ledger.accounts())
+    if "://" not in str(ledger) and not Path(ledger).exists():
+        return False
+    with open_ledger(ledger) as books:
+        return any(account.name == name for account in books.accounts())
 
 
 def _of_table(

@@ -19,11 +19,11 @@ from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
     Measure,
-    PerUnit,
     Project,
     Relation,
     TableQuestion,
     Where,
+    of_each_unit,
     rows_per_unit,
     scope,
 )
@@ -32,10 +32,12 @@ from tacit.tables._goals import Goal
 from tacit.tables._habits import PandasHabits
 from tacit.tables._keys import (
     KeysGiven,
+    MissingKeys,
     from_public_tables,
     key_node,
     key_nodes,
     read_group_keys,
+    typed_keys,
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
 from tacit.tables._planning import make_plans
@@ -131,7 +133,7 @@ class Rows(PandasHabits):
         facts = scope(self.relation)
         groups = tuple((name, key_node(Column(name), facts, None)) for name in by)
         made = tuple(self.measure(name, aggregate) for name, aggregate in measures.items())
-        return self._over(PerUnit(self.relation, groups, made))
+        return self._over(of_each_unit(self.relation, groups, made))
 
     def measure(self, name: str, aggregate: Aggregate) -> Measure:
         """Read an aggregate within a unit: exact, and simple enough to stay a function of the unit's rows."""
@@ -251,7 +253,9 @@ class Rows(PandasHabits):
         changed = self.limits.but(**limits)
         return self if self.unit.is_row else replace(self, limits=changed)  # single rows have no limits
 
-    def group_by(self, *by: str | Expr, keys: KeysGiven = None, **named: Expr | str) -> GroupedRows:
+    def group_by(
+        self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
+    ) -> GroupedRows:
         """Group by columns or expressions.
 
         Parameters
@@ -262,20 +266,29 @@ class Rows(PandasHabits):
             The public keys: a list (one column), lists by column, a list of tuples (several columns). In
             place of a list, the name of a public table (the values of its key) or ``"table.column"``; it is
             read now, since nothing in it is private. By default those declared with the dataset; where there
-            are none, keys are selected privately, which needs ``delta``.
+            are none, keys are selected privately, which needs ``delta``. A key None stands for the rows whose
+            value is missing.
+        missing
+            What becomes of rows whose value is missing: ``"drop"`` (as in the caption) or ``"group"``: they
+            are one more group, whose key is None.
         """
         given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
         if not given:
             raise bad_parameter(
                 "group_by", "given at least one column", (), fix=Code('.group_by("hospital")')
             )
-        return self.grouped(given, keys)
+        if missing not in {"drop", "group"}:
+            raise bad_parameter("missing", "drop or group", missing, fix=Set(missing="group"))
+        return self.grouped(given, keys, missing=missing == "group")
 
-    def grouped(self, by: Sequence[tuple[str, Node]], keys: KeysGiven) -> GroupedRows:
+    def grouped(
+        self, by: Sequence[tuple[str, Node]], keys: KeysGiven, *, missing: bool = False
+    ) -> GroupedRows:
         """Group by expressions with their names; see `group_by`."""
         facts = scope(self.relation)
-        public = read_group_keys(by, from_public_tables(keys, self._dataset), facts)
-        return GroupedRows(self, key_nodes(by, public, facts), public)
+        public = read_group_keys(by, from_public_tables(keys, self._dataset), facts, missing=missing)
+        nodes = key_nodes(by, public, facts)
+        return GroupedRows(self, nodes, typed_keys(nodes, public), missing and public is None)
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Aggregate all rows into one line."""
@@ -289,6 +302,7 @@ class GroupedRows(PandasHabits):
     rows: Rows
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
+    missing: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.by)
@@ -311,7 +325,7 @@ class GroupedRows(PandasHabits):
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(
-            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group
+            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group, self.missing
         )
         return Query(self.rows._dataset, question)
 

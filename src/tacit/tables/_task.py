@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.core import AnswerTable, Cells
-from tacit.tables._algebra import document
+from tacit.errors import TacitError
+from tacit.fixes import Declare
+from tacit.tables._algebra import document, sources_of
+from tacit.tables._kinds import kind_of
 from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON, Engine
+    from tacit.core import JSON, Engine, Value
     from tacit.mechanisms import IntegerMechanism
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._emit import Statement
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["GroupKey", "TableTask", "exact_integers"]
 
 GroupKey = tuple[object, ...]
+_MIDNIGHT = " 00:00:00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class TableTask:
             "keys": document(self.asked.keys),
             "groups": self.asked.groups,
             "per_group": self.asked.per_group,
+            **({"missing": True} if self.asked.missing else {}),
             "steps": document(self.steps),
         }
 
@@ -87,6 +92,18 @@ class TableTask:
     def sql(self) -> tuple[str, ...]:
         """The statements that will run."""
         return tuple(statement.sql for statement in self.statements)
+
+    def unavailable(self) -> TacitError | None:
+        """Return why nothing can be drawn: a table's columns were never known, and are not now."""
+        for table in sources_of(self.asked.input):
+            if table.columns is None and self.engine.columns(table.name) is None:
+                return TacitError(
+                    "unknown-table",
+                    f"the source of the table {table.name!r} cannot be read, so nothing was charged",
+                    why="it was not available when the dataset was declared, and it is not available now",
+                    fix=Declare("source", "path/of/visits.parquet"),
+                )
+        return None
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield each step's exact integers for every group; private groups are those that came back."""
@@ -121,15 +138,24 @@ class TableTask:
             )
         return AnswerTable(
             {
-                name: tuple(k if isinstance(k := key[i], str | float | bool) else str(k) for key in keys)
-                for i, (name, _) in enumerate(self.asked.by)
+                name: _shown([key[i] for key in keys], dates=kind_of(node) == "date")
+                for i, (name, node) in enumerate(self.asked.by)
             },
             columns,
             float(confidence),
             notes=self.notes,
             left_out=self.left_out,
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
+            dates=tuple(name for name, node in self.asked.by if kind_of(node) == "date"),
         )
+
+
+def _shown(keys: list[object], *, dates: bool) -> tuple[Value, ...]:
+    """Return the keys of a column as the release shows them: days without the time that all of them share."""
+    plain = [k if isinstance(k, str | float | bool) or k is None else str(k) for k in keys]
+    if dates and all(k is None or str(k).endswith(_MIDNIGHT) for k in plain):
+        return tuple(None if k is None else str(k).removesuffix(_MIDNIGHT) for k in plain)
+    return tuple(plain)
 
 
 def exact_integers(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import KINDS, Fact, Table, read_bounds, read_keys
+from tacit.core import KINDS, Fact, Table, read_bounds
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables import _aggregates, _algebra, _expressions
 from tacit.tables._algebra import (
@@ -25,12 +25,13 @@ from tacit.tables._algebra import (
     Scan,
     TableQuestion,
     Where,
+    names_unit,
     read_fraction,
     rows_per_unit,
     scope,
 )
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
-from tacit.tables._keys import MOST_KEYS, key_nodes
+from tacit.tables._keys import MOST_KEYS, key_nodes, read_column_keys
 from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
@@ -93,12 +94,14 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     if not isinstance(question, TableQuestion):
         raise TypeError(type(question).__name__)
     _check_relation(question.input, dataset)
+    _check_rows(question.input, dataset.limits.rows)
     facts = scope(question.input)
     for name, node in question.by:
         check_name(name)
         _check_expression(node, facts)
     if question.keys is not None:
         _check_keys(question)
+    _insist(_is_boolean(question.missing) and (question.private_keys or not question.missing))
     for limit in (question.groups, question.per_group):
         _check_limit(limit)
     _insist(bool(question.aggregates))
@@ -158,7 +161,8 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
         case {"node": str(name)}:
             node = _NODES[name]
             given = {k: _node(v, tables) for k, v in written.items() if k != "node"}
-            _insist(set(given) == {field.name for field in fields(node)})
+            needed = {field.name for field in fields(node) if not field.metadata}
+            _insist(needed <= set(given) <= {field.name for field in fields(node)})
             return node(**given)
         case list() | tuple():
             return tuple(_node(one, tables) for one in written)
@@ -174,7 +178,7 @@ def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
 def _check_relation(relation: Relation, dataset: TableDataset) -> None:
     match relation:
         case Scan(table, rows):
-            _insist(_is_table(table) and table.key is None and rows == dataset.limits.rows)
+            _insist(_is_table(table) and table.key is None and rows in {None, dataset.limits.rows})
         case Where(inner, predicate):
             _check_relation(inner, dataset)
             _check_expression(predicate, scope(inner), "boolean")
@@ -202,10 +206,33 @@ def _check_relation(relation: Relation, dataset: TableDataset) -> None:
                 _check_expression(node, scope(inner))
             for measure in measures:
                 _check_measure(measure, scope(inner))
-                _insist(measure.function != "sum" or rows_per_unit(inner) is not None)
+                _insist(measure.function != "sum" or _sums(inner, by, dataset.limits.rows))
             _check_different([*(name for name, _ in by), *(measure.name for measure in measures)])
         case _:
             raise TypeError(type(relation).__name__)
+
+
+def _check_rows(relation: Relation, rows: int | None, *, one_row_left: bool = False) -> None:
+    """Check that tables are read with the declared row limit, except where one row of each unit is left."""
+    match relation:
+        case Scan(_, own):
+            _insist(own == rows or (one_row_left and own is None))
+        case JoinUnits(left, right, _, _):
+            _check_rows(left, rows)
+            _check_rows(right, rows)
+        case PerUnit(inner, by, _):
+            _check_rows(inner, rows, one_row_left=one_row_left or names_unit(inner, by))
+        case Where(inner, _) | Project(inner, _) | JoinPublic(inner, _, _, _, _):
+            _check_rows(inner, rows, one_row_left=one_row_left)
+
+
+def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], rows: int | None) -> bool:
+    """Whether the fluent API can sum a unit's rows: they are limited, or one row of each unit is left."""
+    return rows_per_unit(inner) is not None or (rows is not None and names_unit(inner, by))
+
+
+def _is_boolean(given: object) -> bool:
+    return isinstance(given, bool)
 
 
 def _is_table(given: object) -> bool:
@@ -241,10 +268,10 @@ def _check_keys(question: TableQuestion) -> None:
     keys, width, facts = question.keys or (), len(question.by), scope(question.input)
     _insist(bool(keys) and width > 0 and all(type(key) is tuple and len(key) == width for key in keys))
     _insist(len(set(keys)) == len(keys) and len(keys) <= MOST_KEYS)
-    _insist(all(type(value) in {float, str, bool} for key in keys for value in key))
+    _insist(all(value is None or type(value) in {float, str, bool} for key in keys for value in key))
     for i, (name, _) in enumerate(question.by):
         column = tuple(dict.fromkeys(key[i] for key in keys))
-        _insist(set(read_keys(name, column)) == set(column))
+        _insist(set(read_column_keys(name, column)) == set(column))
     _insist(key_nodes(question.by, keys, facts) == question.by)
 
 

@@ -7,8 +7,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.mechanisms import KeySelection
-from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
+from tacit.tables._algebra import (
+    JoinPublic,
+    JoinUnits,
+    PerUnit,
+    Project,
+    Scan,
+    Where,
+    rows_per_unit,
+    scope,
+)
 from tacit.tables._expressions import Column, words_of
+from tacit.tables._key_values import can_be_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,17 +127,86 @@ class _QuestionWords:
                 return [f"of {numbers or 'one row'} for each {each}", *self.origin(inner)]
 
 
-def left_out(question: TableQuestion, paid: tuple[PaidStep, ...], unit: Unit) -> tuple[str, ...]:
+def left_out(
+    question: TableQuestion, who: Contribution, paid: tuple[PaidStep, ...], dataset: TableDataset
+) -> tuple[str, ...]:
     """Say which rows are not counted and which groups are not shown; a function of public facts."""
-    names = " or ".join(name for name, _ in question.by)
+    unit = dataset.identity.unit
     rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
-    if question.by and question.keys is not None:
-        rows.append(f"rows whose {names} is not among the keys")
+    if where := _without_group(question):
+        rows.append(f"rows whose {where}")
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
+    said += _clipped_counts(question, dataset)
+    if _can_cut(question, who, unit):
+        said.append(f"{_limits(question, who, dataset)}; rows beyond this are not counted")
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
     return tuple(said)
+
+
+def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]:
+    """Say which counts within a unit are clipped at the limit on rows, because the question has no bound."""
+    facts = scope(question.input)
+    said = []
+    for _, aggregate in question.aggregates:
+        column = aggregate.argument
+        bounds = facts[column.name].bounds if isinstance(column, Column) else None
+        if not isinstance(column, Column) or bounds is None or not facts[column.name].default:
+            continue
+        if getattr(aggregate, "bounds", None) == bounds:
+            default = " (default)" if dataset.limits.is_default else ""
+            most = f"{float(bounds[1]):g}"
+            said.append(f"{column.name} above {most}{default}, the limit on rows, counts as {most}")
+    return list(dict.fromkeys(said))
+
+
+def _without_group(question: TableQuestion) -> str:
+    """Say which values of a group's columns keep a row out of all groups; empty where none does."""
+    facts = scope(question.input)
+    names = " or ".join(name for name, _ in question.by)
+    absent = [name for name, node in question.by if can_be_missing(node, facts)]
+    if question.keys is not None and question.by:
+        named = absent and not question.groups_missing
+        return f"{names} is missing or not among the keys" if named else f"{names} is not among the keys"
+    return f"{' or '.join(absent)} is missing" if absent and not question.missing else ""
+
+
+def _can_cut(question: TableQuestion, who: Contribution, unit: Unit) -> bool:
+    """Whether a limit can drop rows: of tables, of joins, of groups or within them."""
+    if unit.is_row:
+        return False
+    of_groups = who.grouped and question.groups is not None
+    cut = rows_per_unit(question.input) != 1 and (of_groups or question.per_group is not None)
+    return cut or _limits_rows(question.input)
+
+
+def _limits_rows(node: Relation) -> bool:
+    """Whether a limit on the rows of tables or joins applies below."""
+    match node:
+        case Scan(_, rows):
+            return rows is not None
+        case JoinUnits(left, right, _, rows):
+            return rows is not None or _limits_rows(left) or _limits_rows(right)
+        case JoinPublic(left, _, _, _, _):
+            return _limits_rows(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            return _limits_rows(inner)
+
+
+def _limits_below_units(node: Relation) -> bool:
+    """Whether numbers within a unit are made from limited rows."""
+    match node:
+        case PerUnit():
+            return _limits_rows(node)
+        case JoinUnits(left, right, _, _):
+            return _limits_below_units(left) or _limits_below_units(right)
+        case JoinPublic(left, _, _, _, _):
+            return _limits_below_units(left)
+        case Where(inner, _) | Project(inner, _):
+            return _limits_below_units(inner)
+        case Scan():
+            return False
 
 
 def _sizes(selection: KeySelection, unit: Unit) -> str:
@@ -148,12 +227,13 @@ def facts_of(
     who: Contribution,
     paid: tuple[PaidStep, ...],
     columns: tuple[ReleasedColumn, ...],
-    unit: Unit,
+    dataset: TableDataset,
 ) -> tuple[tuple[str, str], ...]:
     """List what the plan prints beside its columns: all of it public."""
+    unit = dataset.identity.unit
     owner = unit.noun
     change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
-    facts = [("neighbours", change), ("limits", _limits(who, owner))]
+    facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
     if question.by:
         names = ", ".join(n for n, _ in question.by)
         selection = paid[0].mechanism
@@ -181,17 +261,19 @@ def facts_of_blocks(dataset: TableDataset, blocks: tuple[str, ...]) -> tuple[tup
     return (("charged to", f"{by} {few} alone"),)
 
 
-def _limits(who: Contribution, owner: str) -> str:
-    text = f"each {owner} counts with at most {_rows(who.total)}"
-    if not who.grouped:
-        return text
-    groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
-    text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
-    return (
-        text
-        if who.groups == 1 or who.per_group == who.total
-        else (f"{text}, with at most {_rows(who.per_group)} in each")
-    )
+def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -> str:
+    """Say how much of one unit counts; a limit on rows that nobody chose is marked as the default."""
+    owner, rows = dataset.identity.unit.noun, dataset.limits.rows or 0
+    default = " (default)" if dataset.limits.is_default and _limits_rows(question.input) else ""
+    text = f"each {owner} counts with at most {_rows(who.total)}" + (default if who.total == rows else "")
+    if who.grouped:
+        groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
+        text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
+        if who.groups > 1 and who.per_group != who.total:
+            text += f", with at most {_rows(who.per_group)} in each"
+    if who.total != rows and (default or _limits_below_units(question.input)):
+        text += f"; Tacit reads at most {rows:,}{default} of a {owner}'s rows in each table"
+    return text
 
 
 def _rows(number: int) -> str:

@@ -94,3 +94,64 @@ def test_single_rows_have_no_limits():
     assert one == two
     assert one.mechanisms[0]["sensitivity"] == 1
     assert limited.plan_from(two.to_json()) == one
+
+
+@pytest.mark.parametrize(
+    ("facts", "meant"),
+    [
+        ({"bounds": {"lenght_of_stay": (0, 30)}}, "length_of_stay"),
+        ({"bounds": {"aeg": (0, 100)}}, "age"),
+        ({"keys": {"Hospital": ["A"]}}, "hospital"),
+        ({"types": {"admited": "date"}}, "admitted"),
+        ({"never_null": ["hosptal"]}, "hospital"),
+        ({"bounds": {"visits.stay": (0, 30)}}, "one of"),
+    ],
+)
+def test_facts_about_columns_that_do_not_exist_are_refused(facts, meant, tmp_path):
+    with pytest.raises(TacitError) as refused:
+        visits(**facts, ledger=tmp_path / "x.ledger")
+    assert refused.value.code == "unknown-column"
+    assert meant in str(refused.value.fix)
+    assert not (tmp_path / "x.ledger").exists()
+
+
+def test_facts_may_be_those_of_computed_columns():
+    visits(
+        bounds={"weeks": (0, 5), "age_2": (0, 9), "n": (0, 4)},
+        keys={"month": [1, 2], "visits.hospital": ["A"]},
+    )
+
+
+def test_a_file_that_does_not_exist_opens_no_account(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = {"unit": "pid", "name": "x", "budget": tc.Budget(epsilon=1)}
+    for source in ("missing.csv", "missing.parquet", {"x": "missing.duckdb"}):
+        with pytest.raises(TacitError, match="does not exist"):
+            tc.protect(source, **asked, ledger="a.ledger")
+    assert not list(tmp_path.iterdir())
+    with tc.Ledger.open("b.ledger") as ledger:
+        with pytest.raises(TacitError, match="does not exist"):
+            tc.protect("missing.csv", **asked, ledger=ledger)
+        assert not ledger.accounts()
+
+
+def test_a_file_that_does_not_exist_costs_nothing(tmp_path):
+    data = tc.protect(tmp_path / "missing.csv", unit="pid", budget=tc.Budget(epsilon=1))
+    plan = data.agg(n=tc.count()).plan(epsilon=0.5)
+    with pytest.raises(TacitError, match="nothing was charged"):
+        plan.release()
+    assert data.remaining.epsilon == 1
+    (tmp_path / "missing.csv").write_text("pid\n1\n")
+    assert plan.release().certificate
+    assert data.remaining.epsilon == 0.5
+
+
+def test_a_stored_release_needs_no_file(tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text("pid\n1\n")
+    with tc.Ledger.open(tmp_path / "a.ledger") as ledger:
+        asked = {"unit": "pid", "name": "x", "budget": tc.Budget(epsilon=1), "ledger": ledger}
+        first = tc.protect(file, **asked).agg(n=tc.count()).plan(epsilon=0.5).release()
+        file.unlink()
+        again = tc.protect(file, **asked).agg(n=tc.count()).plan(epsilon=0.5).release()
+        assert again.columns == first.columns

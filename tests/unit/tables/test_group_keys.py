@@ -102,3 +102,86 @@ def test_thresholds_are_the_smallest_that_hold():
         a = math.exp(-epsilon / groups)
         assert groups * a**t / (1 + a) <= delta * (1 + 1e-9)
         assert groups * a ** (t - 1) / (1 + a) > delta * (1 - 1e-9)
+
+
+AGES = pd.DataFrame(
+    {
+        "pid": range(100),
+        "age": [float(a) for a in range(100)],
+        "h": ["A", "B", None, "C"] * 25,
+        "w": ["u", "v"] * 50,
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def ages():
+    return tc.protect(
+        AGES,
+        name="t",
+        unit="pid",
+        types={"age": "number"},
+        keys={"h": ["A", "B"]},
+        limits={"rows": 1},
+        budget=HUGE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "exact"),
+    [
+        ("CASE WHEN age < 18 THEN 'child' WHEN age < 65 THEN 'adult' ELSE 'old' END",
+         {"adult": 47, "child": 18, "old": 35}),
+        ("CASE WHEN age < 18 THEN 1 WHEN age < 65 THEN 2 END", {1.0: 18, 2.0: 47}),
+        ("IF(age < 18, TRUE, FALSE)", {False: 82, True: 18}),
+        ("CASE WHEN age < 50 THEN h ELSE 'late' END", {"A": 13, "B": 13, "late": 50}),
+        ("COALESCE(h, 'unknown')", {"A": 25, "B": 25, "unknown": 25}),
+        ("CASE WHEN age < 18 THEN DATE '2026-01-01' ELSE '2026-02-01' END",
+         {"2026-01-01": 18, "2026-02-01": 82}),
+    ],
+)  # fmt: skip
+def test_constants_of_a_case_are_public_keys(ages, expression, exact):
+    for sql in (
+        f"SELECT {expression} AS k, COUNT(*) AS n FROM t GROUP BY k",
+        f"SELECT k, COUNT(*) AS n FROM (SELECT pid, {expression} AS k FROM t) GROUP BY k",
+    ):
+        release = ages.sql(sql).plan(epsilon=10**6).release()
+        assert dict(zip(release.keys["k"], release["n"].value, strict=True)) == exact
+    made = ages.with_columns(k=expression).group_by("k").agg(n=tc.count()).plan(epsilon=10**6)
+    assert dict(zip(made.release().keys["k"], made.release()["n"].value, strict=True)) == exact
+
+
+@pytest.mark.parametrize(
+    "expression", ["CASE WHEN age < 18 THEN w ELSE 'x' END", "COALESCE(w, 'x')", "UPPER(h)", "NULL"]
+)
+def test_values_that_are_not_public_make_no_keys(ages, expression):
+    with pytest.raises(TacitError) as refused:
+        ages.sql(f"SELECT {expression} AS k, COUNT(*) AS n FROM t GROUP BY k").plan(epsilon=1)
+    assert refused.value.code == "keys-missing"
+
+
+def test_keys_of_a_question_come_beside_the_declared_ones(ages):
+    sql = "SELECT h, w, COUNT(*) AS n FROM t GROUP BY h, w"
+    release = ages.sql(sql, keys={"w": ["u"]}).plan(epsilon=10**6).release()
+    assert list(zip(*release.keys.values(), release["n"].value, strict=True)) == [
+        ("A", "u", 25),
+        ("B", "u", 0),
+    ]
+    fluent = ages.group_by("h", "w", keys={"w": ["u"]}).agg(n=tc.count()).plan(epsilon=10**6)
+    assert fluent.release().keys == release.keys
+    other = ages.sql(sql, keys={"w": ["u"], "h": ["C"]}).plan(epsilon=10**6).release()
+    assert other.keys["h"] == ("C",)
+    with pytest.raises(TacitError, match="for each column"):
+        ages.group_by("h", "age", "w", keys={"w": ["u"]})
+
+
+def test_a_case_of_two_kinds_is_refused_as_an_expression(ages):
+    with pytest.raises(TacitError, match="values of one kind") as refused:
+        ages.sql("SELECT CASE WHEN age < 18 THEN 1 ELSE 'x' END AS k, COUNT(*) AS n FROM t GROUP BY k")
+    assert refused.value.code == "bad-expression"
+
+
+def test_a_name_for_missing_values_takes_their_place(ages):
+    data = tc.protect(AGES, name="t", unit="pid", keys={"h": ["A", None]}, budget=HUGE)
+    sql = "SELECT COALESCE(h, 'unknown') AS k, COUNT(*) AS n FROM t GROUP BY k"
+    assert data.sql(sql).plan(epsilon=10**6).release().keys["k"] == ("A", "unknown")

@@ -89,3 +89,86 @@ def test_an_extreme_of_all_rows_is_a_quantile_and_its_note_says_so(data, extreme
     assert one.cost == two.cost
     assert "would reveal one person" in one.forecast[0].caution
     assert two.forecast[0].caution == ""
+
+
+BUSY = pd.DataFrame(
+    {
+        "pid": [1] * 40 + [2] * 12 + [3],
+        "x": [*range(40), *range(12), 7],
+        "h": ["A"] * 30 + ["B"] * 10 + ["A"] * 12 + ["B"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "exact"),
+    [
+        ("SELECT SUM(LEAST(n, 100)) AS v FROM (SELECT pid, COUNT(*) AS n FROM t GROUP BY pid)", 53),
+        (
+            "SELECT SUM(LEAST(n, 99)) AS v FROM (SELECT pid, COUNT(*) AS n FROM t WHERE x > 28 GROUP BY pid)",
+            11,
+        ),
+        (
+            "SELECT SUM(LEAST(GREATEST(n, 0), 99)) AS v FROM (SELECT pid, COUNT(*) AS n FROM t GROUP BY pid)",
+            53,
+        ),
+        (
+            "SELECT SUM(n) AS v FROM (SELECT pid, LEAST(COUNT(*), 99) AS n FROM t GROUP BY pid)",
+            53,
+        ),
+        ("SELECT SUM(m) AS v FROM (SELECT pid, MAX(x) AS m FROM t GROUP BY pid)", 39 + 11 + 7),
+        ("SELECT SUM(n) AS v FROM (SELECT pid, COUNT(*) AS n FROM t GROUP BY pid)", 2 + 2 + 1),
+        ("SELECT COUNT(*) AS v FROM (SELECT pid, COUNT(*) AS n FROM t GROUP BY pid) WHERE n > 20", 1),
+        (
+            """SELECT COUNT(*) AS v FROM (SELECT pid, COUNT(*) AS k FROM
+            (SELECT pid, h FROM t GROUP BY pid, h) GROUP BY pid) WHERE k = 2""",
+            1,
+        ),
+    ],
+)
+def test_one_row_of_each_unit_is_made_from_all_its_rows(sql, exact):
+    data = tc.protect(
+        BUSY,
+        name="t",
+        unit="pid",
+        bounds={"x": (0, 50)},
+        limits={"rows": 2},
+        budget=HUGE,
+        types={"x": "number"},
+    )
+    plan = data.sql(sql).plan(epsilon=10**7)
+    assert plan.release().value == pytest.approx(exact, abs=1e-3)
+    assert data.plan_from(plan.to_json()) == plan
+    assert "rows beyond" not in " ".join(plan.release().left_out)
+
+
+def test_several_rows_of_a_unit_stay_limited():
+    data = tc.protect(BUSY, name="t", unit="pid", limits={"rows": 2}, budget=HUGE)
+    rows = data.per_unit(["x"], n=tc.count()).agg(v=tc.count())
+    assert rows.plan(epsilon=10**7).release().value == 5
+    both = tc.protect({"t": BUSY, "u": BUSY[["pid"]]}, unit="pid", limits={"rows": 2}, budget=HUGE)
+    joined = both["t"].join(both["u"]).per_unit(n=tc.count()).agg(v=tc.sum("n", bounds=(0, 1000)))
+    release = joined.plan(epsilon=10**7).release()
+    assert release.value == pytest.approx(4 + 4 + 1, abs=1e-3)
+    assert "Tacit reads at most 2 of a pid's rows in each table" in " ".join(release.left_out)
+
+
+def test_no_document_can_read_all_rows_where_several_are_left(data):
+    plan = data.per_unit(["stay"], n=tc.count()).agg(v=tc.count()).plan(epsilon=1)
+    document = plan.to_json()
+    document["request"]["question"]["input"]["input"]["rows"] = None
+    with pytest.raises(TacitError):
+        data.plan_from(document)
+    flat = data.agg(v=tc.count()).plan(epsilon=1).to_json()
+    flat["request"]["question"]["input"]["rows"] = None
+    with pytest.raises(TacitError):
+        data.plan_from(flat)
+
+
+def test_a_count_without_a_bound_says_where_it_is_clipped():
+    data = tc.protect(BUSY, name="t", unit="pid", budget=HUGE)
+    asked = "SELECT SUM({}) AS v FROM (SELECT pid, COUNT(*) AS n FROM t GROUP BY pid)"
+    clipped = data.sql(asked.format("n")).plan(epsilon=1).release()
+    assert "n above 10 (default), the limit on rows, counts as 10" in clipped.left_out
+    bounded = data.sql(asked.format("LEAST(n, 99)")).plan(epsilon=1).release()
+    assert "above" not in " ".join(bounded.left_out)

@@ -31,8 +31,9 @@ def test_a_plan_touches_no_data(tmp_path):
     assert nowhere.sql("SELECT COUNT(*) FROM data WHERE h LIKE 'a%'").plan(epsilon=0.1).hash
     with pytest.raises(TacitError) as failed:
         plan.release()
-    assert failed.value.code == "release-failed"
+    assert failed.value.code == "unknown-table"  # the source was never there, so nothing is charged
     assert "not-there" not in str(failed.value)
+    assert nowhere.remaining.epsilon == 1
 
 
 def test_nothing_of_the_data_enters_a_plan():
@@ -100,3 +101,15 @@ def test_a_mean_gives_its_count_for_nothing_where_values_are_never_missing():
         **{f: getattr(tc, f)("length_of_stay") for f in ("sum", "mean", "variance", "std", "count")}
     )
     assert len(every.plan(epsilon=1).mechanisms) == 1
+
+
+@pytest.mark.parametrize(
+    ("delta", "size", "warned"),
+    [(1e-2, None, "above 0.001"), (1e-3, None, ""), (1e-4, 20_000, "above 1 / 20,000"), (1e-5, 20_000, ""),
+     (0.04, 20, "")],
+)  # fmt: skip
+def test_a_plan_warns_once_of_a_large_delta(delta, size, warned):
+    plan = visits().agg(n=tc.count()).plan(epsilon=1, delta=delta, size=size)
+    text = " ".join(repr(plan).split())
+    assert text.count("warning: delta") == bool(warned)
+    assert warned in text

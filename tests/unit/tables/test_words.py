@@ -75,8 +75,8 @@ def test_a_release_says_which_rows_are_not_counted():
     known = visits().group_by("hospital").agg(n=tc.count()).plan(epsilon=1).release()
     for text in shown(known):
         assert (
-            "rows without a patient_id and rows whose hospital is not among the keys, if any, are not counted"
-            in text
+            "rows without a patient_id and rows whose hospital is missing or not among the keys, if any, "
+            "are not counted" in text
         )
     for text in shown(visits().agg(n=tc.count()).plan(epsilon=1).release()):
         assert "rows without a patient_id, if any, are not counted" in text

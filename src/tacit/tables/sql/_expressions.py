@@ -194,8 +194,10 @@ def _cast(node: exp.Expr, find: ColumnFinder) -> Node:
         raise refuse(node, f"a cast to {name[:30]} is not allowed", allowed)
     inner = read_expression(node.this, find)
     if op == "to_date" and isinstance(inner, Literal) and isinstance(inner.value, str):
-        return as_date(inner.value)
-    return Call(op, (inner,))
+        moment = as_date(inner.value)
+        return as_date(inner.value[:10]) if name == "DATE" else moment
+    made = Call(op, (inner,))
+    return Call("date_trunc", (lit("day"), made)) if name == "DATE" else made  # a day has no time of day
 
 
 def _ilike(node: exp.Expr, find: ColumnFinder) -> Node:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables._algebra import PerUnit, Project, scope
+from tacit.tables._algebra import Project, of_each_unit, scope
 from tacit.tables._expressions import Column, Node
 from tacit.tables._kinds import Scope, kind_of, resolve
 from tacit.tables._python_expressions import Expr
@@ -147,7 +147,7 @@ def _per_unit(
     having = having_of(select, listed)
     measures = tuple(rows.measure(name, asked) for name, asked in listed.aggregates.items())
     groups = tuple((name, resolve(node, facts, _kind(node, facts))) for name, node in by)
-    inner = replace(rows, relation=PerUnit(rows.relation, groups, measures))
+    inner = replace(rows, relation=of_each_unit(rows.relation, groups, measures))
     if having is not None:
         inner = inner.where(Expr(having))
     return _projected(inner, items)

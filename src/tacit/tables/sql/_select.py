@@ -14,7 +14,9 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from tacit.errors import TacitError
 from tacit.fixes import Do, Fix, Say
+from tacit.tables._algebra import scope
 from tacit.tables._expressions import Column, Node
+from tacit.tables._key_values import keys_of
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
@@ -185,10 +187,16 @@ def _aggregated(
     listed: SelectList,
     keys: dict[str, Sequence[object] | str],
 ) -> Query:
-    """Aggregate the rows, in groups if there are any; public keys count only if all groups have them."""
+    """Aggregate the rows, in groups if there are any.
+
+    The given keys come beside those that are known; they count only if all groups have some.
+    """
     if not by:
         return rows.agg(**listed.aggregates)
     named = {listed.keys[old]: node for old, node in by}
     given = {name: keys[name] for name in named if name in keys}
-    complete = bool(given) and len(given) == len(named)
+    facts = scope(rows.relation)
+    complete = bool(given) and all(
+        n in given or keys_of(node, facts) is not None for n, node in named.items()
+    )
     return rows.grouped(list(named.items()), given if complete else None).agg(**listed.aggregates)

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacit.engines._connections import check_collation, compare_bytes, lock, open_private
-from tacit.engines._frames import scannable
+from tacit.engines._csv_files import copy_with_coded_cells
+from tacit.engines._frames import register
 from tacit.engines._parquet_footers import copy_with_bytes
 from tacit.engines._scratch import scratch_folder
-from tacit.engines._values import MACROS, family, quote
-from tacit.engines._views import bytes_view, limited_view, ranked_table, ranked_view, view_sql
+from tacit.engines._values import MACROS, family, quote, string
+from tacit.engines._views import limited_view, ranked_table, ranked_view, view_sql
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress
@@ -233,48 +234,46 @@ class DuckDB:
             compare_bytes(con)
         else:
             con = self._connection = open_private(folder, self._memory)
-        copies = self._attached(con, folder)
+        sources = self._attached(con, folder)
         if not shared:
-            files = [t.source.place for t in self._tables.values() if t.source.kind in {"parquet", "csv"}]
-            lock(con, [str(file) for file in (*files, *copies.values())])
+            lock(con, [source.file for source in sources.values() if source.kind in {"parquet", "csv"}])
         con.execute(MACROS)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
-        for name in self._tables:
-            self._lay_view(con, name, copies.get(name))
+        for name, source in sources.items():
+            self._lay_view(con, name, source)
         return con
 
-    def _attached(self, con: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Path]:
-        """Give the connection its sources; return the copies of Parquet files that have bytes for text."""
-        copies: dict[str, Path] = {}
-        for name, table in self._tables.items():
-            source = table.source
+    def _attached(self, con: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Source]:
+        """Give the connection its sources; return them as the connection finds them."""
+        found: dict[str, Source] = {}
+        for i, (name, table) in enumerate(self._tables.items()):
+            source = found[name] = table.source
             match source.kind:
                 case "parquet" if self._as_bytes:
-                    copies[name] = folder / f"{len(copies)}.parquet"
-                    copy_with_bytes(Path(str(source.place)), copies[name])
+                    found[name] = replace(source, copy=folder / f"{i}.parquet")
+                    copy_with_bytes(Path(source.file), folder / f"{i}.parquet")
+                case "csv":
+                    copy = folder / f"{i}.csv"
+                    if copy_with_coded_cells(Path(source.file), copy):
+                        found[name] = replace(source, copy=copy)
                 case "connection":  # a view of the same name must not hide the table from itself
-                    found = con.execute(_HOLDERS, {"table": source.table or name}).fetchall()
-                    within = found[0] if found else ()
-                    self._tables[name] = replace(table, source=replace(source, within=within))
+                    holders = con.execute(_HOLDERS, {"table": source.table or name}).fetchall()
+                    found[name] = replace(source, within=holders[0] if holders else ())
                 case "frame":
-                    con.register(f"tacit raw {name}", scannable(source.place))
+                    register(con, f"tacit raw {name}", source.place)
                 case "database":
-                    path = str(source.place).replace("'", "''")
-                    con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
-        return copies
+                    con.execute(
+                        f'ATTACH IF NOT EXISTS {string(source.file)} AS "tacit db {name}" (READ_ONLY)'
+                    )
+        return found
 
-    def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, copy: Path | None) -> None:
+    def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, source: Source) -> None:
         """Lay the view of a table over its source; refuse a file whose columns have other names now."""
-        table = self._tables[name]
-        source = table.source
         self._types[name] = source.described(con, name)
         names = {column.lower() for column, _ in self._types[name]}
         if self._declared.setdefault(name, names) != names and source.kind in _FILES:
             raise OSError(f"the columns of {name} are not the declared ones")
-        if copy is not None:
-            con.execute(bytes_view(name, str(copy), self._types[name]))
-            source = replace(source, kind="bytes")
-        con.execute(view_sql(name, source, table.unit, self._types[name], self._grids(name)))
+        con.execute(view_sql(name, source, self._tables[name].unit, self._types[name], self._grids(name)))
 
     def _first(self, con: duckdb.DuckDBPyConnection, name: str, rows: int) -> str:
         """Write the view of each unit's first rows, over the table or over its snapshot if there is one.

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tacit.engines._csv_files import cell_sql, header_bytes
 from tacit.engines._values import UNREADABLE, quote, string
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say
@@ -29,7 +30,6 @@ _FILES = {
     ".duckdb": "database",
     ".db": "database",
 }
-_MOST_HEADER = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
 _COARSE = (
     "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
@@ -52,12 +52,21 @@ class Source:
         For databases and connections: the name of the table there.
     within
         For connections: the catalog and schema that hold the table, once the engine has found them.
+    copy
+        For files: a copy to read instead, once the engine has made one: a Parquet file that has bytes for
+        text, or a CSV file with coded cells.
     """
 
     kind: str
     place: object
     table: str = ""
     within: tuple[str, ...] = ()
+    copy: Path | None = None
+
+    @property
+    def file(self) -> str:
+        """The path of the file that is read."""
+        return str(self.copy or self.place)
 
     @property
     def delimiter(self) -> str:
@@ -68,7 +77,7 @@ class Source:
     @property
     def plain_header(self) -> bool:
         """Whether the header line of a CSV file is UTF-8; true if it cannot be read. Reads no other line."""
-        line = _first_bytes(Path(str(self.place))) if self.kind == "csv" else None
+        line = header_bytes(Path(str(self.place))) if self.kind == "csv" else None
         try:
             (line or b"").decode("utf-8")
         except UnicodeDecodeError:
@@ -118,7 +127,7 @@ class Source:
         """
         coarse: list[tuple[str]] = []
         if self.kind == "parquet":
-            coarse = con.execute(_COARSE, {"path": str(self.place)}).fetchall()
+            coarse = con.execute(_COARSE, {"path": self.file}).fetchall()
         lines = con.execute(f"DESCRIBE {self.sql(name)}").fetchall()
         return tuple((str(c), UNREADABLE if (c,) in coarse else str(kind)) for c, kind, *_ in lines)
 
@@ -129,11 +138,14 @@ class Source:
         """
         match self.kind:
             case "parquet":
-                return f"SELECT * FROM read_parquet({string(str(self.place))})"
+                return f"SELECT * FROM read_parquet({string(self.file)})"
             case "csv":
-                texts = ", ".join(f"{string(c)}: 'VARCHAR'" for c in self.columns() or ("column0",))
+                names = self.columns() or ("column0",)
+                texts = ", ".join(f"{string(c)}: 'VARCHAR'" for c in names)
+                cells = ", ".join(f"{cell_sql(quote(c))} AS {quote(c)}" for c in names)
                 return (
-                    f"SELECT * FROM read_csv({string(str(self.place))}, header = true, all_varchar = true, "
+                    f"SELECT {cells if self.copy else '*'} "
+                    f"FROM read_csv({string(self.file)}, header = true, all_varchar = true, "
                     f"delim = '{self.delimiter}', "
                     "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
                     "ignore_errors = true, parallel = false, "
@@ -200,17 +212,8 @@ def column_names(frame: object) -> tuple[str, ...] | None:
     return None
 
 
-def _first_bytes(path: Path) -> bytes | None:
-    """Read the header line of a CSV file and nothing after it."""
-    try:
-        with path.open("rb") as file:
-            return file.readline(_MOST_HEADER).split(b"\r")[0]  # whichever way lines end
-    except OSError:
-        return None
-
-
 def _first_line(path: Path) -> str | None:
-    line = _first_bytes(path)
+    line = header_bytes(path)
     return None if line is None else line.decode("utf-8-sig", errors="replace")
 
 

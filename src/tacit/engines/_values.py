@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "GENERATED",
     "MACROS",
     "MOST_TEXT",
+    "NEVER_READ",
     "UNREADABLE",
     "ColumnTypes",
     "TypeFamily",
@@ -35,6 +37,9 @@ _TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
 MOST_TEXT = 65_536
 #: The type of a column that DuckDB raises on where one of its moments is out of range: it is never read.
 UNREADABLE = "TIMESTAMP in milliseconds"
+#: The type of a column that DuckDB computes when it reads it, and may raise on: it is never read.
+GENERATED = "a generated column"
+NEVER_READ = frozenset({UNREADABLE, GENERATED})
 
 
 #: ``tacit_grid``: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.engines._values import (
-    UNREADABLE,
+    NEVER_READ,
     family,
     frame_value_sql,
     owner_sql,
@@ -37,7 +37,7 @@ def view_sql(
     """
     value = frame_value_sql if source.kind == "frame" else value_sql
     columns = ", ".join(f"{value(c, t)} AS {quote(c)}" for c, t in types)
-    readable = [quote(c) for c, t in types if t != UNREADABLE]
+    readable = [quote(c) for c, t in types if t not in NEVER_READ]
     raw = source.sql(name)
     if len(readable) < len(types):  # DuckDB then does not read the other columns, not even their statistics
         raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)

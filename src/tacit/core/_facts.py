@@ -16,6 +16,7 @@ from tacit.exact import count, rational
 from tacit.fixes import Choose, Declare, Fix
 
 __all__ = [
+    "DEFAULT_PAIRS",
     "DEFAULT_ROWS",
     "KEY_KINDS",
     "KINDS",
@@ -37,6 +38,9 @@ KEY_KINDS: dict[type, Kind] = {float: "number", bool: "boolean", str: "text"}
 #: The public default where the curator sets no limit: ten rows of each unit count. Which ten depends only on
 #: that unit's own rows.
 DEFAULT_ROWS = 10
+#: The public default for the pairs of rows that one unit can form in a join. More would let one person decide
+#: how long a question takes and how much memory it needs.
+DEFAULT_PAIRS = 10_000
 _MOST = 10**9
 
 _WRITTEN: dict[str, Kind] = {
@@ -91,17 +95,21 @@ class Limits:
         Rows within one group.
     joined
         Rows after a join of two protected tables. Without it, the limits of the two tables multiply.
+    pairs
+        Pairs of rows that one unit can form in a join, before ``joined`` drops any. A question that could
+        form more is refused.
 
     Examples
     --------
     >>> Limits.read({"rows": 5})
-    Limits(rows=5, groups=None, per_group=None, joined=None)
+    Limits(rows=5, groups=None, per_group=None, joined=None, pairs=10000)
     """
 
     rows: int | None = DEFAULT_ROWS
     groups: int | None = None
     per_group: int | None = None
     joined: int | None = None
+    pairs: int = DEFAULT_PAIRS
 
     @classmethod
     def read(cls, given: Mapping[str, int | None] | Limits | None) -> Limits:
@@ -122,12 +130,14 @@ class Limits:
             read[short] = None if value is None else _limit(name, value)
         if "rows" not in read and not (read.get("groups") and read.get("per_group")):
             read["rows"] = DEFAULT_ROWS
-        return cls(read.get("rows"), read.get("groups"), read.get("per_group"), read.get("joined"))
+        pairs = read.get("pairs") or DEFAULT_PAIRS
+        return cls(read.get("rows"), read.get("groups"), read.get("per_group"), read.get("joined"), pairs)
 
     def but(self, **changes: int | None) -> Limits:
         """Return these limits with some of them replaced."""
         now: dict[str, int | None] = {
             "rows": self.rows, "groups": self.groups, "per_group": self.per_group, "joined": self.joined,
+            "pairs": self.pairs,
         }  # fmt: skip
         return Limits.read({**now, **changes})
 
@@ -135,7 +145,7 @@ class Limits:
 _LIMITS = {
     "rows": "rows", "rows_per_unit": "rows", "groups": "groups", "groups_per_unit": "groups",
     "per_group": "per_group",
-    "rows_per_group": "per_group", "joined": "joined",
+    "rows_per_group": "per_group", "joined": "joined", "pairs": "pairs",
 }  # fmt: skip
 _LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
 

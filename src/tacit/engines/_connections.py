@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
+import itertools
+import os
 from typing import TYPE_CHECKING, Any
 
 from tacit.engines._values import quote, string
@@ -84,7 +85,7 @@ def are_apart(connections: Sequence[Any]) -> bool:
     different = list({id(one): one for one in connections}.values())
     if len(different) < 2:
         return False
-    name = f"tacit probe {secrets.token_hex(8)}"
+    name = f"tacit probe {os.getpid()} {next(_numbers)}"
     try:
         first, *others = (one.cursor() for one in different)
         first.execute(f"ATTACH ':memory:' AS {quote(name)}")
@@ -106,6 +107,7 @@ def are_apart(connections: Sequence[Any]) -> bool:
     return True
 
 
+_numbers = itertools.count()  # names that no other attached database has
 _DATABASE = "SELECT 1 FROM duckdb_databases() WHERE database_name = $name"
 
 
@@ -119,7 +121,7 @@ def copy_table(
     con: duckdb.DuckDBPyConnection, within: Sequence[str], columns: Sequence[str], to: Path
 ) -> None:
     """Copy columns of a table into a new database file, as its table ``t``."""
-    table, copy = ".".join(map(quote, within)), quote(f"tacit copy {secrets.token_hex(8)}")
+    table, copy = ".".join(map(quote, within)), quote(f"tacit copy {os.getpid()} {next(_numbers)}")
     con.execute(f"ATTACH {string(str(to))} AS {copy}")
     try:
         listed = ", ".join(map(quote, columns)) or "NULL"

@@ -47,6 +47,7 @@ NEVER_READ = frozenset({UNREADABLE, GENERATED})
 #: ``tacit_text``, ``tacit_number``, ``tacit_truth``: one reading of a value, whatever type its column has: 1
 #: and 1.0 are the text '1', TRUE and 'true' the number 1, every number but 0 is true. The type is known
 #: before any row is read, so each is a plain cast where the type needs no more.
+#: ``tacit_short``: a value, or NULL for a text of more bytes.
 MACROS = """
 CREATE OR REPLACE TEMP MACRO tacit_grid(x, first, last, halves) AS
 CASE WHEN NOT isnan(x)
@@ -57,6 +58,8 @@ WHEN TRY_CAST(x AS DOUBLE) = trunc(TRY_CAST(x AS DOUBLE))
 AND abs(TRY_CAST(x AS DOUBLE)) < 9223372036854775808e0
 THEN CAST(TRY_CAST(TRY_CAST(x AS DOUBLE) AS BIGINT) AS VARCHAR)
 ELSE CAST(TRY_CAST(x AS DOUBLE) AS VARCHAR) END;
+CREATE OR REPLACE TEMP MACRO tacit_short(x, most) AS
+CASE WHEN typeof(x) <> 'VARCHAR' OR strlen(TRY_CAST(x AS VARCHAR)) <= most THEN x END;
 CREATE OR REPLACE TEMP MACRO tacit_number(x) AS
 CASE WHEN typeof(x) <> 'VARCHAR' THEN TRY_CAST(x AS DOUBLE)
 ELSE coalesce(TRY_CAST(x AS DOUBLE),

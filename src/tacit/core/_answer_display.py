@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.core._display import in_html, rendered, shown, shown_interval, shown_key
+from tacit.core._safe_text import visible
 
 if TYPE_CHECKING:
     from tacit.core._answer_table import AnswerTable
@@ -15,14 +16,14 @@ _LINES = 40
 
 
 def _table(answer: AnswerTable) -> tuple[list[str], list[list[str]]]:
-    head = [*answer.keys, *answer.columns]
+    head = [visible(name) for name in (*answer.keys, *answer.columns)]
     lines = []
     for i in range(min(len(answer), _LINES)):
-        line = [shown_key(values[i]) for values in answer.keys.values()]
+        line = [visible(shown_key(values[i])) for values in answer.keys.values()]
         for cells in answer.columns.values():
             low, high = cells.low[i], cells.high[i]
             interval = "" if low is None or high is None else f"  {shown_interval(low, high)}"
-            line.append(shown(cells.value[i]) + interval)
+            line.append(visible(shown(cells.value[i])) + interval)
         lines.append(line)
     return head, lines
 
@@ -92,7 +93,7 @@ def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
         table.add_column(Text(name), justify="left" if i < len(answer.keys) else "right")
     for line in lines:
         table.add_row(*(Text(t) for t in line))
-    return rendered(table, *(Text(line) for line in _caption(answer, marks)))
+    return rendered(table, *(Text(visible(line)) for line in _caption(answer, marks)))
 
 
 def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
@@ -100,5 +101,5 @@ def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     head, lines = _table(answer)
     top = "".join(f"<th>{in_html(h)}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{in_html(c)}</td>" for c in line) + "</tr>" for line in lines)
-    caption = "<br>".join(in_html(line) for line in _caption(answer, marks))
+    caption = "<br>".join(in_html(visible(line)) for line in _caption(answer, marks))
     return f"<table><tr>{top}</tr>{body}</table><i>{caption}</i>"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tacit.core._answer_display import nothing_to_show
 from tacit.core._display import shown_key
+from tacit.core._safe_text import visible
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     axes = Figure(figsize=(figure_width(answer), 3.8), layout="constrained").subplots() if ax is None else ax
     letters = max(40, int(_LETTERS * axes.figure.bbox.width / axes.figure.dpi))
     said = (_about(answer, name, certificate), _covers(answer, name))
-    title = "\n".join(textwrap.fill(line, letters) for line in said)
+    title = "\n".join(textwrap.fill(visible(line), letters) for line in said)
     axes.set_title(_plain(title), fontsize=9, loc="left")
-    axes.set_ylabel(_plain(name))
+    axes.set_ylabel(_plain(visible(name)))
     axes.spines[["top", "right"]].set_visible(False)
     if not values:
         words = textwrap.fill(nothing_to_show(()), 50)
@@ -55,7 +56,7 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     above = [high - v if high is not None else 0.0 for v, (_, high) in zip(values, ends, strict=True)]
     bars = None if None in cells.low else [below, above]
     axes.errorbar(range(len(values)), values, yerr=bars, fmt="o", capsize=4, color=_COLOUR)
-    labels = [_label(answer, i) or name for i in range(len(values))]
+    labels = [_label(answer, i) or visible(name) for i in range(len(values))]
     slanted = len(labels) > 4 or max(map(len, labels)) > 12
     axes.set_xticks(
         range(len(values)),
@@ -65,7 +66,7 @@ def plot_answer(answer: AnswerTable, column: str | None, ax: Axes | None, certif
     )
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.grid(axis="y", alpha=0.3)
-    axes.set_xlabel(_plain(", ".join(answer.keys)))
+    axes.set_xlabel(_plain(visible(", ".join(answer.keys))))
     return axes
 
 
@@ -91,7 +92,7 @@ def _covers(answer: AnswerTable, name: str) -> str:
 
 
 def _label(answer: AnswerTable, i: int) -> str:
-    label = " / ".join(shown_key(values[i]) for values in answer.keys.values())
+    label = " / ".join(visible(shown_key(values[i])) for values in answer.keys.values())
     return label if len(label) <= _LONG else label[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 

@@ -244,7 +244,7 @@ def _whole(value: Value) -> Value:
 
 
 def _csv_line(cells: Sequence[object]) -> str:
-    r"""Write one line. A cell with ``\r`` or ``\n`` is quoted, because Python quotes signs of the line end."""
+    r"""Write one line; a cell with ``\r`` or ``\n`` is quoted, as Python does for signs of the line end."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\r\n").writerow(cells)
     return line.getvalue()[:-2] + "\n"

@@ -7,6 +7,7 @@ from tacit.core._dataset import Dataset
 from tacit.core._display import left_afterwards, plan_text
 from tacit.core._extras import needs
 from tacit.core._facts import (
+    DEFAULT_PAIRS,
     KEY_KINDS,
     KINDS,
     Fact,
@@ -37,6 +38,7 @@ from tacit.core._run import Run
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
+    "DEFAULT_PAIRS",
     "JSON",
     "KEY_KINDS",
     "KINDS",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.core._display import fitted, in_html, rendered, shown, shown_interval, shown_key
+from tacit.core._safe_text import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,14 +19,14 @@ _LINES = 40
 
 def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[list[str]]]:
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
-    head = [*answer.keys, *answer.columns]
+    head = [visible(name) for name in (*answer.keys, *answer.columns)]
     lines = []
     for i in range(min(len(answer), _LINES)):
-        line = [shown_key(values[i]) for values in answer.keys.values()]
+        line = [visible(shown_key(values[i])) for values in answer.keys.values()]
         for cells in answer.columns.values():
             low, high = cells.low[i], cells.high[i]
             interval = "" if low is None or high is None else f"{between}{shown_interval(low, high)}"
-            line.append(shown(cells.value[i]) + interval)
+            line.append(visible(shown(cells.value[i])) + interval)
         lines.append(line)
     return head, lines
 
@@ -90,7 +91,7 @@ def answer_text(answer: AnswerTable, marks: tuple[str, ...]) -> str:
 
     side_by_side, stacked = (_drawn(answer, between) for between in ("  ", "\n"))
     table = side_by_side if fitted(side_by_side) else stacked
-    return rendered(table, *(Text(line) for line in _caption(answer, marks)))
+    return rendered(table, *(Text(visible(line)) for line in _caption(answer, marks)))
 
 
 def _drawn(answer: AnswerTable, between: str) -> Table:
@@ -113,5 +114,5 @@ def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     top = "".join(f"<th>{in_html(h)}</th>" for h in head)
     cell = '<td style="white-space:nowrap">'
     body = "".join("<tr>" + "".join(f"{cell}{in_html(c)}</td>" for c in line) + "</tr>" for line in lines)
-    caption = "<br>".join(in_html(line) for line in _caption(answer, marks))
+    caption = "<br>".join(in_html(visible(line)) for line in _caption(answer, marks))
     return f"<table><tr>{top}</tr>{body}</table><i>{caption}</i>"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tacit.core._answer_display import nothing_to_show
 from tacit.core._display import shown_key
+from tacit.core._safe_text import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 
@@ -76,9 +77,9 @@ def plot_answer(
     axes, (name, points) = ax, _points(answer, column)
     letters = max(40, int(_LETTERS * axes.figure.bbox.width / axes.figure.dpi))
     said = (_about(answer, name, certificate), _covers(answer, name))
-    title = "\n".join(textwrap.fill(line, letters) for line in said)
+    title = "\n".join(textwrap.fill(visible(line), letters) for line in said)
     axes.set_title(_plain(title), fontsize=9, loc="left")
-    axes.set_ylabel(_plain(name))
+    axes.set_ylabel(_plain(visible(name)))
     axes.spines[["top", "right"]].set_visible(False)
     if not points:
         words = textwrap.fill(nothing_to_show(()), 50)
@@ -87,7 +88,7 @@ def plot_answer(
     else:
         _draw(axes, points)
         axes.grid(axis="y", alpha=0.3)
-        axes.set_xlabel(_plain(_below(answer, points)))
+        axes.set_xlabel(_plain(visible(_below(answer, points))))
     return axes
 
 
@@ -108,7 +109,7 @@ def _points(answer: AnswerTable, column: str | None) -> tuple[str, list[_Point]]
     labels = ["" if not answer.keys else _label(answer, i) for i in range(len(answer))]
     points = []
     for cell in cells:
-        points += _of(answer, cell, [(cell.removeprefix(name), label) for label in labels[:_MOST_SERIES]])
+        points += _of(answer, cell, [(visible(cell.removeprefix(name)), label) for label in labels[:_MOST_SERIES]])
     return name, points
 
 
@@ -243,11 +244,12 @@ def _below(answer: AnswerTable, points: list[_Point]) -> str:
 
 def _label(answer: AnswerTable, i: int) -> str:
     if not answer.keys:
-        return next(iter(answer.columns))
+        return visible(next(iter(answer.columns)))
     return _cut(" / ".join(shown_key(values[i]) for values in answer.keys.values()))
 
 
 def _cut(label: str) -> str:
+    label = visible(label)
     return label if len(label) <= _LONG else label[: _LONG - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 

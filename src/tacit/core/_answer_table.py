@@ -15,7 +15,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
     import polars as pl
@@ -213,20 +213,21 @@ class AnswerTable(Content):
 
         Numbers show only the digits that are meaningful despite the noise (a thousandth of the narrowest
         interval of their column), ``low`` rounded down and ``high`` up; `to_parquet` and `to_dict` keep all
-        digits.
+        digits. People open CSV files in spreadsheets, so an apostrophe stands before text that a spreadsheet
+        would compute (it starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break); `to_parquet`,
+        `to_dict` and the data frames keep the text as it is.
         """
         from tacit.core._digits import meaningful
+        from tacit.core._safe_text import for_spreadsheet
 
-        text = io.StringIO()
         columns = {name: [_plain_key(value) for value in values] for name, values in self.keys.items()}
         for name, cells in self.columns.items():
             columns |= dict(zip((name, f"{name}_low", f"{name}_high"), meaningful(cells), strict=True))
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        lines = (columns, *zip(*columns.values(), strict=True))
+        text = "".join(_csv_line([for_spreadsheet(cell) for cell in line]) for line in lines)
         if path is not None:
-            Path(path).write_text(text.getvalue(), encoding="utf-8")
-        return text.getvalue()
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the answer to a Parquet file (extra ``pandas``)."""
@@ -259,6 +260,13 @@ class AnswerTable(Content):
 
 def _whole(value: Value) -> Value:
     return max(0, round(value)) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _csv_line(cells: Sequence[object]) -> str:
+    r"""Write one line; a cell with ``\r`` or ``\n`` is quoted, as Python does for signs of the line end."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue()[:-2] + "\n"
 
 
 def _plain_key(value: Value) -> Value:

@@ -16,6 +16,7 @@ from tacit.exact import count, rational
 from tacit.fixes import Choose, Declare, Fix
 
 __all__ = [
+    "DEFAULT_PAIRS",
     "DEFAULT_ROWS",
     "KEY_KINDS",
     "KINDS",
@@ -37,6 +38,9 @@ KEY_KINDS: dict[type, Kind] = {float: "number", bool: "boolean", str: "text"}
 #: The public default where the curator sets no limit: ten rows of each unit count. Which ten depends only on
 #: that unit's own rows.
 DEFAULT_ROWS = 10
+#: The public default for the pairs of rows that one unit can form in a join. More would let one person decide
+#: how long a question takes and how much memory it needs.
+DEFAULT_PAIRS = 10_000
 _MOST = 10**9
 
 _WRITTEN: dict[str, Kind] = {
@@ -93,19 +97,23 @@ class Limits:
         Rows within one group.
     joined
         Rows after a join of two protected tables. Without it, the limits of the two tables multiply.
+    pairs
+        Pairs of rows that one unit can form in a join, before ``joined`` drops any. A question that could
+        form more is refused.
     is_default
         Whether nobody chose ``rows``.
 
     Examples
     --------
     >>> Limits.read({"rows": 5})
-    Limits(rows=5, groups=None, per_group=None, joined=None)
+    Limits(rows=5, groups=None, per_group=None, joined=None, pairs=10000)
     """
 
     rows: int | None = DEFAULT_ROWS
     groups: int | None = None
     per_group: int | None = None
     joined: int | None = None
+    pairs: int = DEFAULT_PAIRS
     is_default: bool = field(default=False, repr=False, compare=False)
 
     @classmethod
@@ -126,13 +134,14 @@ class Limits:
                 raise bad_parameter("the name of a limit", "one that Tacit knows", name, fix=fix)
             read[short] = None if value is None else _limit(name, value)
         is_default = "rows" not in read and not (read.get("groups") and read.get("per_group"))
-        rows = DEFAULT_ROWS if is_default else read.get("rows")
-        return cls(rows, read.get("groups"), read.get("per_group"), read.get("joined"), is_default)
+        rows, pairs = DEFAULT_ROWS if is_default else read.get("rows"), read.get("pairs") or DEFAULT_PAIRS
+        return cls(rows, read.get("groups"), read.get("per_group"), read.get("joined"), pairs, is_default)
 
     def but(self, **changes: int | None) -> Limits:
         """Return these limits with some of them replaced."""
         now: dict[str, int | None] = {
             "rows": self.rows, "groups": self.groups, "per_group": self.per_group, "joined": self.joined,
+            "pairs": self.pairs,
         }  # fmt: skip
         made = Limits.read({**now, **changes})
         return replace(made, is_default=self.is_default and made.rows == self.rows)
@@ -141,7 +150,7 @@ class Limits:
 _LIMITS = {
     "rows": "rows", "rows_per_unit": "rows", "groups": "groups", "groups_per_unit": "groups",
     "per_group": "per_group",
-    "rows_per_group": "per_group", "joined": "joined",
+    "rows_per_group": "per_group", "joined": "joined", "pairs": "pairs",
 }  # fmt: skip
 _LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
 

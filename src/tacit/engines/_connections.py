@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 from typing import TYPE_CHECKING, Any
 
+from tacit.engines._values import quote, string
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["check_collation", "compare_bytes", "lock", "open_private"]
+__all__ = ["are_apart", "check_collation", "compare_bytes", "copy_table", "lock", "open_private"]
 
 
 def open_private(folder: Path, memory: str) -> duckdb.DuckDBPyConnection:
@@ -69,3 +72,59 @@ def compare_bytes(con: duckdb.DuckDBPyConnection) -> None:
                 why="only the first of several equal texts is shown, and one person can change which it is",
                 fix="run SET default_collation = '' before you lock the connection",
             ) from error
+
+
+def are_apart(connections: Sequence[Any]) -> bool:
+    """Return whether connections lead to several databases, so that none of them sees all tables.
+
+    An empty database in memory is attached for a moment: connections that see it share everything. If they
+    do not share it, tables are copied, and a connection that cannot write a copy is refused.
+    """
+    import duckdb
+
+    different = list({id(one): one for one in connections}.values())
+    if len(different) < 2:
+        return False
+    name = f"tacit probe {os.getpid()} {next(_numbers)}"
+    try:
+        first, *others = (one.cursor() for one in different)
+        first.execute(f"ATTACH ':memory:' AS {quote(name)}")
+        try:
+            seen = [other.execute(_DATABASE, {"name": name}).fetchall() for other in others]
+        finally:
+            first.execute(f"DETACH {quote(name)}")
+    except duckdb.ConnectionException:
+        return False  # a closed connection is a source that is not available
+    if all(seen):
+        return False
+    if not all(_can_copy(one.cursor()) for one in different):
+        raise TacitError(
+            "bad-parameter",
+            "the tables are in several DuckDB databases, and one of the connections cannot write a file",
+            why="tables of different databases can only be read together from copies",
+            fix="use one connection that has attached all databases, or use the database files themselves",
+        )
+    return True
+
+
+_numbers = itertools.count()  # names that no other attached database has
+_DATABASE = "SELECT 1 FROM duckdb_databases() WHERE database_name = $name"
+
+
+def _can_copy(con: duckdb.DuckDBPyConnection) -> bool:
+    asked = "SELECT current_setting('enable_external_access'), lower(current_setting('access_mode'))"
+    [(external, mode)] = con.execute(asked).fetchall()
+    return bool(external) and mode != "read_only"
+
+
+def copy_table(
+    con: duckdb.DuckDBPyConnection, within: Sequence[str], columns: Sequence[str], to: Path
+) -> None:
+    """Copy columns of a table into a new database file, as its table ``t``."""
+    table, copy = ".".join(map(quote, within)), quote(f"tacit copy {os.getpid()} {next(_numbers)}")
+    con.execute(f"ATTACH {string(str(to))} AS {copy}")
+    try:
+        listed = ", ".join(map(quote, columns)) or "NULL"
+        con.execute(f"CREATE TABLE {copy}.main.t AS SELECT {listed} FROM {table}")
+    finally:
+        con.execute(f"DETACH {copy}")

@@ -19,12 +19,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines._connections import check_collation, compare_bytes, lock, open_private
-from tacit.engines._frames import scannable
+from tacit.engines._connections import (
+    are_apart,
+    check_collation,
+    compare_bytes,
+    copy_table,
+    lock,
+    open_private,
+)
+from tacit.engines._csv_files import copy_with_coded_cells
+from tacit.engines._frames import register
 from tacit.engines._parquet_footers import copy_with_bytes
 from tacit.engines._scratch import scratch_folder
-from tacit.engines._values import MACROS, family, quote
-from tacit.engines._views import bytes_view, limited_view, ranked_table, ranked_view, view_sql
+from tacit.engines._values import GENERATED, MACROS, family, quote, string
+from tacit.engines._views import limited_view, ranked_table, ranked_view, view_sql
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.progress import progress
@@ -39,9 +47,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDB", "SourceTable"]
 
-_HOLDERS = """SELECT table_catalog, table_schema FROM information_schema.tables
-WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
-ORDER BY table_catalog <> current_database(), table_schema <> current_schema() LIMIT 1"""
 _FILES = {"parquet", "csv", "database"}
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
@@ -103,9 +108,10 @@ class DuckDB:
         self._types: dict[str, ColumnTypes] = {}
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
-        for table in self._tables.values():
-            if table.source.kind == "connection":
-                check_collation(table.source.place)
+        shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
+        for connection in shared:
+            check_collation(connection)
+        self._shared = None if not shared or are_apart(shared) else shared[0]
 
     def columns(self, table: str) -> dict[str, str] | None:
         """Return a table's columns, or None where its source is not available. Reads no row.
@@ -226,55 +232,63 @@ class DuckDB:
             return self._connection
         folder, self._discard = scratch_folder(self)
         self._stamps = self._stamped()
-        shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
-        if shared:
-            con: duckdb.DuckDBPyConnection = shared[0].cursor()  # type: ignore[attr-defined]
+        if self._shared is not None:
+            con: duckdb.DuckDBPyConnection = self._shared.cursor()  # type: ignore[attr-defined]
             self._connection = con
             compare_bytes(con)
         else:
             con = self._connection = open_private(folder, self._memory)
-        copies = self._attached(con, folder)
-        if not shared:
-            files = [t.source.place for t in self._tables.values() if t.source.kind in {"parquet", "csv"}]
-            lock(con, [str(file) for file in (*files, *copies.values())])
+        sources = self._attached(con, folder)
+        if self._shared is None:
+            lock(con, [source.file for source in sources.values() if source.kind in {"parquet", "csv"}])
         con.execute(MACROS)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
-        for name in self._tables:
-            self._lay_view(con, name, copies.get(name))
+        for name, source in sources.items():
+            self._lay_view(con, name, source)
         return con
 
-    def _attached(self, con: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Path]:
-        """Give the connection its sources; return the copies of Parquet files that have bytes for text."""
-        copies: dict[str, Path] = {}
-        for name, table in self._tables.items():
-            source = table.source
+    def _attached(self, con: duckdb.DuckDBPyConnection, folder: Path) -> dict[str, Source]:
+        """Give the connection its sources; return them as the connection finds them."""
+        found: dict[str, Source] = {}
+        for i, (name, table) in enumerate(self._tables.items()):
+            source = found[name] = table.source
             match source.kind:
                 case "parquet" if self._as_bytes:
-                    copies[name] = folder / f"{len(copies)}.parquet"
-                    copy_with_bytes(Path(str(source.place)), copies[name])
-                case "connection":  # a view of the same name must not hide the table from itself
-                    found = con.execute(_HOLDERS, {"table": source.table or name}).fetchall()
-                    within = found[0] if found else ()
-                    self._tables[name] = replace(table, source=replace(source, within=within))
+                    found[name] = replace(source, copy=folder / f"{i}.parquet")
+                    copy_with_bytes(Path(source.file), folder / f"{i}.parquet")
+                case "csv":
+                    copy = folder / f"{i}.csv"
+                    if copy_with_coded_cells(Path(source.file), copy):
+                        found[name] = replace(source, copy=copy)
+                case "connection":
+                    found[name] = self._from_connection(con, name, folder / f"{i}.duckdb")
                 case "frame":
-                    con.register(f"tacit raw {name}", scannable(source.place))
+                    register(con, f"tacit raw {name}", source.place)
                 case "database":
-                    path = str(source.place).replace("'", "''")
-                    con.execute(f"ATTACH IF NOT EXISTS '{path}' AS \"tacit db {name}\" (READ_ONLY)")
-        return copies
+                    database = quote("tacit db " + name)
+                    con.execute(f"ATTACH IF NOT EXISTS {string(source.file)} AS {database} (READ_ONLY)")
+                    found[name] = source.found(con, name)
+        return found
 
-    def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, copy: Path | None) -> None:
+    def _from_connection(self, con: duckdb.DuckDBPyConnection, name: str, copy: Path) -> Source:
+        """Look a table up in its own connection; copy it where the connections lead to several databases."""
+        source = self._tables[name].source
+        own: duckdb.DuckDBPyConnection = source.place.cursor()  # type: ignore[attr-defined]
+        found = source.found(own, name)
+        if self._shared is not None:
+            return found
+        stored = [column for column, kind in found.described(own, name) if kind != GENERATED]
+        copy_table(own, found.within, stored, copy)
+        con.execute(f"ATTACH {string(str(copy))} AS {quote('tacit db ' + name)} (READ_ONLY)")
+        return replace(source, within=(f"tacit db {name}", "main", "t"))
+
+    def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, source: Source) -> None:
         """Lay the view of a table over its source; refuse a file whose columns have other names now."""
-        table = self._tables[name]
-        source = table.source
         self._types[name] = source.described(con, name)
         names = {column.lower() for column, _ in self._types[name]}
         if self._declared.setdefault(name, names) != names and source.kind in _FILES:
             raise OSError(f"the columns of {name} are not the declared ones")
-        if copy is not None:
-            con.execute(bytes_view(name, str(copy), self._types[name]))
-            source = replace(source, kind="bytes")
-        con.execute(view_sql(name, source, table.unit, self._types[name], self._grids(name)))
+        con.execute(view_sql(name, source, self._tables[name].unit, self._types[name], self._grids(name)))
 
     def _first(self, con: duckdb.DuckDBPyConnection, name: str, rows: int) -> str:
         """Write the view of each unit's first rows, over the table or over its snapshot if there is one.
@@ -288,7 +302,7 @@ class DuckDB:
         if self._snapshot is None or asked <= self._snapshot:
             return limited_view(name, rows, types, self._key, grids, inferred=inferred)
         if name not in self._ranked:
-            temporary = any(t.source.kind == "connection" for t in self._tables.values())
+            temporary = self._shared is not None
             made = ranked_table(name, types, self._key, grids, temporary=temporary, inferred=inferred)
             with progress(f"Preparing {name} for quick answers (once)", lambda: con.query_progress() / 100):
                 con.execute(made)

@@ -1,20 +1,23 @@
-"""Text in data frames for the engines: decode what is not UTF-8.
+"""Text in data frames for the engines: what is not UTF-8 is handed on as bytes.
 
 Arrow does not check the bytes it is given, and pandas and Polars take columns from it. DuckDB fails on such
 text in some questions and not in others, and some of these failures cannot be repaired. A column that holds
-such text is decoded here, value by value. Bytes that are not UTF-8 are written out, so that different ones
-stay different.
+such text is handed on in hexadecimal digits, and the engine reads it as bytes, value by value, as it reads
+the bytes of every other source.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["decodable", "home_of"]
+__all__ = ["as_digits", "home_of"]
 
 
-def decodable(frame: Any) -> Any:
-    """Return the frame, or one in which all text is UTF-8; called after the charge."""
+def as_digits(frame: Any) -> tuple[Any, list[int]]:
+    """Return the frame with digits for text that is not UTF-8, and the columns that have them.
+
+    Called after the charge: it reads every text.
+    """
     match home_of(frame):
         case "pandas":
             return _pandas(frame)
@@ -23,7 +26,7 @@ def decodable(frame: Any) -> Any:
         case "pyarrow":
             return _arrow(frame)
         case _:
-            return frame
+            return frame, []
 
 
 def home_of(frame: object) -> str:
@@ -32,44 +35,48 @@ def home_of(frame: object) -> str:
     return next((home for home in ("pandas", "polars", "pyarrow") if home in homes), "")
 
 
-def _arrow(table: Any) -> Any:
+def _arrow(table: Any) -> tuple[Any, list[int]]:
     import pyarrow as pa
 
+    changed = []
     for at, name in enumerate(table.schema.names):
-        texts = _decoded(table.column(at))
-        if texts is not None:
-            table = table.set_column(at, name, pa.array(texts, pa.large_string()))
-    return table
+        digits = _digits(table.column(at))
+        if digits is not None:
+            table = table.set_column(at, name, pa.array(digits, pa.large_string()))
+            changed.append(at)
+    return table, changed
 
 
-def _polars(frame: Any) -> Any:
+def _polars(frame: Any) -> tuple[Any, list[int]]:
     import polars as pl
 
-    safe = frame.clone()
+    safe, changed = frame.clone(), []
     for at, name in enumerate(frame.columns):
         column = frame.to_series(at)
         if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
-            texts = _decoded(column.to_arrow())
-            if texts is not None:
-                safe.replace_column(at, pl.Series(name, texts, dtype=pl.String))
-    return safe
+            digits = _digits(column.to_arrow())
+            if digits is not None:
+                safe.replace_column(at, pl.Series(name, digits, dtype=pl.String))
+                changed.append(at)
+    return safe, changed
 
 
-def _pandas(frame: Any) -> Any:
-    safe = frame.copy(deep=False)
+def _pandas(frame: Any) -> tuple[Any, list[int]]:
+    safe, changed = frame.copy(deep=False), []
     for at, kind in enumerate(frame.dtypes):
         if type(kind).__name__ != "ArrowDtype" and getattr(kind, "storage", "") != "pyarrow":
             continue
         import pyarrow as pa
 
-        texts = _decoded(pa.array(frame.iloc[:, at].array))
-        if texts is not None:
-            safe.isetitem(at, texts)
-    return safe
+        digits = _digits(pa.array(frame.iloc[:, at].array))
+        if digits is not None:
+            safe.isetitem(at, digits)
+            changed.append(at)
+    return safe, changed
 
 
-def _decoded(column: Any) -> list[str | None] | None:
-    """Return the decoded values of an Arrow column; None if all of its text is UTF-8."""
+def _digits(column: Any) -> list[str | None] | None:
+    """Return the bytes of an Arrow column in hexadecimal digits; None if all of its text is UTF-8."""
     import pyarrow as pa
 
     kind = getattr(column.type, "storage_type", column.type)
@@ -90,4 +97,4 @@ def _texts(array: Any) -> list[str | None]:
     plain = getattr(array, "storage", array)
     plain = plain.dictionary_decode() if pa.types.is_dictionary(plain.type) else plain
     values = plain.cast(pa.large_binary()).to_pylist()
-    return [None if value is None else value.decode(errors="backslashreplace") for value in values]
+    return [None if value is None else value.hex() for value in values]

@@ -16,32 +16,40 @@ import decimal
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines._frame_text import decodable, home_of
+from tacit.engines._frame_text import as_digits, home_of
 from tacit.engines._sources import column_names
+from tacit.engines._values import quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["scannable"]
+    import duckdb
+
+__all__ = ["register"]
 
 _COARSE = {"s", "ms"}
 _HUGE = {"Int128", "UInt128"}  # Polars gives a column this type as soon as one value needs it
 _LONG = 400  # a decimal with more digits before or after the point is written with an exponent
 
 
-def scannable(frame: Any) -> Any:
-    """Return a frame with distinct column names that DuckDB can scan; called after the charge."""
+def register(con: duckdb.DuckDBPyConnection, name: str, frame: Any) -> None:
+    """Give a connection a frame under a name, with distinct column names; called after the charge."""
     names = list(column_names(frame) or ())
-    safe = decodable(frame)
+    safe, in_digits = as_digits(frame)
     match home_of(frame):
         case "pandas":
-            return _pandas(safe, names)
+            safe = _pandas(safe, names)
         case "polars":
-            return _polars(safe, names)
+            safe = _polars(safe, names)
         case "pyarrow":
-            return _arrow(safe, names)
-        case _:
-            return frame
+            safe = _arrow(safe, names)
+    con.register(f"{name} digits" if in_digits else name, safe)
+    if in_digits:
+        read = ", ".join(f"unhex({quote(names[at])}) AS {quote(names[at])}" for at in in_digits)
+        columns = f"* REPLACE ({read})"
+        con.execute(
+            f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {columns} FROM {quote(name + ' digits')}"
+        )
 
 
 def _pandas(frame: Any, names: list[str]) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines._values import UNREADABLE, quote, string
+from tacit.engines._csv_files import cell_sql, header_bytes
+from tacit.engines._values import GENERATED, UNREADABLE, quote, string
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Declare, Either, Say
 
@@ -29,12 +30,22 @@ _FILES = {
     ".duckdb": "database",
     ".db": "database",
 }
-_MOST_HEADER = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
 _COARSE = (
     "SELECT name FROM parquet_schema($path) WHERE converted_type = 'TIMESTAMP_MILLIS' "
     "OR (logical_type LIKE 'TimestampType%' AND logical_type NOT LIKE '%MILLIS=<null>%')"
 )
+#: The places of a table, best first; a temporary one belongs to one connection, not to the database.
+_HOLDERS = """SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables
+WHERE lower(table_name) = lower($table) AND table_catalog <> 'temp'
+AND ($catalog = '' OR table_catalog = $catalog)
+ORDER BY table_catalog <> current_database(), table_schema <> current_schema(), table_schema <> 'main'
+LIMIT 1"""
+#: Where a version of DuckDB does not say which columns are generated, all with a default are taken for it.
+_GENERATED = """SELECT c.column_name FROM information_schema.columns c JOIN duckdb_tables() t
+ON (c.table_catalog, c.table_schema, c.table_name) = (t.database_name, t.schema_name, t.table_name)
+WHERE c.table_catalog = $1 AND c.table_schema = $2 AND c.table_name = $3 AND (c.is_generated = 'ALWAYS' OR
+(c.is_generated IS NULL AND c.column_default IS NOT NULL AND contains(upper(t.sql), 'GENERATED ALWAYS')))"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +62,22 @@ class Source:
     table
         For databases and connections: the name of the table there.
     within
-        For connections: the catalog and schema that hold the table, once the engine has found them.
+        For databases and connections: catalog, schema and name of the table, once it was found.
+    copy
+        For files: a copy to read instead, once the engine has made one: a Parquet file that has bytes for
+        text, or a CSV file with coded cells.
     """
 
     kind: str
     place: object
     table: str = ""
     within: tuple[str, ...] = ()
+    copy: Path | None = None
+
+    @property
+    def file(self) -> str:
+        """The path of the file that is read."""
+        return str(self.copy or self.place)
 
     @property
     def delimiter(self) -> str:
@@ -68,7 +88,7 @@ class Source:
     @property
     def plain_header(self) -> bool:
         """Whether the header line of a CSV file is UTF-8; true if it cannot be read. Reads no other line."""
-        line = _first_bytes(Path(str(self.place))) if self.kind == "csv" else None
+        line = header_bytes(Path(str(self.place))) if self.kind == "csv" else None
         try:
             (line or b"").decode("utf-8")
         except UnicodeDecodeError:
@@ -114,13 +134,41 @@ class Source:
     def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
         """Return the columns with their types, as a connection that has this source sees them.
 
-        DuckDB raises on a moment beyond its range where a Parquet file keeps moments in milliseconds.
+        DuckDB raises on a moment beyond its range where a Parquet file keeps moments in milliseconds, and
+        computes a generated column when it is read.
         """
-        coarse: list[tuple[str]] = []
+        source, marks = self, {}
         if self.kind == "parquet":
-            coarse = con.execute(_COARSE, {"path": str(self.place)}).fetchall()
-        lines = con.execute(f"DESCRIBE {self.sql(name)}").fetchall()
-        return tuple((str(c), UNREADABLE if (c,) in coarse else str(kind)) for c, kind, *_ in lines)
+            coarse = con.execute(_COARSE, {"path": self.file}).fetchall()
+            marks = {str(c): UNREADABLE for (c,) in coarse}
+        if self.kind in {"database", "connection"}:
+            source = self if self.within else self.found(con, name)
+            marks = {str(c): GENERATED for (c,) in con.execute(_GENERATED, list(source.within)).fetchall()}
+        lines = con.execute(f"DESCRIBE {source.sql(name)}").fetchall()
+        return tuple((str(c), marks.get(str(c), str(kind))) for c, kind, *_ in lines)
+
+    def found(self, con: duckdb.DuckDBPyConnection, name: str) -> Source:
+        """Find the table of a database, so that no view and no variable of Python can stand for it.
+
+        Raises a DuckDB error where there is none, and refuses a view: it computes its rows when it is read.
+        """
+        import duckdb
+
+        table = self.table or name
+        catalog = f"tacit db {name}" if self.kind == "database" else ""
+        lines = con.execute(_HOLDERS, {"table": table, "catalog": catalog}).fetchall()
+        if not lines:
+            raise duckdb.CatalogException(f"there is no table {table}")
+        *within, kind = lines[0]
+        if kind != "BASE TABLE":
+            raise TacitError(
+                "bad-parameter",
+                f"the source {table!r} is a view, not a table",
+                why="a view computes its rows when they are read: it can mix the rows of several people, and "
+                "one row on which it fails would make every query fail and so reveal itself",
+                fix=f"store its rows: CREATE TABLE {quote(table + '_rows')} AS SELECT * FROM {quote(table)}",
+            )
+        return replace(self, within=tuple(map(str, within)))
 
     def sql(self, name: str) -> str:
         """Write the source of a table as a relation.
@@ -129,20 +177,21 @@ class Source:
         """
         match self.kind:
             case "parquet":
-                return f"SELECT * FROM read_parquet({string(str(self.place))})"
+                return f"SELECT * FROM read_parquet({string(self.file)})"
             case "csv":
-                texts = ", ".join(f"{string(c)}: 'VARCHAR'" for c in self.columns() or ("column0",))
+                names = self.columns() or ("column0",)
+                texts = ", ".join(f"{string(c)}: 'VARCHAR'" for c in names)
+                cells = ", ".join(f"{cell_sql(quote(c))} AS {quote(c)}" for c in names)
                 return (
-                    f"SELECT * FROM read_csv({string(str(self.place))}, header = true, all_varchar = true, "
+                    f"SELECT {cells if self.copy else '*'} "
+                    f"FROM read_csv({string(self.file)}, header = true, all_varchar = true, "
                     f"delim = '{self.delimiter}', "
                     "quote = '\"', escape = '\"', strict_mode = false, null_padding = true, "
                     "ignore_errors = true, parallel = false, "
                     f"max_line_size = 67108864, auto_detect = false, columns = {{{texts}}})"
                 )
-            case "database":
-                return f"SELECT * FROM {quote('tacit db ' + name)}.{quote(self.table or name)}"
-            case "connection":
-                return f"SELECT * FROM {'.'.join(map(quote, (*self.within, self.table or name)))}"
+            case "database" | "connection":
+                return f"SELECT * FROM {'.'.join(map(quote, self.within or (self.table or name,)))}"
             case _:
                 return f"SELECT * FROM {quote('tacit raw ' + name)}"
 
@@ -200,17 +249,8 @@ def column_names(frame: object) -> tuple[str, ...] | None:
     return None
 
 
-def _first_bytes(path: Path) -> bytes | None:
-    """Read the header line of a CSV file and nothing after it."""
-    try:
-        with path.open("rb") as file:
-            return file.readline(_MOST_HEADER).split(b"\r")[0]  # whichever way lines end
-    except OSError:
-        return None
-
-
 def _first_line(path: Path) -> str | None:
-    line = _first_bytes(path)
+    line = header_bytes(path)
     return None if line is None else line.decode("utf-8-sig", errors="replace")
 
 

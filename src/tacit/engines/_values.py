@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 __all__ = [
+    "GENERATED",
     "MACROS",
     "MOST_TEXT",
+    "NEVER_READ",
     "UNREADABLE",
     "ColumnTypes",
     "TypeFamily",
@@ -35,6 +37,9 @@ _TEXTS = ("VARCHAR", "ENUM", "UUID", "BLOB", "JSON", "BIT")
 MOST_TEXT = 65_536
 #: The type of a column that DuckDB raises on where one of its moments is out of range: it is never read.
 UNREADABLE = "TIMESTAMP in milliseconds"
+#: The type of a column that DuckDB computes when it reads it, and may raise on: it is never read.
+GENERATED = "a generated column"
+NEVER_READ = frozenset({UNREADABLE, GENERATED})
 
 
 #: ``tacit_grid``: floor(x/step + 1/2), with x clipped to the ends of the grid and ``halves`` = 2/step, a
@@ -42,6 +47,7 @@ UNREADABLE = "TIMESTAMP in milliseconds"
 #: ``tacit_text``, ``tacit_number``, ``tacit_truth``: one reading of a value, whatever type its column has: 1
 #: and 1.0 are the text '1', TRUE and 'true' the number 1, every number but 0 is true. The type is known
 #: before any row is read, so each is a plain cast where the type needs no more.
+#: ``tacit_short``: a value, or NULL for a text of more bytes.
 MACROS = """
 CREATE OR REPLACE TEMP MACRO tacit_grid(x, first, last, halves) AS
 CASE WHEN NOT isnan(x)
@@ -52,6 +58,8 @@ WHEN TRY_CAST(x AS DOUBLE) = trunc(TRY_CAST(x AS DOUBLE))
 AND abs(TRY_CAST(x AS DOUBLE)) < 9223372036854775808e0
 THEN CAST(TRY_CAST(TRY_CAST(x AS DOUBLE) AS BIGINT) AS VARCHAR)
 ELSE CAST(TRY_CAST(x AS DOUBLE) AS VARCHAR) END;
+CREATE OR REPLACE TEMP MACRO tacit_short(x, most) AS
+CASE WHEN typeof(x) <> 'VARCHAR' OR strlen(TRY_CAST(x AS VARCHAR)) <= most THEN x END;
 CREATE OR REPLACE TEMP MACRO tacit_number(x) AS
 CASE WHEN typeof(x) <> 'VARCHAR' THEN TRY_CAST(x AS DOUBLE)
 ELSE coalesce(TRY_CAST(x AS DOUBLE),
@@ -93,11 +101,12 @@ def owner_sql(unit: Sequence[str], types: ColumnTypes) -> str:
 
 
 def _name(column: str, kind: str) -> str:
-    """Write what a column names, so that two names are equal only if they name one unit.
+    r"""Write what a column names, so that two names are equal only if they name one unit.
 
     Whole numbers stay as they are. Floats, decimals and days become their one text (``tacit_text``), so that
     1, 1.0 and '1' name the same unit, whatever the types of their columns. Text is kept whole, or becomes its
-    hash where it exceeds the limit. Moments keep all their digits.
+    hash where it exceeds the limit. Bytes that are UTF-8 name what their text names; other bytes become their
+    hash, so that the text that spells them (``\xFF``) names another unit. Moments keep all their digits.
     """
     c = quote(column)
     if kind in _WHOLE:
@@ -112,10 +121,13 @@ def _name(column: str, kind: str) -> str:
         return value_sql(column, kind)
     if family(kind) is None:
         return "CAST(NULL AS VARCHAR)"
-    text = f"TRY_CAST({c} AS VARCHAR)"
+    text = _decoded(c) if kind == "BLOB" else f"TRY_CAST({c} AS VARCHAR)"
     size, digest = f"strlen({text})", f"'sha256:' || sha256({text})"  # 71 bytes; no short name is a digest
     hashed = f"{size} >= 71 AND ({size} > {MOST_TEXT} OR starts_with({text}, 'sha256:'))"
-    return f"(CASE WHEN {hashed} THEN {digest} ELSE {text} END COLLATE C)"
+    name = f"CASE WHEN {hashed} THEN {digest} ELSE {text} END"
+    if kind == "BLOB":  # bytes that are not a text are named by their digest, which no text is named by
+        name = f"CASE WHEN {text} IS NULL THEN 'sha256:' || sha256({c}) ELSE {name} END"
+    return f"({name} COLLATE C)"
 
 
 def frame_value_sql(column: str, kind: str) -> str:
@@ -138,7 +150,7 @@ def value_sql(column: str, kind: str) -> str:
     byte by byte, whatever collation its column or the connection has; otherwise the order of the rows would
     decide which spelling stands for a group of equal ones. Types whose conversion can raise on some value
     (clock times, spans, nested types) are read as missing, because one hostile row must not make a query
-    fail.
+    fail. Bytes are the text that they encode; bytes that are not UTF-8 are written out.
     """
     c = quote(column)
     if kind in _FLOATS:
@@ -153,7 +165,12 @@ def value_sql(column: str, kind: str) -> str:
         case "number" | "boolean":
             return c
         case "text":
-            return f"(substring(TRY_CAST({c} AS VARCHAR), 1, {MOST_TEXT}) COLLATE C)"
+            text = (
+                f"coalesce({_decoded(c)}, CAST({c} AS VARCHAR))"
+                if kind == "BLOB"
+                else f"TRY_CAST({c} AS VARCHAR)"
+            )
+            return f"(substring({text}, 1, {MOST_TEXT}) COLLATE C)"
         case None:
             return "CAST(NULL AS VARCHAR)"
 
@@ -173,6 +190,11 @@ def family(kind: str) -> TypeFamily | None:
 def stays_typed(kind: str) -> bool:
     """Return whether a frame's values of a type stay numbers or booleans in its view."""
     return kind in _WHOLE or kind in _FLOATS or kind in {"UBIGINT", "BOOLEAN"}
+
+
+def _decoded(column: str) -> str:
+    """Write the text that bytes are; NULL where they are not UTF-8."""
+    return f"TRY(decode({column}))"
 
 
 def _digits(column: str) -> str:

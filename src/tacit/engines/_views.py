@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.engines._values import (
-    UNREADABLE,
+    NEVER_READ,
     family,
     frame_value_sql,
     owner_sql,
     quote,
     stays_typed,
-    string,
     value_sql,
 )
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["bytes_view", "limited_view", "ranked_table", "ranked_view", "view_sql"]
+__all__ = ["limited_view", "ranked_table", "ranked_view", "view_sql"]
 
 
 def view_sql(
@@ -38,7 +37,7 @@ def view_sql(
     """
     value = frame_value_sql if source.kind == "frame" else value_sql
     columns = ", ".join(f"{value(c, t)} AS {quote(c)}" for c, t in types)
-    readable = [quote(c) for c, t in types if t != UNREADABLE]
+    readable = [quote(c) for c, t in types if t not in NEVER_READ]
     raw = source.sql(name)
     if len(readable) < len(types):  # DuckDB then does not read the other columns, not even their statistics
         raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)
@@ -53,22 +52,6 @@ def view_sql(
         f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {owner} AS tacit_u, {columns} "
         f"FROM ({raw}) WHERE {owner} IS NOT NULL"
     )
-
-
-def bytes_view(name: str, path: str, types: ColumnTypes) -> str:
-    """Write the view of a Parquet file that has bytes in place of text: each value is decoded on its own.
-
-    Bytes that are not UTF-8 are written out, so that different ones stay different.
-    """
-    listed = ", ".join(
-        f"coalesce(TRY(decode({quote(c)})), CAST({quote(c)} AS VARCHAR)) AS {quote(c)}"
-        if t in {"VARCHAR", "JSON"}
-        else quote(c)
-        for c, t in types
-        if t != UNREADABLE
-    )
-    raw = quote("tacit raw " + name)
-    return f"CREATE OR REPLACE TEMP VIEW {raw} AS SELECT {listed or 'NULL'} FROM read_parquet({string(path)})"
 
 
 def limited_view(

@@ -11,7 +11,7 @@ other row.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
 
 __all__ = [
+    "MOST_JOINS",
     "OPTIONAL",
     "JoinPublic",
     "JoinUnits",
@@ -39,6 +40,7 @@ __all__ = [
     "TableQuestion",
     "Where",
     "document",
+    "joins_of",
     "names_unit",
     "of_each_unit",
     "read_fraction",
@@ -50,6 +52,9 @@ __all__ = [
 How: TypeAlias = OneOf["inner", "left"]
 #: Marks a field that documents leave out where it has its default, so that older documents stay the same.
 OPTIONAL = {"optional": True}
+
+#: The most joins in one question. A subquery that is joined with itself counts twice.
+MOST_JOINS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,9 @@ class JoinUnits:
     how: How
     rows: int | None
 
+    def __post_init__(self) -> None:
+        _check_joins(self)
+
 
 @dataclass(frozen=True, slots=True)
 class JoinPublic:
@@ -95,6 +103,9 @@ class JoinPublic:
     on: Node
     columns: tuple[tuple[str, str], ...]
     how: How
+
+    def __post_init__(self) -> None:
+        _check_joins(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +183,31 @@ def rows_per_unit(node: Relation) -> int | None:
             return a * (max(b, 1) if how == "left" else b)
         case PerUnit(inner, by, _):
             return 1 if names_unit(inner, by) else rows_per_unit(inner)
+
+
+def joins_of(node: Relation) -> Iterator[JoinUnits | JoinPublic]:
+    """Return every join of a relation, as often as it is computed."""
+    match node:
+        case JoinUnits(left, right, _, _):
+            yield node
+            yield from joins_of(left)
+            yield from joins_of(right)
+        case JoinPublic(left, _, _, _, _):
+            yield node
+            yield from joins_of(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            yield from joins_of(inner)
+
+
+def _check_joins(join: JoinUnits | JoinPublic) -> None:
+    """Refuse too many joins while a question is built: joined with itself, a question doubles each time."""
+    if sum(1 for _ in joins_of(join)) > MOST_JOINS:
+        raise TacitError(
+            "question-too-large",
+            f"a question can have at most {MOST_JOINS} joins",
+            why="each join makes the question larger, and a question that is joined with itself doubles",
+            fix="ask in several questions",
+        )
 
 
 def names_unit(inner: Relation, by: tuple[tuple[str, Node], ...]) -> bool:

@@ -19,14 +19,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tacit.core import DEFAULT_PAIRS
 from tacit.errors import TacitError
-from tacit.fixes import Declare
-from tacit.tables._algebra import TableQuestion, rows_per_unit
+from tacit.fixes import Declare, Either, Say
+from tacit.tables._algebra import JoinUnits, Relation, TableQuestion, joins_of, rows_per_unit
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency
 
 __all__ = ["Contribution", "contribution"]
+
+_MANY_PAIRS = 10**6  # more are never advised
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,16 @@ class Contribution:
         return self.times * self.groups if self.grouped else 1
 
 
-def contribution(question: TableQuestion, *, row_level: bool, adjacency: Adjacency) -> Contribution:
-    """Bound what one unit can contribute to a question, or refuse where nothing bounds it."""
+def contribution(
+    question: TableQuestion, *, row_level: bool, adjacency: Adjacency, pairs: int = DEFAULT_PAIRS
+) -> Contribution:
+    """Bound what one unit can contribute to a question, or refuse where nothing bounds it.
+
+    ``pairs`` is the most pairs of rows that one unit may form in a join, also where a limit then drops some:
+    the engine forms them all, so they decide how long it takes and how much memory it needs.
+    """
     grouped = bool(question.by)
+    _check_pairs(question.input, pairs)
     if row_level and (question.groups is not None or question.per_group is not None):
         raise TacitError(
             "not-allowed",
@@ -107,3 +117,32 @@ def contribution(question: TableQuestion, *, row_level: bool, adjacency: Adjacen
         )
     total = reach * most if rows is None else min(rows, reach * most)
     return Contribution(total, min(most, total), reach, adjacency, grouped)
+
+
+def _check_pairs(node: Relation, most: int) -> None:
+    """Refuse joins in which one unit could form more pairs of rows than the public limit."""
+    for join in joins_of(node):
+        if not isinstance(join, JoinUnits):
+            continue
+        left, right = rows_per_unit(join.left), rows_per_unit(join.right)
+        if left is None or right is None:
+            raise TacitError(
+                "missing-limit",
+                "a join of protected tables needs a limit on the rows of each table",
+                why="the rows of one unit are paired with each other, so one unit could make the query as "
+                "large as it likes",
+                fix=Declare("limits", 10, column="rows"),
+            )
+        if left * right > most:
+            formed = left * right
+            raise TacitError(
+                "question-too-large",
+                f"a join could form {formed:,} pairs of rows of one unit ({left:,} times {right:,}), and "
+                f"{most:,} are allowed",
+                why="the time and the memory that a query needs could reveal how many rows one person has",
+                fix=Either(
+                    Say("aggregate the rows of each unit before the join, so that each has one row"),
+                    Declare("limits", 10, column="rows"),
+                    *([Declare("limits", formed, column="pairs")] if formed <= _MANY_PAIRS else []),
+                ),
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.engines import MOST_TEXT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do
 from tacit.tables._algebra import (
@@ -14,6 +15,7 @@ from tacit.tables._algebra import (
     Scan,
     Where,
     names_unit,
+    rows_per_unit,
     scope,
 )
 from tacit.tables._emit_expressions import expression_sql, number, quantised, quote
@@ -21,7 +23,10 @@ from tacit.tables._expressions import Column, Node, names, words_of
 from tacit.tables._kinds import kind_of
 from tacit.tables._statistics import grid_for
 
-__all__ = ["limited_tables", "ranked", "relation_sql"]
+#: The most bytes of text that one column of one unit's pairs holds in a join: 256 MiB.
+MOST_JOINED = 1 << 28
+
+__all__ = ["MOST_JOINED", "limited_tables", "ranked", "relation_sql"]
 
 
 def relation_sql(node: Relation, needed: frozenset[str]) -> str:
@@ -82,14 +87,15 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
     a_has, b_has = set(scope(left)), set(scope(right))
     keep = needed if rows is None else needed | a_has | b_has
     a_needs, b_needs = frozenset(keep & a_has), frozenset(keep & b_has)
+    most = _most_bytes(left, right)
     outs = "".join(f", a.{quote(c)}" for c in sorted(a_needs)) + "".join(
         f", b.{quote(c)}" for c in sorted(b_needs)
     )
     join = "LEFT JOIN" if how == "left" else "JOIN"
     owners = "CAST(a.tacit_u AS VARCHAR) = CAST(b.tacit_u AS VARCHAR)"  # types may differ; no cast fails
     joined = (
-        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({relation_sql(left, a_needs)}) a "
-        f"{join} ({relation_sql(right, b_needs)}) b ON {owners}"
+        f"SELECT a.tacit_u AS tacit_u{outs} FROM ({_with_short_texts(left, a_needs, most)}) a "
+        f"{join} ({_with_short_texts(right, b_needs, most)}) b ON {owners}"
     )
     if rows is None:
         return joined
@@ -100,6 +106,25 @@ def _pairs(left: Relation, right: Relation, how: str, rows: int | None, needed: 
         f"SELECT tacit_u{columns} FROM ({twins}) QUALIFY row_number() OVER "
         f"(PARTITION BY tacit_u ORDER BY {ranked(every + ', tacit_o')}, {every}, tacit_o) <= {rows}"
     )
+
+
+def _most_bytes(left: Relation, right: Relation) -> int | None:
+    """Return how long a text may be in a join, so that the pairs of one unit hold a bounded amount of text.
+
+    None if no text can be longer: a text has at most ``MOST_TEXT`` characters of at most four bytes.
+    """
+    a, b = rows_per_unit(left), rows_per_unit(right)
+    most = MOST_JOINED // max(1, (a or 1) * (b or 1))
+    return most if most < 4 * MOST_TEXT else None
+
+
+def _with_short_texts(node: Relation, needed: frozenset[str], most: int | None) -> str:
+    """Write a relation in which texts of more bytes are missing, each decided on its own."""
+    below = relation_sql(node, needed)
+    if most is None:
+        return below
+    columns = "".join(f", tacit_short({quote(c)}, {most}) AS {quote(c)}" for c in sorted(needed))
+    return f"SELECT tacit_u{columns} FROM ({below})"
 
 
 def ranked(columns: str) -> str:

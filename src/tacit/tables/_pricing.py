@@ -48,7 +48,8 @@ class Pricing:
     def of(cls, dataset: TableDataset, question: TableQuestion, goal: Goal, *, added: bool) -> Pricing:
         """Find the steps of a question; ``added``: noisy integers of several datasets are added."""
         by_row, adjacency = dataset.identity.unit.kind == "row", dataset.identity.adjacency
-        who = contribution(question, row_level=by_row, adjacency=adjacency)
+        pairs = dataset.limits.pairs
+        who = contribution(question, row_level=by_row, adjacency=adjacency, pairs=pairs)
         replaced = dataset.is_one_table and adjacency == "replace"
         steps, columns = lower(question, by_row=by_row, replaced=replaced, added=added)
         if question.private_keys and not goal.delta:

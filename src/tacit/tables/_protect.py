@@ -95,7 +95,8 @@ def protect(
     never_null
         Columns declared to have a value in every row.
     limits
-        How much one unit may contribute: ``rows`` (default 10), ``groups``, ``per_group``, ``joined``.
+        How much one unit may contribute: ``rows`` (default 10), ``groups``, ``per_group``, ``joined``; and
+        ``pairs`` (default 10,000), the most pairs of its rows that a join may form.
     public
         Public tables by name: each has a source and a column whose values are unique.
     adjacency

@@ -11,9 +11,14 @@ from tacit.tables._expressions import Call, Column, Node, lit, text_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Expr", "as_node", "as_value", "col", "when"]
+__all__ = ["MOST_DEPTH", "MOST_PARTS", "Expr", "as_node", "as_value", "col", "when"]
 
 _COLUMN = Code('tc.col("age")')
+
+#: The most parts (columns, constants, operators) of one expression, each as often as it is computed.
+MOST_PARTS = 10_000
+#: How deep expressions can be nested.
+MOST_DEPTH = 200
 
 
 class Expr:
@@ -25,10 +30,12 @@ class Expr:
     and(ge(age, 65.0), eq(ward, 'ICU'))
     """
 
-    __slots__ = ("node",)
+    __slots__ = ("_depth", "_parts", "node")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, parts: int = 1, depth: int = 1) -> None:
         self.node = node
+        self._parts = parts
+        self._depth = depth
 
     def __repr__(self) -> str:
         return text_of(self.node)
@@ -149,7 +156,8 @@ def when(condition: Expr, value: object, otherwise: object = None) -> Expr:
     >>> when(col("age") >= 65, "old", "young")
     case(ge(age, 65.0), 'old', 'young')
     """
-    return Expr(Call("case", (as_node(condition), as_value(value), as_value(otherwise))))
+    given: object = condition
+    return _call("case", given if isinstance(given, Expr) else Expr(as_node(condition)), value, otherwise)
 
 
 def as_node(column: str | Expr) -> Node:
@@ -171,7 +179,29 @@ def as_value(value: object) -> Node:
 
 
 def _call(op: str, *args: object) -> Expr:
+    """Apply an operator; refuse an expression that has grown beyond what a question may hold.
+
+    Its size is known from its parts: an expression that is used twice, again and again, doubles every time.
+    """
     nodes = tuple(as_value(a) for a in args)
+    parts = [a._parts if isinstance(a, Expr) else 1 for a in args]
+    depths = [a._depth if isinstance(a, Expr) else 1 for a in args]
+    size, depth = 1 + sum(parts), 1 + max(depths)
     if op in {"and", "or"} and isinstance(nodes[0], Call) and nodes[0].op == op:
         nodes = (*nodes[0].args, *nodes[1:])
-    return Expr(Call(op, nodes))
+        size, depth = size - 1, max(depths[0], 1 + max(depths[1:]))
+    if size > MOST_PARTS or depth > MOST_DEPTH:
+        raise _too_large(size)
+    return Expr(Call(op, nodes), size, depth)
+
+
+def _too_large(size: int) -> TacitError:
+    parts = size > MOST_PARTS
+    return TacitError(
+        "question-too-large",
+        f"an expression can have at most {MOST_PARTS:,} parts"
+        if parts
+        else f"an expression can be nested at most {MOST_DEPTH} deep",
+        why="an expression that is used twice in the next one doubles every time" if parts else "",
+        fix=Code('.with_columns(part=tc.col("x") * tc.col("x"))'),
+    )

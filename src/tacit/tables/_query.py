@@ -243,6 +243,13 @@ class Rows(PandasHabits):
 
     def limit(self, **limits: int | None) -> Rows:
         """Change the limits on groups and on rows per group for this question."""
+        if "pairs" in limits:
+            raise TacitError(
+                "not-allowed",
+                "the limit on pairs belongs to the dataset",
+                why="it bounds what a question can make the engine do, so its author cannot change it",
+                fix=Declare("limits", 10_000, column="pairs"),
+            )
         if "rows" in limits:
             raise TacitError(
                 "not-allowed",

@@ -1,0 +1,103 @@
+r"""CSV files for the engines: the header line, and which bytes end a line.
+
+DuckDB ends a line at ``\r``, ``\n`` and ``\r\n`` alike, whatever it is told. A writer that ends lines with
+``\n`` leaves a ``\r`` inside a cell as it is, so one person's cell could end a line and forge others. Here
+the header line, which is public, decides what ends a line; any other ``\r`` or ``\n`` belongs to its cell.
+
+A file in which such a sign occurs is read from a copy, in which two letters of a code replace it. The code is
+undone in each cell on its own. It starts with ``\x1a``, and a ``\x1a`` of the file is coded too, so that the
+copy can be read back in one way only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["cell_sql", "copy_with_coded_cells", "header_bytes", "line_end"]
+
+_MOST_HEADER = 1 << 20
+_CHUNK = 1 << 24
+_CODE, _RETURN, _FEED, _BOTH = b"\x1aa", b"\x1ab", b"\x1ac", b"\x1ad"
+
+
+def header_bytes(path: Path) -> bytes | None:
+    """Return the header line of a CSV file without its end; None if the file cannot be read."""
+    found = _header(path)
+    return None if found is None else found[0]
+
+
+def line_end(path: Path) -> bytes:
+    r"""Return what ends the header line, and so every line: ``\n``, ``\r\n`` or ``\r``; ``\n`` if unknown."""
+    found = _header(path)
+    return b"\n" if found is None else found[1]
+
+
+def _header(path: Path) -> tuple[bytes, bytes] | None:
+    """Read the header line and what ends it. A line break inside a quoted name is part of the name."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(_MOST_HEADER)
+            while line.count(b'"') % 2 and len(line) < _MOST_HEADER and (more := file.readline(_MOST_HEADER)):
+                line += more
+    except OSError:
+        return None
+    at = next((i for i in _all(line, b"\r") if line.count(b'"', 0, i) % 2 == 0), -1)
+    if at < 0:
+        return line.removesuffix(b"\n"), b"\n"
+    return line[:at], b"\r\n" if line[at + 1 :] == b"\n" else b"\r"
+
+
+def _all(line: bytes, sign: bytes) -> Iterator[int]:
+    at = line.find(sign)
+    while at >= 0:
+        yield at
+        at = line.find(sign, at + 1)
+
+
+def copy_with_coded_cells(file: Path, copy: Path) -> bool:
+    """Copy a file so that only line ends look like line ends; make no copy and return False if they do.
+
+    Called after the charge: it reads the whole file.
+    """
+    end = line_end(file)
+    if not any(_is_stray(chunk, end) for chunk in _chunks(file)):
+        return False
+    with copy.open("wb") as made:
+        for chunk in _chunks(file):
+            made.write(_coded(chunk, end))
+    return True
+
+
+def _chunks(file: Path) -> Iterator[bytes]:
+    r"""Read a file in parts; none of them ends between ``\r`` and ``\n``."""
+    with file.open("rb") as source:
+        while chunk := source.read(_CHUNK):
+            while chunk.endswith(b"\r") and (more := source.read(1)):
+                chunk += more
+            yield chunk
+
+
+def _is_stray(chunk: bytes, end: bytes) -> bool:
+    """Return whether a part holds a return or feed that does not end a line."""
+    if end == b"\r\n":
+        both = chunk.count(end)
+        return chunk.count(b"\r") != both or chunk.count(b"\n") != both
+    return (b"\r" if end == b"\n" else b"\n") in chunk
+
+
+def _coded(chunk: bytes, end: bytes) -> bytes:
+    chunk = chunk.replace(b"\x1a", _CODE)
+    if end == b"\r\n":
+        chunk = chunk.replace(end, _BOTH).replace(b"\r", _RETURN).replace(b"\n", _FEED)
+        return chunk.replace(_BOTH, end)
+    return chunk.replace(b"\r", _RETURN) if end == b"\n" else chunk.replace(b"\n", _FEED)
+
+
+def cell_sql(column: str) -> str:
+    """Write the cell that a coded cell stands for."""
+    plain = f"replace(replace({column}, chr(26) || 'b', chr(13)), chr(26) || 'c', chr(10))"
+    return f"replace({plain}, chr(26) || 'a', chr(26))"

@@ -144,14 +144,17 @@ def test_choices_in_several_groups_stay_within_one_cost(kind):
         ({"A": 1, "B": 1}, {}),
         ({"A": 6, "B": 6}, {"A": 5, "B": 5}),
         ({"A": 5, "B": 1}, {"A": 4}),
+        ({"A": 30, "B": 30}, {"A": 29, "B": 29}),
     ],
     ids=str,
 )
-def test_keys_stay_within_their_epsilon_and_delta(a, b):
-    keys = m.KeySelection(1, delta=0.01, groups=2)
-    found = audit(keys, a, b, samples=20_000, delta=0.01)
+@pytest.mark.parametrize("spent", [{"epsilon": 1}, {"rho": 0.3}], ids=str)
+def test_keys_stay_within_their_epsilon_and_delta(a, b, spent):
+    keys = m.KeySelection(**spent, delta=0.01, groups=2)
+    delta = 0.01 if "epsilon" in spent else 0.02
+    found = audit(keys, a, b, samples=20_000, delta=delta)
     assert found.holds, found
-    assert audit(keys, b, a, samples=20_000, delta=0.01).holds
+    assert audit(keys, b, a, samples=20_000, delta=delta).holds
 
 
 def test_the_smallest_threshold_uses_most_of_delta():

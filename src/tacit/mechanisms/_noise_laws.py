@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,11 +18,9 @@ from tacit import noise
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
-__all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "check_width"]
+__all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "TruncatedLaplaceLaw", "check_width"]
 
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
@@ -87,6 +86,81 @@ class LaplaceLaw:
     def loss(self, from_a: float, from_b: float) -> float:
         """Return ln P(output | a) / P(output | b) for an output that lies this many steps from each."""
         return (abs(from_b) - abs(from_a)) / float(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class TruncatedLaplaceLaw:
+    """P(k) proportional to exp(-|k| / scale) on the integers from -reach to reach, exactly.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> law = TruncatedLaplaceLaw(Fraction(2), 5)
+    >>> law.half_width(Fraction(95, 100)), law.exceeds(5), max(abs(law.draw()) for _ in range(99)) <= 5
+    (4, 0.0, True)
+    """
+
+    scale: Fraction
+    reach: int
+
+    def __post_init__(self) -> None:
+        check_width(self.scale)
+
+    def draw(self) -> int:
+        """Draw one number exactly."""
+        return int(self.draws(1)[0])
+
+    def draws(self, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
+        """Draw an array exactly, by rejection: draws that the law excludes are drawn again.
+
+        A short reach is drawn uniformly and kept with chance exp(-|k| / scale), at least 1/e; a long one is
+        drawn from the whole law, of which more than half lies within. Nothing depends on private numbers.
+        """
+        drawn = np.empty(shape, dtype=np.int64)
+        flat = drawn.reshape(-1)
+        missing = np.arange(flat.size)
+        while missing.size:
+            if self.reach < self.scale:
+                tried = noise.uniform_below(2 * self.reach + 1, missing.size) - self.reach
+                coins = [abs(int(k)) / self.scale for k in tried]
+                kept = np.asarray(noise.bernoulli_exp(coins, missing.size))
+            else:
+                tried = noise.discrete_laplace(self.scale, missing.size)
+                kept = np.abs(tried) <= self.reach
+            flat[missing] = tried
+            missing = missing[~kept]
+        return drawn
+
+    def _outside(self, steps: int) -> Decimal:
+        """Return P(|k| > steps) for 0 <= steps <= reach, to 40 digits and more."""
+        with localcontext() as context:
+            context.prec = 2 * _DIGITS
+            per_step = Decimal(self.scale.denominator) / Decimal(self.scale.numerator)
+            a = (-per_step).exp()
+            cut = 2 * (-per_step * (self.reach + 1)).exp()
+            return (2 * (-per_step * (steps + 1)).exp() - cut) / (1 + a - cut)
+
+    def exceeds(self, steps: int) -> float:
+        """Return P(|k| > steps)."""
+        if steps < 0:
+            return 1.0
+        return float(self._outside(steps)) if steps < self.reach else 0.0
+
+    def half_width(self, confidence: Fraction) -> int:
+        """Return the smallest m with P(|k| <= m) >= confidence."""
+        allowed = 1 - confidence
+        low, high = -1, self.reach
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = Fraction(self._outside(middle)) <= allowed
+            low, high = (low, middle) if fits else (middle, high)
+        return high
+
+    def loss(self, from_a: float, from_b: float) -> float:
+        """Return ln P(output | a) / P(output | b) for an output that lies this many steps from each."""
+        if abs(from_b) > self.reach:
+            return math.inf
+        return -math.inf if abs(from_a) > self.reach else (abs(from_b) - abs(from_a)) / float(self.scale)
 
 
 @dataclass(frozen=True, slots=True)

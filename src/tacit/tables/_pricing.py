@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -53,7 +53,28 @@ class Pricing:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
-        return cls(question, steps, columns, who, level, size, ask, weights)
+        found = cls(question, steps, columns, who, level, size, ask, weights)
+        if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
+            errors = found._errors_alone(rational("delta", goal.delta, zero=True))
+            return replace(found, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
+        return found
+
+    def _errors_alone(self, delta: Fraction) -> list[Fraction]:
+        """Return the error that each step has alone at epsilon 1, to two digits, the largest of its columns.
+
+        Steps that share a budget in these proportions have equal errors. A selection of keys that no column
+        is read off counts with their mean.
+        """
+        ask, one = Ask(Fraction(1), delta), (Fraction(1),)
+        errors: list[Fraction | None] = []
+        for i, step in enumerate(self.steps):
+            (paid,) = calibrate((step,), self.who, ask, one)
+            noise = StepNoise(step.statistic, (paid.mechanism,))
+            largest = max((self.error(c, noise) for c in self.columns if c.step == i), default=None)
+            errors.append(None if largest is None else max(Fraction(f"{largest:.1e}"), Fraction(1, 10**9)))
+        known = [error for error in errors if error is not None]
+        mean = sum(known, Fraction(0)) / len(known)
+        return [mean if error is None else error for error in errors]
 
     def error(self, column: ReleasedColumn, noise: StepNoise) -> float:
         """Return the half-width to expect of a column, or refuse where it cannot be known."""

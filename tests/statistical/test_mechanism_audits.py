@@ -45,7 +45,6 @@ MECHANISMS = {
     "Histogram, Gaussian": m.Histogram(epsilon=1, delta=1e-3, categories="abc", adjacency="replace"),
     "Quantile": m.Quantile(1, q=0.5, candidates=range(4)),
     "Quantile, replace": m.Quantile(1, q=0.9, candidates=range(4), adjacency="replace"),
-    "Quantiles": m.Quantiles(1, qs=[0.5], candidates=range(4)),
     "Bounds": m.Bounds(1, candidates=[0, 1, 2]),
     "QuantileChoice": m.QuantileChoice(1, level=0.5, rows=2),
     "QuantileChoice, 0.9": m.QuantileChoice(1, level=0.9, rows=1),
@@ -53,6 +52,8 @@ MECHANISMS = {
 ONE_BY_ONE = {
     "TopK": m.TopK(1, k=2, sensitivity=1),
     "Subsampled": m.Subsampled(m.Count(epsilon=1), q=0.5),
+    "Quantiles": m.Quantiles(1, qs=[0.5], candidates=range(4)),
+    "Quantiles, three": m.Quantiles(1, qs=[0.2, 0.5, 0.8], candidates=range(4)),
 }
 #: Mechanisms whose worst pair must show at least 80 % of epsilon (the auditor has power).
 TIGHT = ["Laplace", "RandomizedResponse", "RandomizedResponse, coins", "Exponential", "Exponential, monotone"]

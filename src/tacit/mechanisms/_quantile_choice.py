@@ -34,15 +34,17 @@ def read_share(name: str, q: Number) -> Fraction:
     return share
 
 
-def balance(below: NDArray[Any], above: NDArray[Any], level: Fraction) -> NDArray[Any]:
-    """Return the whole scores -|(m - a) below - a above| of candidates, for the level a/m.
+def balance(below: NDArray[Any], up_to: NDArray[Any], rows: NDArray[Any], level: Fraction) -> NDArray[Any]:
+    """Return the whole scores -max(0, m below - a rows, a rows - m up_to) of candidates, for the level a/m.
 
-    A candidate that splits the rows exactly a : m - a scores 0, the best.
+    `below` counts the rows below a candidate, `up_to` those at it too, and `rows` all of them. A candidate at
+    the level scores 0, the best: no more than a/m of the rows lie below it, and no more than the rest above.
+    Rows that share a value are one candidate's own, and count neither below nor above it.
     """
     part, whole = level.numerator, level.denominator
-    if whole * (int(below.max(initial=0)) + int(above.max(initial=0))) >= 2**62:
-        below, above = below.astype(object), above.astype(object)
-    return np.asarray(-np.abs((whole - part) * below - part * above))
+    if whole * int(rows.max(initial=0)) >= 2**61:
+        below, up_to, rows = below.astype(object), up_to.astype(object), rows.astype(object)
+    return np.asarray(-np.maximum(0, np.maximum(whole * below - part * rows, part * rows - whole * up_to)))
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -51,8 +53,9 @@ class QuantileChoice(IntegerMechanism):
 
     Guarantee: epsilon, pure and bounded range, for all groups together, by the exponential mechanism.
 
-    Argument: with the level a/m a candidate scores -|(m-a) L - a G|, L the rows below it and G those above.
-    A row that comes or goes changes L or G by 1, so the score by at most max(a, m-a), in its own group only.
+    Argument: with the level a/m a candidate scores -max(0, m L - a N, a N - m U), L the rows below it, U those
+    below or at it, N all rows. A row that comes or goes changes N by 1 and each of L and U by 0 or 1, so each
+    term by a or m-a, and the score by at most max(a, m-a), in its own group only.
     One unit moves at most `rows` rows over all groups, so the largest changes of a score in each group add up
     to at most rows max(a, m-a): the sensitivity of a choice in several groups (`Exponential`).
 
@@ -130,7 +133,7 @@ class QuantileChoice(IntegerMechanism):
         if float(np.abs(counts).sum(dtype=np.float64)) >= 2**62:
             counts = counts.astype(object)
         up_to = np.cumsum(counts, axis=-1)
-        return balance(up_to - counts, up_to[..., -1:] - up_to, self.level)
+        return balance(up_to - counts, up_to, up_to[..., -1:], self.level)
 
     def release(self, value: object) -> Any:
         """Return the index of a candidate (one per group for a table) from the rows at each candidate."""
@@ -147,8 +150,8 @@ class QuantileChoice(IntegerMechanism):
     def rank_error(self, confidence: Number, *, candidates: int) -> float:
         """Bound how many rows the chosen candidate may lie from its rank, with at least this confidence.
 
-        P(score < best - scale (ln K + x)) <= exp(-x) (McSherry and Talwar 2007); scores count rows times the
-        level's denominator, at least half of it per row of rank.
+        P(score < best - scale (ln K + x)) <= exp(-x) (McSherry and Talwar 2007); the best score is 0, since
+        every row is at a candidate, and a row of rank counts as much as the level's denominator.
         """
         failing = float(1 - confidence_level(confidence))
         among = count("candidates", candidates, zero=False)

@@ -11,10 +11,10 @@ A step on a statistic with L1 sensitivity D1 and L2 sensitivity D2 is
 
 Steps compose by addition. The proofs stand with the mechanisms.
 
-The split. Of one step, n times the epsilon gives an n-th of the error, whatever the step counts; in rho it is
-n^2 times. So with steps of equal weight every step gets the same epsilon, or the same rho: each loses the same
-factor against being asked alone with the whole budget, and no other split has a smaller largest factor. A
-step of weight w gets w times the epsilon, or w^2 times the rho.
+The split. A step that gets n times the epsilon, or n^2 times the rho, has an n-th of the error, whatever it
+counts. So with equal weights every step gets the same epsilon, or the same rho: each loses the same factor
+against being asked alone with the whole budget, and no other split has a smaller largest factor. A step of
+weight w gets w times the epsilon, or w^2 times the rho.
 """
 
 from __future__ import annotations
@@ -212,9 +212,9 @@ def _gaussian_family(
 ) -> tuple[PaidStep, ...]:
     """Split rho in proportion to the squares of the weights; the selection of keys pays in epsilon.
 
-    The selection takes its part of epsilon, and half of delta, before the rest becomes rho. An epsilon that is
-    n times larger gives about n^2 times the rho, so a part x for the selection costs it the factor 1/x and the
-    others sqrt(squares)/(1 - x), which are equal at x = weight / (weight + sqrt(squares)).
+    The selection takes its part of epsilon, and half of delta, before the rest becomes rho. N times the
+    epsilon gives about n^2 times the rho, so a part x for the selection costs it the factor 1/x and the others
+    sqrt(squares)/(1 - x), which are equal at x = weight / (weight + sqrt(squares)).
     """
     keys = next((i for i, step in enumerate(steps) if isinstance(step.method, SelectKeys)), None)
     if keys is None:

@@ -262,10 +262,15 @@ def test_the_half_width_of_a_choice_holds_on_hard_scores(name):
     st.lists(st.integers(0, 2**70), min_size=1, max_size=6),
     st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=10**15),
 )
-def test_quantile_scores_weigh_rows_below_against_rows_above(counts, level):
+def test_quantile_scores_count_the_rows_that_are_too_many_below_or_above(counts, level):
+    """Rows at the candidate itself count for neither side: ties are not punished."""
     scores = m.QuantileChoice(1, level=level, rows=1).scores(counts).tolist()
     a, whole = level.numerator, level.denominator
-    expected = [-abs((whole - a) * sum(counts[:i]) - a * sum(counts[i + 1 :])) for i in range(len(counts))]
+    expected = []
+    for i in range(len(counts)):
+        below, above = sum(counts[:i]), sum(counts[i + 1 :])
+        surplus = (whole * below - a * sum(counts), whole * above - (whole - a) * sum(counts))
+        expected.append(-max(0, *surplus))
     assert scores == expected
     if sum(counts) < 2**62:
         assert m.QuantileChoice(1, level=level, rows=1).scores(np.array(counts)).tolist() == expected
@@ -281,6 +286,37 @@ def test_the_rows_of_one_unit_change_quantile_scores_by_no_more_than_declared(da
     mechanism = m.QuantileChoice(1, level=level, rows=rows)
     change = np.abs(mechanism.scores(moved) - mechanism.scores(counts)).max(axis=1).sum()
     assert change <= mechanism.sensitivity
+
+
+def test_values_that_many_rows_share_are_their_own_quantile():
+    """Of 600 rows at 0 and 400 at 80 the median was anywhere between them."""
+    counts = [600, *[0] * 79, 400]
+    for level, expected in ((Fraction(1, 2), 0), (Fraction(7, 10), 80)):
+        choice = m.QuantileChoice(1, level=level, rows=1)
+        assert set(choice.release_many(counts, 200).tolist()) == {expected}
+        assert choice.scores(counts).max() == 0
+    rows = [0] * 600 + [80] * 400
+    for adjacency in ("add/remove", "replace"):
+        median = m.Quantile(1, q=0.5, candidates=range(81), adjacency=adjacency)
+        assert set(median.release_many(rows, 200).tolist()) == {0}
+
+
+@pytest.mark.parametrize("adjacency", ["add/remove", "replace"])
+def test_no_row_changes_a_quantile_score_by_more_than_the_noise_allows_for(adjacency):
+    """2,000 random neighbours with many ties, rows between and beyond the candidates."""
+    rng = np.random.default_rng(4)
+    largest = {}
+    for _ in range(2000):
+        q = Fraction(int(rng.integers(1, 20)), 20)
+        mechanism = m.Quantile(1, q=q, candidates=range(4), adjacency=adjacency)
+        rows = (rng.integers(-1, 9, int(rng.integers(1, 8))) / 2).tolist()
+        other = [*rows, int(rng.integers(-1, 9)) / 2]
+        if adjacency == "replace":
+            other.pop(int(rng.integers(len(rows))))
+        change = np.abs(mechanism.exact(rows) - mechanism.exact(other)).max()
+        assert change <= mechanism.choice.sensitivity
+        largest[q] = max(largest.get(q, 0), change / mechanism.choice.sensitivity)
+    assert min(largest.values()) == 1  # no sensitivity is larger than needed
 
 
 def test_quantile_choices_find_the_level_and_bound_their_rank():

@@ -53,9 +53,9 @@ class QuantileChoice(IntegerMechanism):
 
     Guarantee: epsilon, pure and bounded range, for all groups together, by the exponential mechanism.
 
-    Argument: with the level a/m a candidate scores -max(0, m L - a N, a N - m U), L the rows below it, U those
-    below or at it, N all rows. A row that comes or goes changes N by 1 and each of L and U by 0 or 1, so each
-    term by a or m-a, and the score by at most max(a, m-a), in its own group only.
+    Argument: with the level a/m a candidate scores -max(0, m L - a N, a N - m U), L the rows below it, U
+    those below or at it, N all rows. A row that comes or goes changes N by 1 and each of L and U by 0 or 1,
+    so each term by a or m-a, and the score by at most max(a, m-a), in its own group only.
     One unit moves at most `rows` rows over all groups, so the largest changes of a score in each group add up
     to at most rows max(a, m-a): the sensitivity of a choice in several groups (`Exponential`).
 

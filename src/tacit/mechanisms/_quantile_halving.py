@@ -44,8 +44,8 @@ def halve(
     low: Fraction = Fraction(0),
     high: Fraction = Fraction(1),
     depth: int = 0,
-) -> Halving | None:
-    """Halve increasing shares between `low` and `high`, the first of which is number `first`.
+) -> Halving:
+    """Halve increasing shares, at least one, between `low` and `high`; the first is number `first`.
 
     Examples
     --------
@@ -53,16 +53,15 @@ def halve(
     >>> [(one.place, str(one.level), one.depth) for one in top.every()]
     [(1, '1/2', 0), (0, '1/2', 1), (2, '1/2', 1)]
     """
-    if not shares:
-        return None
     middle = len(shares) // 2
     share = shares[middle]
     exact = (share - low) / (high - low)
     level = exact.limit_denominator(_FINE)
+    below, above = shares[:middle], shares[middle + 1 :]
     return Halving(
         first + middle,
         level if 0 < level < 1 else exact,
         depth,
-        halve(shares[:middle], first, low, share, depth + 1),
-        halve(shares[middle + 1 :], first + middle + 1, share, high, depth + 1),
+        halve(below, first, low, share, depth + 1) if below else None,
+        halve(above, first + middle + 1, share, high, depth + 1) if above else None,
     )

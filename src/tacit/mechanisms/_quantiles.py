@@ -197,9 +197,7 @@ class Quantiles(RowMechanism):
 
     @property
     def _top(self) -> Halving:
-        top = halve(tuple(sorted(set(self.qs))))
-        assert top is not None
-        return top
+        return halve(tuple(sorted(set(self.qs))))
 
     @property
     def _places(self) -> int:
@@ -207,7 +205,7 @@ class Quantiles(RowMechanism):
         return max(1, _PLACES // len(self.candidates))
 
     def _choice(self, level: Fraction) -> Exponential:
-        """Return the choice of one quantile at a level of its part; scores count rows times its denominator."""
+        """Return the choice of one quantile at a level of its part, by rows times the level's denominator."""
         moved = max(level.numerator, level.denominator - level.numerator)
         times = 1 if self.adjacency == "add/remove" else 2
         return Exponential(self.each, sensitivity=times * moved, adjacency=self.adjacency, grid=1)

@@ -213,8 +213,8 @@ def _gaussian_family(
     """Split rho in proportion to the squares of the weights; the selection of keys pays in epsilon.
 
     The selection takes its part of epsilon, and half of delta, before the rest becomes rho. N times the
-    epsilon gives about n^2 times the rho, so a part x for the selection costs it the factor 1/x and the others
-    sqrt(squares)/(1 - x), which are equal at x = weight / (weight + sqrt(squares)).
+    epsilon gives about n^2 times the rho, so a part x for the selection costs it the factor 1/x and the
+    others sqrt(squares)/(1 - x), which are equal at x = weight / (weight + sqrt(squares)).
     """
     keys = next((i for i, step in enumerate(steps) if isinstance(step.method, SelectKeys)), None)
     if keys is None:

@@ -48,6 +48,7 @@ MECHANISMS = {
     "Bounds": m.Bounds(1, candidates=[0, 1, 2]),
     "QuantileChoice": m.QuantileChoice(1, level=0.5, rows=2),
     "QuantileChoice, 0.9": m.QuantileChoice(1, level=0.9, rows=1),
+    "QuantileChoice, flip": m.QuantileChoice(1, level=0.5, rows=2, method="permute-and-flip"),
 }
 ONE_BY_ONE = {
     "TopK": m.TopK(1, k=2, sensitivity=1),
@@ -116,6 +117,7 @@ def test_a_long_attack_on_mechanisms_that_release_one_by_one_exceeds_no_cost(nam
         ("Variance", [0.0] * 3, [0.0] * 3 + [15.0]),
         ("Histogram, replace", "aab", "abc"),
         ("QuantileChoice", [[8, 0], [8, 0]], [[9, 0], [9, 0]]),
+        ("QuantileChoice, flip", [[1, 1], [1, 1]], [[2, 1], [2, 1]]),
         ("QuantileChoice, 0.9", [18, 0, 0], [18, 0, 1]),
     ],
     ids=str,

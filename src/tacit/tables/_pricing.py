@@ -41,6 +41,7 @@ class Pricing:
     size: int | None
     ask: Ask | None
     weights: tuple[Fraction, ...]
+    flip: bool
 
     @classmethod
     def of(cls, dataset: TableDataset, question: TableQuestion, goal: Goal, *, added: bool) -> Pricing:
@@ -53,7 +54,9 @@ class Pricing:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
-        found = cls(question, steps, columns, who, level, size, ask, weights)
+        flip = bool(dataset.budget.epsilon) and not dataset.budget.delta
+        ask = None if ask is None else replace(ask, flip=flip and ask.rho is None and not ask.delta)
+        found = cls(question, steps, columns, who, level, size, ask, weights, flip)
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
             errors = found._errors_alone(rational("delta", goal.delta, zero=True))
             return replace(found, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
@@ -167,9 +170,10 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     within = float(rational("within", goal.within or 0))
     delta = rational("delta", goal.delta, zero=True)
     first = pricings[0]
+    flip = all(one.flip for one in pricings) and not delta
 
     def fits(epsilon: float) -> bool:
-        ask = Ask(Fraction(epsilon), delta)
+        ask = Ask(Fraction(epsilon), delta, flip=flip)
         try:
             members = [calibrate(one.steps, one.who, ask, one.weights) for one in pricings]
         except TacitError as refusal:
@@ -179,7 +183,7 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
         noises = noises_of(pricings, members)
         return all(first.error(column, noises[column.step]) <= within for column in first.columns)
 
-    return Ask(_smallest(fits, within), delta)
+    return Ask(_smallest(fits, within), delta, flip=flip)
 
 
 def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:

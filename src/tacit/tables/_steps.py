@@ -6,7 +6,7 @@ A step on a statistic with L1 sensitivity D1 and L2 sensitivity D2 is
   with D2^2/(2 sigma^2) <= rho;
 * `ChooseQuantile`, `ChooseTop`: a choice by integer scores, of bounded range epsilon. Over groups the ranges
   of log-ratios add up, and a unit's rows are split over groups, so one range of width epsilon covers all
-  groups together;
+  groups together. Where only pure epsilon counts, a single choice is made by permute-and-flip;
 * `SelectKeys`: a threshold on noisy numbers of units, (epsilon, delta) or rho and delta.
 
 Steps compose by addition. The proofs stand with the mechanisms.
@@ -25,7 +25,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.accounting import largest_pure, pure_rho, rho_cap
-from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, KeySelection, QuantileChoice, TopK
+from tacit.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    KeySelection,
+    PermuteAndFlip,
+    QuantileChoice,
+    TopK,
+)
 
 if TYPE_CHECKING:
     from tacit.mechanisms import IntegerMechanism
@@ -69,6 +76,13 @@ class ChooseQuantile:
         rows, _ = statistic.sensitivity(who)
         return QuantileChoice(epsilon, level=self.level, rows=rows, adjacency=who.adjacency)
 
+    def flipped(self, statistic: Statistic, who: Contribution, epsilon: Fraction) -> IntegerMechanism:
+        """Return a choice by permute-and-flip, of pure epsilon."""
+        rows, _ = statistic.sensitivity(who)
+        return QuantileChoice(
+            epsilon, level=self.level, rows=rows, adjacency=who.adjacency, method="permute-and-flip"
+        )
+
     def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
         """Bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021)."""
         return self.pure(statistic, who, _down(math.sqrt(8 * float(rho))), Fraction(0))
@@ -94,6 +108,15 @@ class ChooseTop:
             epsilon, k=self.k, sensitivity=rows // who.times, grid=1, monotone=who.times == 1,
             adjacency=who.adjacency,
         )  # fmt: skip
+
+    def flipped(self, statistic: Statistic, who: Contribution, epsilon: Fraction) -> IntegerMechanism:
+        """Return one choice by permute-and-flip, of pure epsilon; several are drawn together as before."""
+        if self.k > 1:
+            return self.pure(statistic, who, epsilon, Fraction(0))
+        rows, _ = statistic.sensitivity(who)
+        return PermuteAndFlip(
+            epsilon, sensitivity=rows // who.times, grid=1, monotone=who.times == 1, adjacency=who.adjacency
+        )
 
     def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
         """K choices of epsilon/k each take 1/k of epsilon^2/8."""
@@ -131,12 +154,14 @@ class Step:
 class Ask:
     """The total that a plan may cost.
 
-    Epsilon, (epsilon, delta), rho, or (rho, delta) where keys are private.
+    Epsilon, (epsilon, delta), rho, or (rho, delta) where keys are private. ``flip``: only epsilon counts, now
+    and for the account that pays, so that choices may be made by permute-and-flip.
     """
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    flip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +227,16 @@ def _laplace_family(
         total = _pure_for(ask.rho or Fraction(0), tuple(weight / whole for weight in weights))
     shares = [total * weight / whole for weight in weights]
     return tuple(
-        PaidStep(step, step.method.pure(step.statistic, who, share, ask.delta), epsilon=share)
+        PaidStep(step, _pure(step, who, share, ask), epsilon=share)
         for step, share in zip(steps, shares, strict=True)
     )
+
+
+def _pure(step: Step, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
+    """Return a step's mechanism for its share of epsilon."""
+    if ask.flip and isinstance(step.method, ChooseQuantile | ChooseTop):
+        return step.method.flipped(step.statistic, who, share)
+    return step.method.pure(step.statistic, who, share, ask.delta)
 
 
 def _gaussian_family(

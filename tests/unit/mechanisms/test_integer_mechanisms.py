@@ -319,6 +319,28 @@ def test_no_row_changes_a_quantile_score_by_more_than_the_noise_allows_for(adjac
     assert min(largest.values()) == 1  # no sensitivity is larger than needed
 
 
+def test_quantiles_by_permute_and_flip_are_never_worse_at_the_same_pure_epsilon():
+    rng = np.random.default_rng(8)
+    gains = []
+    for _ in range(30):
+        counts = rng.integers(0, 40, 12)
+        plain, flip = (
+            m.QuantileChoice(0.2, level=0.5, rows=1, method=method)
+            for method in ("exponential", "permute-and-flip")
+        )
+        scores = plain.scores(counts)
+        off = [-(scores * one.choice.probabilities(scores)).sum() for one in (plain, flip)]
+        assert off[1] <= off[0] * (1 + 1e-9)
+        gains.append(off[0] / off[1])
+    assert 1.05 < np.median(gains) < 2
+    assert flip.cost == Cost.pure(Fraction(1, 5))
+    assert flip.to_json()["method"] == "permute-and-flip"
+    assert plain.to_json() != flip.to_json()
+    assert flip.release([[0, 999, 0], [0, 0, 999]]).tolist() == [1, 2]
+    with pytest.raises(TacitError, match="permute-and-flip"):
+        m.QuantileChoice(1, level=0.5, rows=1, method="best")
+
+
 def test_quantile_choices_find_the_level_and_bound_their_rank():
     mechanism = m.QuantileChoice(1, level=0.5, rows=1)
     assert mechanism.release([[0, 0, 999, 0], [999, 0, 0, 0]]).tolist() == [2, 0]

@@ -83,6 +83,25 @@ def test_gaussian_noise_is_chosen_where_it_is_smaller():
     assert data.agg(n=tc.count()).plan(rho=0.1).cost.rho <= 0.1 * (1 + 1e-9)
 
 
+def test_choices_are_made_by_permute_and_flip_where_only_epsilon_counts():
+    """It is charged as pure epsilon, so a budget with a delta, where that composes worse, keeps the other."""
+    asked = {"q": tc.median("length_of_stay"), "t": tc.most_common("icd", 1, ["I10", "I21"])}
+    for options, flips in (({"budget": tc.Budget(epsilon=9)}, True), ({}, False)):
+        data = visits(**options)
+        plan = data.agg(**asked).plan(epsilon=1)
+        described = [one.describe() for one in task_of(plan).mechanisms]
+        assert all(("permute-and-flip" in text) == flips for text in described)
+        assert plan.cost.epsilon(delta=0) == 1
+        grouped = data.group_by("hospital").agg(**asked).plan(epsilon=1)
+        release = grouped.release()
+        assert set(release["t"].value) <= {"I10", "I21"}
+        assert data.plan_from(grouped.to_json()) == grouped
+        sized = data.agg(q=tc.median("length_of_stay")).plan(within=3, size=1000)
+        assert ("permute-and-flip" in task_of(sized).mechanisms[0].describe()) == flips
+    rho = visits(budget=tc.Budget(rho=1)).agg(**asked).plan(rho=0.1)
+    assert all("exponential" in one.describe() for one in task_of(rho).mechanisms)
+
+
 @pytest.mark.parametrize(
     "target", [{"epsilon": 0.7}, {"epsilon": 0.7, "delta": 1e-6}, {"rho": 0.05}, {"rho": 0.05, "delta": 1e-6}]
 )

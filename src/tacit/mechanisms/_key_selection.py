@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KeySelection"]
 
-_DIGITS = 120  # of the decimal arithmetic behind the reach; half of them are certain
+_DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
 _SEVERAL = 4  # keys of a unit, below which Gaussian noise never shows more of them
 _WIDER = Fraction(11, 10)
 _Key = TypeVar("_Key", bound=Hashable)
@@ -220,9 +220,11 @@ def _best(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[TruncatedLapl
     if moved < _SEVERAL or rho <= 0 or moved > rho * 2**111:  # beyond, sigma exceeds 2^55
         return cut, threshold
     whole, lower = _gaussian(rho, delta / 2, moved)
+    if lower >= threshold:
+        return cut, threshold
     level = Fraction(95, 100)
     narrow = whole.half_width(level) <= _WIDER * cut.half_width(level)
-    return (whole, lower) if lower < threshold and narrow else (cut, threshold)
+    return (whole, lower) if narrow else (cut, threshold)
 
 
 @lru_cache(maxsize=1024)
@@ -259,12 +261,4 @@ def _gaussian(rho: Fraction, delta: Fraction, moved: int) -> tuple[GaussianLaw, 
     """Return the law for rho and 1 + t, t the smallest number with P(noise >= t) <= delta/moved."""
     law = GaussianLaw(square_root_up(Fraction(moved) / (2 * rho)))
     check_width(law.sigma, power=56)
-    allowed = delta / moved
-    low, high = 0, 1
-    while Fraction(law.exceeds(high - 1)) > 2 * allowed:  # P(noise >= t) is half of P(|noise| > t - 1)
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = Fraction(law.exceeds(middle - 1)) <= 2 * allowed
-        low, high = (low, middle) if fits else (middle, high)
-    return law, 1 + high
+    return law, 2 + law.reaches(2 * delta / moved)  # P(noise >= t) is half of P(|noise| > t - 1)

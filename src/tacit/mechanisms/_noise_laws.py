@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,8 @@ from tacit import noise
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
 __all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "TruncatedLaplaceLaw", "check_width"]
@@ -132,9 +134,9 @@ class TruncatedLaplaceLaw:
         return drawn
 
     def _outside(self, steps: int) -> Decimal:
-        """Return P(|k| > steps) for 0 <= steps <= reach, to 40 digits and more."""
+        """Return P(|k| > steps) for 0 <= steps <= reach, to 40 digits."""
         with localcontext() as context:
-            context.prec = 2 * _DIGITS
+            context.prec = _DIGITS
             per_step = Decimal(self.scale.denominator) / Decimal(self.scale.numerator)
             a = (-per_step).exp()
             cut = 2 * (-per_step * (self.reach + 1)).exp()
@@ -148,13 +150,18 @@ class TruncatedLaplaceLaw:
 
     def half_width(self, confidence: Fraction) -> int:
         """Return the smallest m with P(|k| <= m) >= confidence."""
-        allowed = 1 - confidence
-        low, high = -1, self.reach
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = Fraction(self._outside(middle)) <= allowed
-            low, high = (low, middle) if fits else (middle, high)
-        return high
+        with localcontext() as context:
+            context.prec = _DIGITS
+            allowed = Decimal((1 - confidence).numerator) / Decimal((1 - confidence).denominator)
+            per_step = Decimal(self.scale.denominator) / Decimal(self.scale.numerator)
+            cut = 2 * (-per_step * (self.reach + 1)).exp()
+            ends = allowed * (1 + (-per_step).exp() - cut) + cut  # 2 a^(m+1) must not exceed it
+            steps = min(self.reach, max(0, int((2 / ends).ln() / per_step) - 1))
+            while steps > 0 and self._outside(steps - 1) <= allowed:
+                steps -= 1
+            while self._outside(steps) > allowed:
+                steps += 1
+        return steps
 
     def loss(self, from_a: float, from_b: float) -> float:
         """Return ln P(output | a) / P(output | b) for an output that lies this many steps from each."""
@@ -193,6 +200,7 @@ class GaussianLaw:
             return 1.0
         return min(1.0, 2 * self._upper(steps + 1) / self._mass() * (1 + _SLACK))
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - a law is two words, and there are few
     def _mass(self) -> float:
         """Return the sum of exp(-k^2 / (2 sigma^2)) over all integers."""
         sigma = float(self.sigma)
@@ -213,10 +221,25 @@ class GaussianLaw:
 
     def half_width(self, confidence: Fraction) -> int:
         """Return the smallest m with P(|k| <= m) >= confidence (by the upper value of the tail)."""
-        allowed = float(1 - confidence)
-        low, high = -1, max(1, math.ceil(float(self.sigma)))
+        return self.reaches(1 - confidence)
+
+    def reaches(self, chance: Fraction) -> int:
+        """Return the smallest m with P(|k| > m) at most `chance`, by the upper value of the tail.
+
+        The search starts at the quantile of the normal law and widens in both directions.
+        """
+        from statistics import NormalDist
+
+        allowed = float(chance)
+        normal = -NormalDist().inv_cdf(allowed / 2) if allowed > 1e-300 else 37.0
+        low = high = max(0, math.ceil(float(self.sigma) * normal) - 1)
+        step = 1
         while self.exceeds(high) > allowed:
-            low, high = high, 2 * high
+            low, high, step = high, high + step, 2 * step
+        while low == high or self.exceeds(low) <= allowed:
+            if low < 0:
+                return 0
+            low, high, step = max(-1, low - step), low, 2 * step
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.exceeds(middle) <= allowed else (middle, high)

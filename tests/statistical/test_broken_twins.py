@@ -38,8 +38,13 @@ def test_a_broken_twin_is_caught(name):
 
 @pytest.mark.parametrize(
     ("twin", "a", "b"),
-    [(broken.early_keys, 1, 0), (broken.keys_for_one, [1, 1, 1], [0, 0, 0])],
-    ids=["early", "for one"],
+    [
+        (broken.early_keys, 1, 0),
+        (broken.short_keys, 1, 0),
+        (broken.cut_keys, 20, 19),
+        (broken.keys_for_one, [1, 1, 1], [0, 0, 0]),
+    ],
+    ids=["early", "short", "cut", "for one"],
 )
 def test_a_key_that_appears_too_early_is_caught(twin, a, b):
     claimed = Cost.approximate(1, 0.01)

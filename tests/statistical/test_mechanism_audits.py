@@ -45,14 +45,16 @@ MECHANISMS = {
     "Histogram, Gaussian": m.Histogram(epsilon=1, delta=1e-3, categories="abc", adjacency="replace"),
     "Quantile": m.Quantile(1, q=0.5, candidates=range(4)),
     "Quantile, replace": m.Quantile(1, q=0.9, candidates=range(4), adjacency="replace"),
-    "Quantiles": m.Quantiles(1, qs=[0.5], candidates=range(4)),
     "Bounds": m.Bounds(1, candidates=[0, 1, 2]),
     "QuantileChoice": m.QuantileChoice(1, level=0.5, rows=2),
     "QuantileChoice, 0.9": m.QuantileChoice(1, level=0.9, rows=1),
+    "QuantileChoice, flip": m.QuantileChoice(1, level=0.5, rows=2, method="permute-and-flip"),
 }
 ONE_BY_ONE = {
     "TopK": m.TopK(1, k=2, sensitivity=1),
     "Subsampled": m.Subsampled(m.Count(epsilon=1), q=0.5),
+    "Quantiles": m.Quantiles(1, qs=[0.5], candidates=range(4)),
+    "Quantiles, three": m.Quantiles(1, qs=[0.2, 0.5, 0.8], candidates=range(4)),
 }
 #: Mechanisms whose worst pair must show at least 80 % of epsilon (the auditor has power).
 TIGHT = ["Laplace", "RandomizedResponse", "RandomizedResponse, coins", "Exponential", "Exponential, monotone"]
@@ -115,6 +117,7 @@ def test_a_long_attack_on_mechanisms_that_release_one_by_one_exceeds_no_cost(nam
         ("Variance", [0.0] * 3, [0.0] * 3 + [15.0]),
         ("Histogram, replace", "aab", "abc"),
         ("QuantileChoice", [[8, 0], [8, 0]], [[9, 0], [9, 0]]),
+        ("QuantileChoice, flip", [[1, 1], [1, 1]], [[2, 1], [2, 1]]),
         ("QuantileChoice, 0.9", [18, 0, 0], [18, 0, 1]),
     ],
     ids=str,
@@ -144,14 +147,17 @@ def test_choices_in_several_groups_stay_within_one_cost(kind):
         ({"A": 1, "B": 1}, {}),
         ({"A": 6, "B": 6}, {"A": 5, "B": 5}),
         ({"A": 5, "B": 1}, {"A": 4}),
+        ({"A": 30, "B": 30}, {"A": 29, "B": 29}),
     ],
     ids=str,
 )
-def test_keys_stay_within_their_epsilon_and_delta(a, b):
-    keys = m.KeySelection(1, delta=0.01, groups=2)
-    found = audit(keys, a, b, samples=20_000, delta=0.01)
+@pytest.mark.parametrize("spent", [{"epsilon": 1}, {"rho": 0.3}], ids=str)
+def test_keys_stay_within_their_epsilon_and_delta(a, b, spent):
+    keys = m.KeySelection(**spent, delta=0.01, groups=2)
+    delta = 0.01 if "epsilon" in spent else 0.02
+    found = audit(keys, a, b, samples=20_000, delta=delta)
     assert found.holds, found
-    assert audit(keys, b, a, samples=20_000, delta=0.01).holds
+    assert audit(keys, b, a, samples=20_000, delta=delta).holds
 
 
 def test_the_smallest_threshold_uses_most_of_delta():

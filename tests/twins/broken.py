@@ -14,6 +14,12 @@ def integer_laplace(scale: float, size) -> np.ndarray:
     return rng.geometric(p, size) - rng.geometric(p, size)
 
 
+def cut_laplace(scale: float, reach: int, size) -> np.ndarray:
+    support = np.arange(-reach, reach + 1)
+    weights = np.exp(-np.abs(support) / scale)
+    return rng.choice(support, size, p=weights / weights.sum())
+
+
 # -- floats --------------------------------------------------------------------------------------------
 
 
@@ -130,6 +136,20 @@ def early_keys(units, size):
     correct = tc.mechanisms.KeySelection(1, delta=0.01, groups=1)
     noisy = units + integer_laplace(1, size)
     return np.where((units > 0) & (noisy >= correct.threshold - 1), noisy, -1)
+
+
+def short_keys(units, size):
+    """The noise of a key is cut off one step too early, and the threshold lies one above its end."""
+    reach = tc.mechanisms.KeySelection(1, delta=0.01, groups=1).threshold - 2
+    noisy = units + cut_laplace(1, reach, size)
+    return np.where((units > 0) & (noisy > reach), noisy, -1)
+
+
+def cut_keys(units, size):
+    """The threshold is right; the noise on large keys, too, must not be cut off earlier."""
+    correct = tc.mechanisms.KeySelection(1, delta=0.01, groups=1)
+    noisy = units + cut_laplace(1, 2, size)
+    return np.where((units > 0) & (noisy >= correct.threshold), noisy, -1)
 
 
 def keys_for_one(units, size):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.exact import count
 from tacit.mechanisms._mechanism import Mechanism
-from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
+from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw, TruncatedLaplaceLaw
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -60,11 +60,14 @@ class IntegerMechanism(Mechanism):
 
 
 @lru_cache(maxsize=4096)
-def half_width_of_sum(law: LaplaceLaw | GaussianLaw, confidence: Fraction, copies: int = 1) -> int:
+def half_width_of_sum(
+    law: LaplaceLaw | TruncatedLaplaceLaw | GaussianLaw, confidence: Fraction, copies: int = 1
+) -> int:
     """Return an m with P(|sum of `copies` noises| <= m) at least the confidence; the smallest for one noise.
 
     The sum of k noises stays within k times the half-width of each at 1 - (1 - confidence)/k, and within a
-    tail bound: sub-Gaussian, or Chan, Shi and Song 2011, lemma 2.8. The smaller of the two is taken.
+    tail bound: sub-Gaussian, or Chan, Shi and Song 2011, lemma 2.8. The smaller of the two is taken. Cutting
+    off the ends of a symmetric law only lowers its moments.
     """
     k = count("copies", copies, zero=False)
     each = k * law.half_width(1 - (1 - confidence) / k)

@@ -14,15 +14,25 @@ from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
-from tacit.mechanisms._mechanism import Adjacency, confidence_level, figure, read_adjacency, show
-from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
+from tacit.mechanisms._mechanism import (
+    Adjacency,
+    confidence_level,
+    exactly_one,
+    figure,
+    read_adjacency,
+    show,
+)
+from tacit.mechanisms._noise_laws import GaussianLaw, TruncatedLaplaceLaw, check_width
+from tacit.mechanisms._roots import square_root_up
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
 
 __all__ = ["KeySelection"]
 
-_DIGITS = 60
+_DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
+_SEVERAL = 4  # keys of a unit, below which Gaussian noise never shows more of them
+_WIDER = Fraction(11, 10)
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -30,20 +40,29 @@ _Key = TypeVar("_Key", bound=Hashable)
 class KeySelection(IntegerMechanism):
     """Show the keys whose noisy number of units reaches a threshold, with that noisy number.
 
-    Guarantee: (epsilon, delta), where one unit belongs to at most `groups` keys.
+    Guarantee: (epsilon, delta), where one unit belongs to at most `groups` keys; with `rho` in place of
+    epsilon, rho-zCDP and, in addition, probability delta.
 
-    Argument (Korolova et al. 2009; Wilson et al. 2020), under add/remove: numbers of units get discrete
-    Laplace noise with a = exp(-epsilon/k), k = `groups`; a key appears if its noisy number is at least 1 + t.
-    Keys that both neighbours have are epsilon-private together, since the numbers move by at most k in L1.
-    A key that only the larger neighbour has holds one unit, the one in question; it appears with probability
-    P(noise >= t) = a^t / (1+a), and there are at most k of them: delta = k a^t / (1+a). Keys without units
-    never appear. Under replace one unit goes and another comes: two add/remove steps of epsilon/2 each, with
-    delta / (1 + exp(epsilon/2)) for each.
+    Argument for epsilon (Desfontaines, Voss, Gipson and Mandayam 2022): one unit changes at most s numbers by
+    one each, s = `groups` (twice that under replace). Every number gets discrete Laplace noise of scale
+    s/epsilon, cut off beyond +-r. The laws of two neighbouring numbers have ratios of at most exp(epsilon/s)
+    where both are possible, and one end of each is impossible for the other; r is the smallest reach with
+    P(noise = r) <= delta/s. So each number is (epsilon/s, delta/s)-private by itself, whether it is shown or
+    not, and s of them compose. A key appears from 1 + r on, which a key without units never reaches. For one
+    key per unit no law shows more keys.
+
+    Argument for rho: the numbers get discrete Gaussian noise, rho = s / (2 sigma^2). A key that only one of
+    two neighbours has holds one unit, and there are at most s of them; each appears with a probability of at
+    most delta/s (Wilson et al. 2020; Swanberg et al. 2023). Noise in L2 shows more keys where a unit has
+    many: for epsilon too, the rho of (epsilon, delta/2) is used with the other half of delta where that
+    lowers the threshold and widens the interval of a number by no more than a tenth.
 
     Parameters
     ----------
-    epsilon, delta
-        The promise for all keys and their noisy numbers together.
+    epsilon, rho
+        The promise for all keys and their noisy numbers together, one of the two.
+    delta
+        The probability that belongs to the promise.
     groups
         The most keys that one unit belongs to.
     adjacency
@@ -59,41 +78,60 @@ class KeySelection(IntegerMechanism):
     ['Oslo']
     """
 
-    epsilon: Fraction
+    epsilon: Fraction | None
+    rho: Fraction | None
     delta: Fraction
     groups: int
     adjacency: Adjacency
     threshold: int
+    law: TruncatedLaplaceLaw | GaussianLaw
 
     def __init__(
-        self, epsilon: Number, *, delta: Number, groups: int, adjacency: Adjacency = "add/remove"
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        delta: Number,
+        groups: int,
+        adjacency: Adjacency = "add/remove",
     ) -> None:
-        spent, missed = rational("epsilon", epsilon), rational("delta", delta)
+        given = exactly_one(epsilon=epsilon, rho=rho)
+        spent = rational(given, epsilon if rho is None else rho)  # type: ignore[arg-type]
+        missed = rational("delta", delta)
         if missed >= 1:
             raise bad_parameter("delta", "between 0 and 1", delta, fix=Set(delta=1e-6))
         reach, near = count("groups", groups, zero=False), read_adjacency(adjacency)
-        times = 2 if near == "replace" else 1
-        for name, value in (("epsilon", spent), ("delta", missed), ("groups", reach), ("adjacency", near)):
+        for name, value in (
+            ("epsilon", spent if rho is None else None),
+            ("rho", None if rho is None else spent),
+            ("delta", missed),
+            ("groups", reach),
+            ("adjacency", near),
+        ):
             object.__setattr__(self, name, value)
-        check_width(self.scale, power=56)
-        object.__setattr__(self, "threshold", _threshold(spent / times, missed, reach, times))
+        law, threshold = (_best if rho is None else _gaussian)(spent, missed, self.sensitivity)
+        object.__setattr__(self, "law", law)
+        object.__setattr__(self, "threshold", threshold)
 
     @property
     def sensitivity(self) -> int:
-        """The most that one unit can move the numbers of units, in L1."""
+        """How many numbers of units one unit can change, each by one."""
         return self.groups * (2 if self.adjacency == "replace" else 1)
 
     @property
     def scale(self) -> Fraction:
         """The scale of the noise on every number of units."""
-        return self.sensitivity / self.epsilon
+        return self.law.sigma if isinstance(self.law, GaussianLaw) else self.law.scale
 
     @property
     def cost(self) -> Cost:
-        """Epsilon with delta."""
+        """Epsilon with delta; or the rho of the noise, and delta."""
         from tacit.accounting import Cost
 
-        return Cost.approximate(self.epsilon, self.delta, adjacency=self.adjacency)
+        if self.epsilon is not None:
+            return Cost.approximate(self.epsilon, self.delta, adjacency=self.adjacency)
+        noisy = Cost.zcdp(self.sensitivity / (2 * self.scale**2), adjacency=self.adjacency)
+        return noisy + Cost.approximate(0, self.delta, adjacency=self.adjacency)
 
     def release(self, value: Mapping[_Key, int]) -> dict[_Key, int]:  # type: ignore[override]
         """Return the keys that reach the threshold with their noisy numbers of units, in sorted order.
@@ -109,13 +147,13 @@ class KeySelection(IntegerMechanism):
                 fix=Code('{"A": 12}'),
             )
         present = {key: units for key, one in value.items() if (units := _units(one)) > 0}
-        drawn = LaplaceLaw(self.scale).draws(len(present)).tolist()
+        drawn = self.law.draws(len(present)).tolist()
         noisy = {key: n + k for (key, n), k in zip(present.items(), drawn, strict=True)}
         return _in_order({key: n for key, n in noisy.items() if n >= self.threshold})
 
     def half_width(self, confidence: Number, *, copies: int = 1) -> int:
         """Return the half-width of the noise on a number of units."""
-        return half_width_of_sum(LaplaceLaw(self.scale), confidence_level(confidence), copies)
+        return half_width_of_sum(self.law, confidence_level(confidence), copies)
 
     @property
     def nearly_always(self) -> int:
@@ -123,9 +161,11 @@ class KeySelection(IntegerMechanism):
         return self.threshold + self.half_width(Fraction(95, 100))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the name, the exact scale and sensitivity, the threshold, and the cost."""
+        """Return the name, the law with its exact scale, the sensitivity, the threshold, and the cost."""
+        gaussian = isinstance(self.law, GaussianLaw)
         return {
             "mechanism": "key-selection",
+            "law": "discrete-gaussian" if gaussian else "truncated-discrete-laplace",
             "scale": str(self.scale),
             "sensitivity": self.sensitivity,
             "threshold": self.threshold,
@@ -134,7 +174,9 @@ class KeySelection(IntegerMechanism):
 
     def describe(self, unit: Fraction = Fraction(1)) -> str:
         """Return the mechanism in a few words."""
-        return f"discrete Laplace, scale {figure(self.scale * unit)}, shown from {self.threshold} units"
+        gaussian = isinstance(self.law, GaussianLaw)
+        law = "discrete Gaussian, sigma" if gaussian else "truncated discrete Laplace, scale"
+        return f"{law} {figure(self.scale * unit)}, shown from {self.threshold} units"
 
     @property
     def worst_pair(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -143,8 +185,9 @@ class KeySelection(IntegerMechanism):
         return dict.fromkeys(names, self.threshold), dict.fromkeys(names, self.threshold - 1)
 
     def __repr__(self) -> str:
+        spent = f"rho={show(self.rho)}" if self.rho else f"epsilon={show(self.epsilon or 0)}"
         return (
-            f"KeySelection(epsilon={show(self.epsilon)}, delta={show(self.delta)}, groups={self.groups}, "
+            f"KeySelection({spent}, delta={show(self.delta)}, groups={self.groups}, "
             f"shown from {self.threshold} units)"
         )
 
@@ -172,34 +215,54 @@ def _missing_last(key: object) -> list[tuple[bool, Any]]:
 
 
 @lru_cache(maxsize=1024)
-def _threshold(epsilon: Fraction, delta: Fraction, groups: int, times: int) -> int:
-    """Return 1 + t: the smallest noisy number of units at which a key may be shown.
+def _best(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[TruncatedLaplaceLaw | GaussianLaw, int]:
+    """Return the law and the threshold for (epsilon, delta), by public numbers alone."""
+    from tacit.accounting import rho_cap
 
-    `epsilon` is that of the noisy numbers under add/remove. With ``times=2`` (replace) the cost is that of a
-    group of two, (2 epsilon, delta (1 + exp(epsilon))).
-    """
+    cut, threshold = _truncated(epsilon, delta, moved)
+    rho = rho_cap(epsilon, delta / 2)
+    if moved < _SEVERAL or rho <= 0 or moved > rho * 2**111:  # beyond, sigma exceeds 2^55
+        return cut, threshold
+    whole, lower = _gaussian(rho, delta / 2, moved)
+    if lower >= threshold:
+        return cut, threshold
+    level = Fraction(95, 100)
+    narrow = whole.half_width(level) <= _WIDER * cut.half_width(level)
+    return (whole, lower) if narrow else (cut, threshold)
+
+
+@lru_cache(maxsize=1024)
+def _truncated(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[TruncatedLaplaceLaw, int]:
+    """Return the law with the smallest reach that holds, and the threshold, which lies one above it."""
+    check_width(moved / epsilon, power=56)
     with localcontext() as context:
         context.prec = _DIGITS
-        whole = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
-        per_step = whole / groups
-        allowed = Decimal(delta.numerator) / Decimal(delta.denominator)
-        if times == 2:
-            allowed /= 1 + whole.exp()
-        t = max(1, int((Decimal(groups) / allowed).ln() / per_step) - 2)
-        while not _holds(t, per_step, groups, allowed):
-            t += 1
-        while t > 1 and _holds(t - 1, per_step, groups, allowed):
-            t -= 1
-    return 1 + t
+        per_step = Decimal(epsilon.numerator) / Decimal(epsilon.denominator) / moved
+        allowed = Decimal(delta.numerator) / Decimal(delta.denominator) / moved
+        a = (-per_step).exp()
+        guess = ((1 - a + 2 * allowed * a) / (allowed * (1 + a))).ln() / per_step
+        reach = max(1, int(guess) - 1)
+    while not _holds(reach, per_step, allowed):
+        reach += 1
+    while reach > 1 and _holds(reach - 1, per_step, allowed):
+        reach -= 1
+    return TruncatedLaplaceLaw(moved / epsilon, reach), 1 + reach
 
 
-def _holds(t: int, per_step: Decimal, groups: int, allowed: Decimal) -> bool:
-    """Check k a^t <= delta (1 + a), every rounding against us."""
-    slack = Decimal(10) ** (10 - _DIGITS)
+def _holds(reach: int, per_step: Decimal, allowed: Decimal) -> bool:
+    """Check P(noise = reach) <= allowed, as a^r (1 - a + 2 d a) <= d (1 + a), every rounding against us."""
+    slack = Decimal(10) ** (-_DIGITS // 2)
     with localcontext() as context:
-        context.rounding = ROUND_CEILING
-        left = groups * (-per_step * t).exp() * (1 + slack)
-    with localcontext() as context:
+        context.prec, context.rounding = _DIGITS, ROUND_CEILING
+        a = (-per_step).exp()
+        left = (-per_step * reach).exp() * (1 - a + 2 * allowed * a) * (1 + slack)
         context.rounding = ROUND_FLOOR
-        right = allowed * (1 + (-per_step).exp()) * (1 - slack)
-    return left <= right
+        return left <= allowed * (1 + a) * (1 - slack)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian(rho: Fraction, delta: Fraction, moved: int) -> tuple[GaussianLaw, int]:
+    """Return the law for rho and 1 + t, t the smallest number with P(noise >= t) <= delta/moved."""
+    law = GaussianLaw(square_root_up(Fraction(moved) / (2 * rho)))
+    check_width(law.sigma, power=56)
+    return law, 2 + law.reaches(2 * delta / moved)  # P(noise >= t) is half of P(|noise| > t - 1)

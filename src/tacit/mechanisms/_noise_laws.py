@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "check_width"]
+__all__ = ["GaussianLaw", "LaplaceLaw", "NoiseLaw", "TruncatedLaplaceLaw", "check_width"]
 
 _DIGITS = 60  # of the decimal arithmetic behind Laplace tails
 _SUM_UP_TO = 512  # sigmas up to here are summed term by term, larger ones by Euler and Maclaurin
@@ -90,6 +91,86 @@ class LaplaceLaw:
 
 
 @dataclass(frozen=True, slots=True)
+class TruncatedLaplaceLaw:
+    """P(k) proportional to exp(-|k| / scale) on the integers from -reach to reach, exactly.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> law = TruncatedLaplaceLaw(Fraction(2), 5)
+    >>> law.half_width(Fraction(95, 100)), law.exceeds(5), max(abs(law.draw()) for _ in range(99)) <= 5
+    (4, 0.0, True)
+    """
+
+    scale: Fraction
+    reach: int
+
+    def __post_init__(self) -> None:
+        check_width(self.scale)
+
+    def draw(self) -> int:
+        """Draw one number exactly."""
+        return int(self.draws(1)[0])
+
+    def draws(self, shape: int | tuple[int, ...]) -> NDArray[np.int64]:
+        """Draw an array exactly, by rejection: draws that the law excludes are drawn again.
+
+        A short reach is drawn uniformly and kept with chance exp(-|k| / scale), at least 1/e; a long one is
+        drawn from the whole law, of which more than half lies within. Nothing depends on private numbers.
+        """
+        drawn = np.empty(shape, dtype=np.int64)
+        flat = drawn.reshape(-1)
+        missing = np.arange(flat.size)
+        while missing.size:
+            if self.reach < self.scale:
+                tried = noise.uniform_below(2 * self.reach + 1, missing.size) - self.reach
+                coins = [abs(int(k)) / self.scale for k in tried]
+                kept = np.asarray(noise.bernoulli_exp(coins, missing.size))
+            else:
+                tried = noise.discrete_laplace(self.scale, missing.size)
+                kept = np.abs(tried) <= self.reach
+            flat[missing] = tried
+            missing = missing[~kept]
+        return drawn
+
+    def _outside(self, steps: int) -> Decimal:
+        """Return P(|k| > steps) for 0 <= steps <= reach, to 40 digits."""
+        with localcontext() as context:
+            context.prec = _DIGITS
+            per_step = Decimal(self.scale.denominator) / Decimal(self.scale.numerator)
+            a = (-per_step).exp()
+            cut = 2 * (-per_step * (self.reach + 1)).exp()
+            return (2 * (-per_step * (steps + 1)).exp() - cut) / (1 + a - cut)
+
+    def exceeds(self, steps: int) -> float:
+        """Return P(|k| > steps)."""
+        if steps < 0:
+            return 1.0
+        return float(self._outside(steps)) if steps < self.reach else 0.0
+
+    def half_width(self, confidence: Fraction) -> int:
+        """Return the smallest m with P(|k| <= m) >= confidence."""
+        with localcontext() as context:
+            context.prec = _DIGITS
+            allowed = Decimal((1 - confidence).numerator) / Decimal((1 - confidence).denominator)
+            per_step = Decimal(self.scale.denominator) / Decimal(self.scale.numerator)
+            cut = 2 * (-per_step * (self.reach + 1)).exp()
+            ends = allowed * (1 + (-per_step).exp() - cut) + cut  # 2 a^(m+1) must not exceed it
+            steps = min(self.reach, max(0, int((2 / ends).ln() / per_step) - 1))
+            while steps > 0 and self._outside(steps - 1) <= allowed:
+                steps -= 1
+            while self._outside(steps) > allowed:
+                steps += 1
+        return steps
+
+    def loss(self, from_a: float, from_b: float) -> float:
+        """Return ln P(output | a) / P(output | b) for an output that lies this many steps from each."""
+        if abs(from_b) > self.reach:
+            return math.inf
+        return -math.inf if abs(from_a) > self.reach else (abs(from_b) - abs(from_a)) / float(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
 class GaussianLaw:
     """P(k) proportional to exp(-k^2 / (2 sigma^2)) on the integers: discrete Gaussian noise, exactly.
 
@@ -119,6 +200,7 @@ class GaussianLaw:
             return 1.0
         return min(1.0, 2 * self._upper(steps + 1) / self._mass() * (1 + _SLACK))
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - a law is two words, and there are few
     def _mass(self) -> float:
         """Return the sum of exp(-k^2 / (2 sigma^2)) over all integers."""
         sigma = float(self.sigma)
@@ -139,10 +221,25 @@ class GaussianLaw:
 
     def half_width(self, confidence: Fraction) -> int:
         """Return the smallest m with P(|k| <= m) >= confidence (by the upper value of the tail)."""
-        allowed = float(1 - confidence)
-        low, high = -1, max(1, math.ceil(float(self.sigma)))
+        return self.reaches(1 - confidence)
+
+    def reaches(self, chance: Fraction) -> int:
+        """Return the smallest m with P(|k| > m) at most `chance`, by the upper value of the tail.
+
+        The search starts at the quantile of the normal law and widens in both directions.
+        """
+        from statistics import NormalDist
+
+        allowed = float(chance)
+        normal = -NormalDist().inv_cdf(allowed / 2) if allowed > 1e-300 else 37.0
+        low = high = max(0, math.ceil(float(self.sigma) * normal) - 1)
+        step = 1
         while self.exceeds(high) > allowed:
-            low, high = high, 2 * high
+            low, high, step = high, high + step, 2 * step
+        while low == high or self.exceeds(low) <= allowed:
+            if low < 0:
+                return 0
+            low, high, step = max(-1, low - step), low, 2 * step
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.exceeds(middle) <= allowed else (middle, high)

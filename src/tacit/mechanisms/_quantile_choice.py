@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Code, Set
+from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._input_values import read_integers
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
 from tacit.mechanisms._noise_laws import check_width
+from tacit.mechanisms._permute_and_flip import PermuteAndFlip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
 
 __all__ = ["QuantileChoice", "balance", "read_share"]
+
+_METHODS = {"exponential": Exponential, "permute-and-flip": PermuteAndFlip}
 
 
 def read_share(name: str, q: Number) -> Fraction:
@@ -34,25 +37,28 @@ def read_share(name: str, q: Number) -> Fraction:
     return share
 
 
-def balance(below: NDArray[Any], above: NDArray[Any], level: Fraction) -> NDArray[Any]:
-    """Return the whole scores -|(m - a) below - a above| of candidates, for the level a/m.
+def balance(below: NDArray[Any], up_to: NDArray[Any], rows: NDArray[Any], level: Fraction) -> NDArray[Any]:
+    """Return the whole scores -max(0, m below - a rows, a rows - m up_to) of candidates, for the level a/m.
 
-    A candidate that splits the rows exactly a : m - a scores 0, the best.
+    `below` counts the rows below a candidate, `up_to` those at it too, and `rows` all of them. A candidate at
+    the level scores 0, the best: no more than a/m of the rows lie below it, and no more than the rest above.
+    Rows that share a value are one candidate's own, and count neither below nor above it.
     """
     part, whole = level.numerator, level.denominator
-    if whole * (int(below.max(initial=0)) + int(above.max(initial=0))) >= 2**62:
-        below, above = below.astype(object), above.astype(object)
-    return np.asarray(-np.abs((whole - part) * below - part * above))
+    if whole * int(rows.max(initial=0)) >= 2**61:
+        below, up_to, rows = below.astype(object), up_to.astype(object), rows.astype(object)
+    return np.asarray(-np.maximum(0, np.maximum(whole * below - part * rows, part * rows - whole * up_to)))
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class QuantileChoice(IntegerMechanism):
     """Choose the candidate that splits the rows most nearly at a level, in each of several groups.
 
-    Guarantee: epsilon, pure and bounded range, for all groups together, by the exponential mechanism.
+    Guarantee: epsilon, pure, for all groups together; by the exponential mechanism of bounded range, too.
 
-    Argument: with the level a/m a candidate scores -|(m-a) L - a G|, L the rows below it and G those above.
-    A row that comes or goes changes L or G by 1, so the score by at most max(a, m-a), in its own group only.
+    Argument: with the level a/m a candidate scores -max(0, m L - a N, a N - m U), L the rows below it, U
+    those below or at it, N all rows. A row that comes or goes changes N by 1 and each of L and U by 0 or 1,
+    so each term by a or m-a, and the score by at most max(a, m-a), in its own group only.
     One unit moves at most `rows` rows over all groups, so the largest changes of a score in each group add up
     to at most rows max(a, m-a): the sensitivity of a choice in several groups (`Exponential`).
 
@@ -66,6 +72,9 @@ class QuantileChoice(IntegerMechanism):
         The most rows that come or go with one unit, over all groups: under replace those of two units.
     adjacency
         The neighbours that `rows` is stated for; the cost records them.
+    method
+        ``"exponential"``, or ``"permute-and-flip"``, which is never worse and up to twice as good where only
+        pure epsilon counts.
 
     Examples
     --------
@@ -77,17 +86,28 @@ class QuantileChoice(IntegerMechanism):
 
     level: Fraction
     rows: int
-    choice: Exponential
+    choice: Exponential | PermuteAndFlip
 
     def __init__(
-        self, epsilon: Number, *, level: Number, rows: int, adjacency: Adjacency = "add/remove"
+        self,
+        epsilon: Number,
+        *,
+        level: Number,
+        rows: int,
+        adjacency: Adjacency = "add/remove",
+        method: Literal["exponential", "permute-and-flip"] = "exponential",
     ) -> None:
+        if method not in _METHODS:
+            raise bad_parameter(
+                "method", " or ".join(f'"{name}"' for name in _METHODS), method,
+                fix=Choose(tuple(_METHODS), given=str(method)),
+            )  # fmt: skip
         share, most = read_share("level", level), count("rows", rows, zero=False)
         moved = most * max(share.numerator, share.denominator - share.numerator)
         for name, value in (
             ("level", share),
             ("rows", most),
-            ("choice", Exponential(epsilon, sensitivity=moved, adjacency=adjacency, grid=1)),
+            ("choice", _METHODS[method](epsilon, sensitivity=moved, adjacency=adjacency, grid=1)),
         ):
             object.__setattr__(self, name, value)
         check_width(self.scale, power=56)
@@ -114,7 +134,7 @@ class QuantileChoice(IntegerMechanism):
 
     @property
     def cost(self) -> Cost:
-        """Bounded range, epsilon."""
+        """Bounded range, epsilon; pure epsilon for permute-and-flip."""
         return self.choice.cost
 
     def scores(self, value: object) -> NDArray[Any]:
@@ -130,7 +150,7 @@ class QuantileChoice(IntegerMechanism):
         if float(np.abs(counts).sum(dtype=np.float64)) >= 2**62:
             counts = counts.astype(object)
         up_to = np.cumsum(counts, axis=-1)
-        return balance(up_to - counts, up_to[..., -1:] - up_to, self.level)
+        return balance(up_to - counts, up_to, up_to[..., -1:], self.level)
 
     def release(self, value: object) -> Any:
         """Return the index of a candidate (one per group for a table) from the rows at each candidate."""
@@ -147,8 +167,9 @@ class QuantileChoice(IntegerMechanism):
     def rank_error(self, confidence: Number, *, candidates: int) -> float:
         """Bound how many rows the chosen candidate may lie from its rank, with at least this confidence.
 
-        P(score < best - scale (ln K + x)) <= exp(-x) (McSherry and Talwar 2007); scores count rows times the
-        level's denominator, at least half of it per row of rank.
+        P(score < best - scale (ln K + x)) <= exp(-x) (McSherry and Talwar 2007; McKenna and Sheldon 2020);
+        the best score is 0, since every row is at a candidate, and a row of rank counts as much as the
+        level's denominator.
         """
         failing = float(1 - confidence_level(confidence))
         among = count("candidates", candidates, zero=False)
@@ -159,6 +180,7 @@ class QuantileChoice(IntegerMechanism):
         """Return the name, the level, the exact scale and sensitivity of the scores, and the cost."""
         return {
             "mechanism": "quantile-choice",
+            "method": "exponential" if isinstance(self.choice, Exponential) else "permute-and-flip",
             "level": str(self.level),
             "scale": str(self.scale),
             "sensitivity": self.sensitivity,

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Set
-from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
 from tacit.mechanisms._input_rows import rows_of
 from tacit.mechanisms._mechanism import read_adjacency, show
 from tacit.mechanisms._quantile_choice import balance, read_share
+from tacit.mechanisms._quantile_halving import Halving, halve
 from tacit.mechanisms._row_mechanism import RowMechanism
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tacit.mechanisms._mechanism import Adjacency
 
 __all__ = ["Quantile", "Quantiles", "read_candidates"]
+
+_PLACES = 2**14  # of all candidates together, where rows that share a value can be divided
 
 
 def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float, ...]:
@@ -48,10 +51,11 @@ class Quantile(RowMechanism):
 
     Guarantee: epsilon, pure and bounded range, by the exponential mechanism.
 
-    Argument: a candidate scores -|(1-q) L - q G|, L the rows below it and G the rows above. A row added or
-    removed changes L or G by 1, the score by at most max(q, 1-q); a row replaced may change both, the score
-    by at most 1. With q = a/m scores are whole multiples of 1/m. Rows that are not numbers count neither
-    below nor above.
+    Argument: a candidate scores -max(0, L - q N, q N - U), L the rows below it, U those below or at it and N
+    all rows, so that rows which share a value do not count against it. A row added or removed changes N by 1
+    and each of L and U by 0 or 1, the score by at most max(q, 1-q); a row replaced changes L and U by at most
+    1, and so the score. With q = a/m scores are whole multiples of 1/m. Rows that are not numbers count
+    neither below nor above.
 
     Parameters
     ----------
@@ -106,8 +110,8 @@ class Quantile(RowMechanism):
         rows = rows_of(value)
         rows = np.sort(rows[~np.isnan(rows)])
         below = np.searchsorted(rows, self.candidates, side="left")
-        above = len(rows) - np.searchsorted(rows, self.candidates, side="right")
-        return balance(below, above, self.q)
+        up_to = np.searchsorted(rows, self.candidates, side="right")
+        return balance(below, up_to, np.array([len(rows)]), self.q)
 
     def release(self, value: Any) -> float:
         """Return one of the candidates."""
@@ -135,15 +139,17 @@ class Quantile(RowMechanism):
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class Quantiles(RowMechanism):
-    """Several quantiles at once, from one noisy distribution over the public candidates.
+    """Several quantiles at once: the middle one first, then those on either side of it.
 
-    Guarantee: epsilon, pure, for all quantiles together, however many: they come from one noisy histogram.
+    Guarantee: epsilon, pure, for all quantiles together, as one choice of bounded range for each halving of
+    their list: nine quantiles take four.
 
-    Argument: a row falls into one of the cells between candidates (2 in L1 under replace, 1 under
-    add/remove). With more than 256 candidates blocks of cells are counted too, so that a row is in one cell
-    and one block, which doubles the sensitivity and still lowers the error of sums over many cells.
-    Summing, making the sums increase and reading off quantiles touches no data. Rows that are not numbers
-    are in no cell.
+    Argument (Kaplan, Schnapp and Stemmer 2022): every row goes to its nearest candidate, and there to one of
+    several places, at random, so that the rows of one value can be divided. The middle quantile is chosen by
+    the exponential mechanism; the rows below it decide about the lower quantiles, the others about the upper
+    ones, and so on. A row is in one part at each depth, so the choices of one depth cost no more than one of
+    them; under replace a row may leave one part and join another, for which the noise is doubled. Rows that
+    are not numbers are in no part.
 
     Parameters
     ----------
@@ -165,7 +171,7 @@ class Quantiles(RowMechanism):
     qs: tuple[Fraction, ...]
     candidates: tuple[float, ...]
     adjacency: Adjacency
-    noise: DiscreteLaplace
+    each: Fraction  # the epsilon of the choices of one depth
 
     def __init__(
         self,
@@ -178,80 +184,99 @@ class Quantiles(RowMechanism):
         shares = tuple(read_share("qs", q) for q in qs)
         if not shares:
             raise bad_parameter("qs", "at least one share", qs, fix=Set(qs=[0.25, 0.5, 0.75]))
-        points, near = read_candidates(candidates), read_adjacency(adjacency)
-        moved = (1 if near == "add/remove" else 2) * (2 if len(points) > 256 else 1)
+        depths = len(set(shares)).bit_length()
         for name, value in (
             ("qs", shares),
-            ("candidates", points),
-            ("adjacency", near),
-            ("noise", DiscreteLaplace(epsilon=epsilon, sensitivity=moved, adjacency=near)),
+            ("candidates", read_candidates(candidates)),
+            ("adjacency", read_adjacency(adjacency)),
+            ("each", rational("epsilon", epsilon) / depths),
         ):
             object.__setattr__(self, name, value)
+        for one in self._top.every():
+            self._choice(one.level)  # refuses an epsilon that is too small
+
+    @property
+    def _top(self) -> Halving:
+        return halve(tuple(sorted(set(self.qs))))
+
+    @property
+    def _places(self) -> int:
+        """How many places each candidate has."""
+        return max(1, _PLACES // len(self.candidates))
+
+    def _choice(self, level: Fraction) -> Exponential:
+        """Return the choice of one quantile at a level of its part, by rows times the level's denominator."""
+        moved = max(level.numerator, level.denominator - level.numerator)
+        times = 1 if self.adjacency == "add/remove" else 2
+        return Exponential(self.each, sensitivity=times * moved, adjacency=self.adjacency, grid=1)
 
     @property
     def cost(self) -> Cost:
-        """The cost of the noise on all cells together."""
-        return self.noise.cost
-
-    @property
-    def _block(self) -> int:
-        """How many cells a block has; 0 without blocks."""
-        return round((len(self.candidates) + 1) ** 0.5) if len(self.candidates) > 256 else 0
+        """A choice of bounded range for each halving."""
+        depths = len(set(self.qs)).bit_length()
+        return depths * self._choice(self._top.level).cost
 
     def exact(self, value: Any) -> NDArray[np.int64]:
-        """Return the exact counts of cells, then of blocks: private."""
+        """Return the exact numbers of rows at their nearest candidates: private."""
         rows = rows_of(value)
-        cell = np.searchsorted(self.candidates, rows[~np.isnan(rows)], side="left")
-        cells = np.bincount(cell, minlength=len(self.candidates) + 1).astype(np.int64)
-        if not self._block:
-            return cells
-        return np.concatenate([cells, np.add.reduceat(cells, np.arange(0, len(cells), self._block))])
+        points = np.asarray(self.candidates)
+        nearest = np.searchsorted(points[:-1] / 2 + points[1:] / 2, rows[~np.isnan(rows)], side="left")
+        return np.bincount(nearest, minlength=len(points)).astype(np.int64)
 
     def release(self, value: Any) -> list[float]:
         """Return one candidate for each of `qs`."""
-        return self._read(np.asarray(self.noise.release(self.exact(value)), dtype=np.float64))
+        counts, places = self.exact(value), self._places
+        at = np.repeat(np.arange(len(counts)), counts) * places
+        at += np.asarray(noise.uniform_below(places, len(at)))
+        below = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=len(counts) * places))])
+        shares = sorted(set(self.qs))
+        chosen = [0] * len(shares)
+        self._divide(self._top, below, 0, len(below) - 1, chosen)
+        found = dict(zip(shares, chosen, strict=True))
+        return [self.candidates[min(found[q] // places, len(counts) - 1)] for q in self.qs]
 
-    def release_many(self, value: Any, count: int) -> NDArray[Any]:
-        """Return `count` noisy histograms, which decide everything else: for auditors only."""
-        return self.noise.release_many(self.exact(value), count)
+    def _divide(
+        self, one: Halving, below: NDArray[np.int64], start: int, end: int, chosen: list[int]
+    ) -> None:
+        """Choose where to divide the rows between two places, then divide both sides."""
+        inside = below[start : end + 1] - below[start]
+        scores = balance(inside, inside, inside[-1:], one.level)
+        cut = start + int(self._choice(one.level).release(scores))
+        chosen[one.place] = cut
+        for side, (low, high) in ((one.left, (start, cut)), (one.right, (cut, end))):
+            if side is not None:
+                self._divide(side, below, low, high, chosen)
 
-    def _read(self, noisy: NDArray[np.float64]) -> list[float]:
-        """Sum up to each candidate, make the sums increase, and read off where they reach each share."""
-        size = len(self.candidates) + 1
-        cells = noisy[:size]
-        if self._block:
-            starts = np.arange(0, size, self._block)
-            before = np.concatenate([[0.0], np.cumsum(noisy[size:])])
-            inside = np.cumsum(cells) - np.repeat(
-                np.cumsum(cells)[starts] - cells[starts], np.diff([*starts, size])
-            )
-            sums = np.repeat(before[:-1], np.diff([*starts, size])) + inside
-            total = before[-1]
-        else:
-            sums = np.cumsum(cells)
-            total = sums[-1]
-        up = (np.maximum.accumulate(sums) + np.minimum.accumulate(sums[::-1])[::-1]) / 2
-        places = [int(np.searchsorted(up[:-1], float(q) * total, side="left")) for q in self.qs]
-        return [self.candidates[min(place, len(self.candidates) - 1)] for place in places]
+    def release_many(self, value: Any, count: int) -> NDArray[np.float64]:
+        """Return `count` independent outputs on the same rows, each at the full cost: for auditors only."""
+        return np.array([self.release(value) for _ in range(count)], dtype=np.float64).reshape(count, -1)
 
     def error(self, confidence: Number) -> float:
-        """Return by how many rows the noise may move any of the sums, all together, with this confidence.
+        """Return by how many rows any quantile may miss its rank, all together, with this confidence.
 
-        By Bernstein's inequality on the longest sum, shared over all candidates: at least as large as needed.
+        The choices of all quantiles share what may fail. A quantile carries over at most what its parents
+        missed, so the largest errors of all depths are added up: at least as large as needed. Rows that share
+        one place are not counted.
         """
         level = rational("confidence", confidence)
-        terms = 2 * (self._block or len(self.candidates) + 1)
-        missed = float(1 - level)
-        # sums of independent Laplace noise are sub-exponential: Bernstein's bound with scale b and variance v
-        scale, spread = float(self.noise.scale), terms * self.noise.variance
-        log = float(np.log(2 * len(self.candidates) / missed))
-        return float(np.sqrt(2 * spread * log) + 2 * scale * log)
+        every = self._top.every()
+        among = len(self.candidates) * self._places + 1
+        own = 1 - (1 - level) / len(every)
+        worst = [0.0] * (1 + max(one.depth for one in every))
+        for one in every:
+            steps = self._choice(one.level).half_width(own, candidates=among)
+            worst[one.depth] = max(worst[one.depth], steps / one.level.denominator)
+        return sum(worst)
 
     @property
     def worst_pair(self) -> tuple[list[float], list[float]]:
-        """Nobody and one person; or one person at either end."""
+        """Rows at one end that leave the other end rare, and one row more (or moved) against it."""
         low, high = self.candidates[0], self.candidates[-1]
-        return ([], [low]) if self.adjacency == "add/remove" else ([low], [high])
+        some = [low] * max(1, round(4 / float(self.each)))
+        return (some, [*some, low]) if self.adjacency == "add/remove" else ([*some, high], [*some, low])
 
     def __repr__(self) -> str:
-        return f"Quantiles({len(self.qs)} shares, {len(self.candidates)} candidates; {self.noise!r})"
+        return (
+            f"Quantiles({len(self.qs)} shares, {len(self.candidates)} candidates; "
+            f"epsilon {show(self.each)} for each halving)"
+        )

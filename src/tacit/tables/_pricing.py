@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -43,6 +43,7 @@ class Pricing:
     size: int | None
     ask: Ask | None
     weights: tuple[Fraction, ...]
+    flip: bool
 
     @classmethod
     def of(cls, dataset: TableDataset, question: TableQuestion, goal: Goal, *, added: bool) -> Pricing:
@@ -56,7 +57,30 @@ class Pricing:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
-        return cls(question, steps, columns, who, level, size, ask, weights)
+        flip = bool(dataset.budget.epsilon) and not dataset.budget.delta
+        ask = None if ask is None else replace(ask, flip=flip and ask.rho is None and not ask.delta)
+        found = cls(question, steps, columns, who, level, size, ask, weights, flip)
+        if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
+            errors = found._errors_alone(rational("delta", goal.delta, zero=True))
+            return replace(found, weights=tuple(w * e for w, e in zip(weights, errors, strict=True)))
+        return found
+
+    def _errors_alone(self, delta: Fraction) -> list[Fraction]:
+        """Return the error that each step has alone at epsilon 1, to two digits, the largest of its columns.
+
+        Steps that share a budget in these proportions have equal errors. A selection of keys that no column
+        is read off counts with their mean.
+        """
+        ask, one = Ask(Fraction(1), delta), (Fraction(1),)
+        errors: list[Fraction | None] = []
+        for i, step in enumerate(self.steps):
+            (paid,) = calibrate((step,), self.who, ask, one)
+            noise = StepNoise(step.statistic, (paid.mechanism,))
+            largest = max((self.error(c, noise) for c in self.columns if c.step == i), default=None)
+            errors.append(None if largest is None else max(Fraction(f"{largest:.1e}"), Fraction(1, 10**9)))
+        known = [error for error in errors if error is not None]
+        mean = sum(known, Fraction(0)) / len(known)
+        return [mean if error is None else error for error in errors]
 
     def error(self, column: ReleasedColumn, noise: StepNoise) -> float:
         """Return the half-width to expect of a column, or refuse where it cannot be known."""
@@ -149,9 +173,10 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     within = float(rational("within", goal.within or 0))
     delta = rational("delta", goal.delta, zero=True)
     first = pricings[0]
+    flip = all(one.flip for one in pricings) and not delta
 
     def fits(epsilon: float) -> bool:
-        ask = Ask(Fraction(epsilon), delta)
+        ask = Ask(Fraction(epsilon), delta, flip=flip)
         try:
             members = [calibrate(one.steps, one.who, ask, one.weights) for one in pricings]
         except TacitError as refusal:
@@ -161,7 +186,7 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
         noises = noises_of(pricings, members)
         return all(first.error(column, noises[column.step]) <= within for column in first.columns)
 
-    return Ask(_smallest(fits, within), delta)
+    return Ask(_smallest(fits, within), delta, flip=flip)
 
 
 def _smallest(fits: Callable[[float], bool], within: float) -> Fraction:

@@ -6,10 +6,15 @@ A step on a statistic with L1 sensitivity D1 and L2 sensitivity D2 is
   with D2^2/(2 sigma^2) <= rho;
 * `ChooseQuantile`, `ChooseTop`: a choice by integer scores, of bounded range epsilon. Over groups the ranges
   of log-ratios add up, and a unit's rows are split over groups, so one range of width epsilon covers all
-  groups together;
-* `SelectKeys`: a threshold on noisy numbers of units, (epsilon, delta).
+  groups together. Where only pure epsilon counts, a single choice is made by permute-and-flip;
+* `SelectKeys`: a threshold on noisy numbers of units, (epsilon, delta) or rho and delta.
 
 Steps compose by addition. The proofs stand with the mechanisms.
+
+The split. A step that gets n times the epsilon, or n^2 times the rho, has an n-th of the error, whatever it
+counts. So with equal weights every step gets the same epsilon, or the same rho: each loses the same factor
+against being asked alone with the whole budget, and no other split has a smaller largest factor. A step of
+weight w gets w times the epsilon, or w^2 times the rho.
 """
 
 from __future__ import annotations
@@ -20,8 +25,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.accounting import largest_pure, pure_rho, rho_cap
-from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, KeySelection, QuantileChoice, TopK
-from tacit.tables._statistics import UnitCounts
+from tacit.mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    KeySelection,
+    PermuteAndFlip,
+    QuantileChoice,
+    TopK,
+)
 
 if TYPE_CHECKING:
     from tacit.mechanisms import IntegerMechanism
@@ -65,6 +76,13 @@ class ChooseQuantile:
         rows, _ = statistic.sensitivity(who)
         return QuantileChoice(epsilon, level=self.level, rows=rows, adjacency=who.adjacency)
 
+    def flipped(self, statistic: Statistic, who: Contribution, epsilon: Fraction) -> IntegerMechanism:
+        """Return a choice by permute-and-flip, of pure epsilon."""
+        rows, _ = statistic.sensitivity(who)
+        return QuantileChoice(
+            epsilon, level=self.level, rows=rows, adjacency=who.adjacency, method="permute-and-flip"
+        )
+
     def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
         """Bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021)."""
         return self.pure(statistic, who, _down(math.sqrt(8 * float(rho))), Fraction(0))
@@ -91,6 +109,15 @@ class ChooseTop:
             adjacency=who.adjacency,
         )  # fmt: skip
 
+    def flipped(self, statistic: Statistic, who: Contribution, epsilon: Fraction) -> IntegerMechanism:
+        """Return one choice by permute-and-flip, of pure epsilon; several are drawn together as before."""
+        if self.k > 1:
+            return self.pure(statistic, who, epsilon, Fraction(0))
+        rows, _ = statistic.sensitivity(who)
+        return PermuteAndFlip(
+            epsilon, sensitivity=rows // who.times, grid=1, monotone=who.times == 1, adjacency=who.adjacency
+        )
+
     def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
         """K choices of epsilon/k each take 1/k of epsilon^2/8."""
         return self.pure(statistic, who, _down(math.sqrt(8 * float(rho) * self.k)), Fraction(0))
@@ -102,10 +129,14 @@ class SelectKeys:
 
     def pure(
         self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
-    ) -> IntegerMechanism:
+    ) -> KeySelection:
         """Return the threshold for (epsilon, delta)."""
         del statistic
         return KeySelection(epsilon, delta=delta, groups=who.groups, adjacency=who.adjacency)
+
+    def selecting(self, who: Contribution, rho: Fraction, delta: Fraction) -> KeySelection:
+        """Return the threshold for rho and delta."""
+        return KeySelection(rho=rho, delta=delta, groups=who.groups, adjacency=who.adjacency)
 
 
 Method: TypeAlias = AddNoise | ChooseQuantile | ChooseTop | SelectKeys
@@ -123,12 +154,14 @@ class Step:
 class Ask:
     """The total that a plan may cost.
 
-    Epsilon, (epsilon, delta), rho, or (rho, delta) where keys are private.
+    Epsilon, (epsilon, delta), rho, or (rho, delta) where keys are private. ``flip``: only epsilon counts, now
+    and for the account that pays, so that choices may be made by permute-and-flip.
     """
 
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    flip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,74 +179,126 @@ def calibrate(
 ) -> tuple[PaidStep, ...]:
     """Split the budget over the steps and choose their mechanisms.
 
-    Of Laplace and Gaussian noise the plan takes the one with the smaller predicted error.
+    Of Laplace and Gaussian noise, on numbers and for the selection of keys, the plan takes what keeps the
+    largest loss against being asked alone smallest; ties go to the first.
     """
-    parts = [weight * _relative(step, who) for step, weight in zip(steps, weights, strict=True)]
-    laplace = _laplace_family(steps, who, ask, parts)
-    if ask.rho is None and not ask.delta:
-        return laplace
-    return min((laplace, _gaussian_family(steps, who, ask, parts)), key=_predicted)
+    families = [_laplace_family(steps, who, ask, weights)]
+    if ask.rho is not None or ask.delta:
+        keys = any(isinstance(step.method, SelectKeys) for step in steps)
+        if len(steps) > keys:  # a selection of keys alone has no other step to share rho with
+            families.append(_gaussian_family(steps, who, ask, weights))
+        if keys:
+            families.append(_concentrated_family(steps, who, ask, weights))
+    if len(families) == 1:
+        return families[0]
+    alone = [_alone(step, who, ask) for step in steps]
+
+    def worst(paid: tuple[PaidStep, ...]) -> float:
+        losses = [_error(one.mechanism) / best for one, best in zip(paid, alone, strict=True)]
+        return max(float(w) * loss for w, loss in zip(weights, losses, strict=True))
+
+    return min(families, key=worst)
 
 
-def _relative(step: Step, who: Contribution) -> Fraction:
-    """Return the sensitivity in units of what one row can carry: steps get budget in proportion to it."""
-    return Fraction(who.units_l1 if isinstance(step.statistic, UnitCounts) else who.times * who.total)
+def _error(mechanism: IntegerMechanism) -> float:
+    """Return the 95 % half-width, up to a factor that all mechanisms of one step share."""
+    if isinstance(mechanism, KeySelection):
+        return float(mechanism.threshold)
+    return (1.96 if isinstance(mechanism, DiscreteGaussian) else 3.0) * float(mechanism.scale)
 
 
-def _predicted(paid: tuple[PaidStep, ...]) -> float:
-    """Add up the 95 % half-widths, each in units of what a row can carry; ties go to the first."""
-    return sum(
-        (1.96 if isinstance(one.mechanism, DiscreteGaussian) else 3.0)
-        * float(one.mechanism.scale)
-        / one.step.statistic.weight
-        for one in paid
-    )
+def _alone(step: Step, who: Contribution, ask: Ask) -> float:
+    """Return the error of a step that gets the whole budget."""
+    one, whole = (step,), (Fraction(1),)
+    families = [_laplace_family(one, who, ask, whole)]
+    if ask.rho is not None or ask.delta:
+        families.append(_concentrated_family(one, who, ask, whole))
+    return min(_error(paid.mechanism) for (paid,) in families)
 
 
 def _laplace_family(
-    steps: tuple[Step, ...], who: Contribution, ask: Ask, parts: list[Fraction]
+    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
 ) -> tuple[PaidStep, ...]:
-    """Split epsilon in proportion to the parts."""
-    whole = sum(parts)
+    """Split epsilon in proportion to the weights."""
+    whole = sum(weights)
     if ask.epsilon is not None:
         total = ask.epsilon
     else:
-        total = _pure_for(ask.rho or Fraction(0), tuple(part / whole for part in parts))
-    shares = [total * part / whole for part in parts]
+        total = _pure_for(ask.rho or Fraction(0), tuple(weight / whole for weight in weights))
+    shares = [total * weight / whole for weight in weights]
     return tuple(
-        PaidStep(step, step.method.pure(step.statistic, who, share, ask.delta), epsilon=share)
+        PaidStep(step, _pure(step, who, share, ask), epsilon=share)
         for step, share in zip(steps, shares, strict=True)
     )
 
 
-def _gaussian_family(
-    steps: tuple[Step, ...], who: Contribution, ask: Ask, parts: list[Fraction]
-) -> tuple[PaidStep, ...]:
-    """Split rho in proportion to squares, so that errors relative to a row's bound come out equal.
+def _pure(step: Step, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
+    """Return a step's mechanism for its share of epsilon."""
+    if ask.flip and isinstance(step.method, ChooseQuantile | ChooseTop):
+        return step.method.flipped(step.statistic, who, share)
+    return step.method.pure(step.statistic, who, share, ask.delta)
 
-    The selection of private keys takes its part of epsilon, and half of delta, before the rest becomes rho.
+
+def _gaussian_family(
+    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+) -> tuple[PaidStep, ...]:
+    """Split rho in proportion to the squares of the weights; the selection of keys pays in epsilon.
+
+    The selection takes its part of epsilon, and half of delta, before the rest becomes rho. N times the
+    epsilon gives about n^2 times the rho, so a part x for the selection costs it the factor 1/x and the
+    others sqrt(squares)/(1 - x), which are equal at x = weight / (weight + sqrt(squares)).
     """
     keys = next((i for i, step in enumerate(steps) if isinstance(step.method, SelectKeys)), None)
-    key_epsilon, key_delta, rho = None, Fraction(0), ask.rho
-    if keys is not None:
-        key_delta = ask.delta / 2 if ask.rho is None else ask.delta
-    if rho is None:
-        total = ask.epsilon or Fraction(0)
-        key_epsilon = total * parts[keys] / sum(parts) if keys is not None else None
-        left = total - (key_epsilon or 0)
-        rho = rho_cap(left, ask.delta - key_delta) * (1 - Fraction(1, 2**40)) if left > 0 else Fraction(0)
-    paying = [i for i in range(len(steps)) if i != keys or key_epsilon is None]
-    squares = sum(parts[i] ** 2 for i in paying)
+    if keys is None:
+        return _concentrated_family(steps, who, ask, weights)
+    others = [i for i in range(len(steps)) if i != keys]
+    squares = sum(weights[i] ** 2 for i in others)
+    if ask.rho is None:
+        total, key_delta = ask.epsilon or Fraction(0), ask.delta / 2
+        root = _down(math.sqrt(float(squares)))
+        key_epsilon = total * weights[keys] / (weights[keys] + root)
+        rho = _rho_within(total - key_epsilon, ask.delta - key_delta)
+    else:
+        key_delta, whole = ask.delta, squares + weights[keys] ** 2
+        key_epsilon = _pure_for(ask.rho * weights[keys] ** 2 / whole, (Fraction(1),))
+        rho = ask.rho * squares / whole
     paid = []
     for i, step in enumerate(steps):
-        own = rho * parts[i] ** 2 / squares if i in paying else Fraction(0)
         if isinstance(step.method, SelectKeys):
-            epsilon = key_epsilon if key_epsilon is not None else _pure_for(own, (Fraction(1),))
-            mechanism = step.method.pure(step.statistic, who, epsilon, key_delta)
-            paid.append(PaidStep(step, mechanism, epsilon=epsilon))
+            mechanism: IntegerMechanism = step.method.pure(step.statistic, who, key_epsilon, key_delta)
+            paid.append(PaidStep(step, mechanism, epsilon=key_epsilon))
         else:
+            own = rho * weights[i] ** 2 / squares
             paid.append(PaidStep(step, step.method.concentrated(step.statistic, who, own), rho=own))
     return tuple(paid)
+
+
+def _concentrated_family(
+    steps: tuple[Step, ...], who: Contribution, ask: Ask, weights: tuple[Fraction, ...]
+) -> tuple[PaidStep, ...]:
+    """Split rho in proportion to the squares of the weights, the selection of keys included.
+
+    The selection then adds Gaussian noise and takes half of delta (all of it where rho is asked for).
+    """
+    keys = any(isinstance(step.method, SelectKeys) for step in steps)
+    key_delta = Fraction(0) if not keys else ask.delta / 2 if ask.rho is None else ask.delta
+    rho = _rho_within(ask.epsilon or Fraction(0), ask.delta - key_delta) if ask.rho is None else ask.rho
+    squares = sum(weight**2 for weight in weights)
+    paid = []
+    for step, weight in zip(steps, weights, strict=True):
+        own = rho * weight**2 / squares
+        mechanism = (
+            step.method.selecting(who, own, key_delta)
+            if isinstance(step.method, SelectKeys)
+            else step.method.concentrated(step.statistic, who, own)
+        )
+        paid.append(PaidStep(step, mechanism, rho=own))
+    return tuple(paid)
+
+
+def _rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Return a rho that (epsilon, delta) allows; a little less than the most, for the rounding of shares."""
+    return rho_cap(epsilon, delta) * (1 - Fraction(1, 2**40))
 
 
 def _pure_for(rho: Fraction, parts: tuple[Fraction, ...]) -> Fraction:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.accounting import Cost
+from tacit.accounting import Cost, rho_cap
 from tacit.errors import TacitError
 
 m = tc.mechanisms
@@ -60,6 +60,7 @@ def test_equal_json_means_the_same_law():
         m.QuantileChoice(0.5, level=Fraction(3, 4), rows=3),
         m.KeySelection(0.5, delta=1e-7, groups=3),
         m.KeySelection(0.5, delta=1e-6, groups=3, adjacency="replace"),
+        m.KeySelection(rho=0.5, delta=1e-6, groups=3),
     ]
     texts = [json.dumps(one.to_json(), sort_keys=True) for one in different]
     assert len(set(texts)) == len(texts)
@@ -73,7 +74,10 @@ def test_words_and_scales_are_those_of_the_law():
     assert m.DiscreteGaussian(sigma=2, sensitivity=1).describe() == "discrete Gaussian, sigma 2"
     assert m.Exponential(1, sensitivity=3, grid=1).describe() == "exponential mechanism, scale 6"
     assert m.KeySelection(1, delta=1e-6, groups=1).describe() == (
-        "discrete Laplace, scale 1, shown from 15 units"
+        "truncated discrete Laplace, scale 1, shown from 15 units"
+    )
+    assert m.KeySelection(rho=0.125, delta=1e-6, groups=1).describe() == (
+        "discrete Gaussian, sigma 2, shown from 11 units"
     )
     assert m.TopK(1, k=4, sensitivity=3, monotone=True, grid=1).scale == 12
     assert m.QuantileChoice(1, level=Fraction(1, 4), rows=2).scale == 12
@@ -258,10 +262,15 @@ def test_the_half_width_of_a_choice_holds_on_hard_scores(name):
     st.lists(st.integers(0, 2**70), min_size=1, max_size=6),
     st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=10**15),
 )
-def test_quantile_scores_weigh_rows_below_against_rows_above(counts, level):
+def test_quantile_scores_count_the_rows_that_are_too_many_below_or_above(counts, level):
+    """Rows at the candidate itself count for neither side: ties are not punished."""
     scores = m.QuantileChoice(1, level=level, rows=1).scores(counts).tolist()
     a, whole = level.numerator, level.denominator
-    expected = [-abs((whole - a) * sum(counts[:i]) - a * sum(counts[i + 1 :])) for i in range(len(counts))]
+    expected = []
+    for i in range(len(counts)):
+        below, above = sum(counts[:i]), sum(counts[i + 1 :])
+        surplus = (whole * below - a * sum(counts), whole * above - (whole - a) * sum(counts))
+        expected.append(-max(0, *surplus))
     assert scores == expected
     if sum(counts) < 2**62:
         assert m.QuantileChoice(1, level=level, rows=1).scores(np.array(counts)).tolist() == expected
@@ -277,6 +286,59 @@ def test_the_rows_of_one_unit_change_quantile_scores_by_no_more_than_declared(da
     mechanism = m.QuantileChoice(1, level=level, rows=rows)
     change = np.abs(mechanism.scores(moved) - mechanism.scores(counts)).max(axis=1).sum()
     assert change <= mechanism.sensitivity
+
+
+def test_values_that_many_rows_share_are_their_own_quantile():
+    """Of 600 rows at 0 and 400 at 80 the median was anywhere between them."""
+    counts = [600, *[0] * 79, 400]
+    for level, expected in ((Fraction(1, 2), 0), (Fraction(7, 10), 80)):
+        choice = m.QuantileChoice(1, level=level, rows=1)
+        assert set(choice.release_many(counts, 200).tolist()) == {expected}
+        assert choice.scores(counts).max() == 0
+    rows = [0] * 600 + [80] * 400
+    for adjacency in ("add/remove", "replace"):
+        median = m.Quantile(1, q=0.5, candidates=range(81), adjacency=adjacency)
+        assert set(median.release_many(rows, 200).tolist()) == {0}
+
+
+@pytest.mark.parametrize("adjacency", ["add/remove", "replace"])
+def test_no_row_changes_a_quantile_score_by_more_than_the_noise_allows_for(adjacency):
+    """2,000 random neighbours with many ties, rows between and beyond the candidates."""
+    rng = np.random.default_rng(4)
+    largest = {}
+    for _ in range(2000):
+        q = Fraction(int(rng.integers(1, 20)), 20)
+        mechanism = m.Quantile(1, q=q, candidates=range(4), adjacency=adjacency)
+        rows = (rng.integers(-1, 9, int(rng.integers(1, 8))) / 2).tolist()
+        other = [*rows, int(rng.integers(-1, 9)) / 2]
+        if adjacency == "replace":
+            other.pop(int(rng.integers(len(rows))))
+        change = np.abs(mechanism.exact(rows) - mechanism.exact(other)).max()
+        assert change <= mechanism.choice.sensitivity
+        largest[q] = max(largest.get(q, 0), change / mechanism.choice.sensitivity)
+    assert min(largest.values()) == 1  # no sensitivity is larger than needed
+
+
+def test_quantiles_by_permute_and_flip_are_never_worse_at_the_same_pure_epsilon():
+    rng = np.random.default_rng(8)
+    gains = []
+    for _ in range(30):
+        counts = rng.integers(0, 40, 12)
+        plain, flip = (
+            m.QuantileChoice(0.2, level=0.5, rows=1, method=method)
+            for method in ("exponential", "permute-and-flip")
+        )
+        scores = plain.scores(counts)
+        off = [-(scores * one.choice.probabilities(scores)).sum() for one in (plain, flip)]
+        assert off[1] <= off[0] * (1 + 1e-9)
+        gains.append(off[0] / off[1])
+    assert 1.05 < np.median(gains) < 2
+    assert flip.cost == Cost.pure(Fraction(1, 5))
+    assert flip.to_json()["method"] == "permute-and-flip"
+    assert plain.to_json() != flip.to_json()
+    assert flip.release([[0, 999, 0], [0, 0, 999]]).tolist() == [1, 2]
+    with pytest.raises(TacitError, match="permute-and-flip"):
+        m.QuantileChoice(1, level=0.5, rows=1, method="best")
 
 
 def test_quantile_choices_find_the_level_and_bound_their_rank():
@@ -295,17 +357,20 @@ def test_quantile_choices_find_the_level_and_bound_their_rank():
 # -- keys --------------------------------------------------------------------------------------------------
 
 
-def shown_law(mechanism, units, reach=2000):
+def shown_law(mechanism, units):
     """The law of what is shown of one key: its noisy numbers, and last the chance that nothing is shown."""
     if units == 0:
         return {None: 1.0}
-    a = math.exp(-1 / float(mechanism.scale))
+    if mechanism.rho is None:
+        reach = mechanism.threshold - 1
+        weights = {k: math.exp(-abs(k) / float(mechanism.scale)) for k in range(-reach, reach + 1)}
+    else:
+        weights = {k: math.exp(-(k**2) / (2 * float(mechanism.scale) ** 2)) for k in range(-200, 201)}
+    whole = sum(weights.values())
     law = {None: 0.0}
-    for k in range(-reach, reach + 1):
-        chance = (1 - a) / (1 + a) * a ** abs(k)
-        seen = units + k
-        outcome = seen if seen >= mechanism.threshold else None
-        law[outcome] = law.get(outcome, 0.0) + chance
+    for k, weight in weights.items():
+        outcome = units + k if units + k >= mechanism.threshold else None
+        law[outcome] = law.get(outcome, 0.0) + weight / whole
     return law
 
 
@@ -318,27 +383,110 @@ def beyond(p, q, epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, 1, 3])
 def test_one_key_stays_within_its_promise_and_the_threshold_is_the_smallest(epsilon, delta):
     mechanism = m.KeySelection(epsilon, delta=delta, groups=1)
-    for units in range(mechanism.threshold + 3):
+    for units in range(2 * mechanism.threshold + 3):
         with_unit, without = shown_law(mechanism, units + 1), shown_law(mechanism, units)
         assert beyond(with_unit, without, epsilon) <= delta * (1 + 1e-9)
         assert beyond(without, with_unit, epsilon) <= delta * (1 + 1e-9)
     if mechanism.threshold > 2:
-        a = math.exp(-epsilon)
-        assert a ** (mechanism.threshold - 2) / (1 + a) > delta  # one less would be too few
+        a, r = math.exp(-epsilon), mechanism.threshold - 2
+        assert a**r * (1 - a) / (1 + a - 2 * a ** (r + 1)) > delta  # a reach of one less would be too short
 
 
-@pytest.mark.parametrize("groups", [1, 2, 7])
+def best_chances(epsilon, delta, most):
+    """Desfontaines, Voss, Gipson, Mandayam 2022, theorem 1: no law shows a key of n units more often."""
+    chances = [0.0]
+    while len(chances) <= most:
+        last = chances[-1]
+        chances.append(min(math.exp(epsilon) * last + delta, 1 - math.exp(-epsilon) * (1 - last - delta), 1))
+    return chances
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (0.02, 2e-7), (1, 1e-5), (0.5, 1e-8)])
+def test_keys_of_one_group_per_unit_are_shown_as_often_as_any_law_allows(epsilon, delta):
+    """One unit more (and delta) makes up for the rounding of the reach to a whole number."""
+    mechanism = m.KeySelection(epsilon, delta=delta, groups=1)
+    most = 2 * mechanism.threshold
+    best = best_chances(epsilon, delta, most)
+    for units in range(1, most, max(1, most // 50)):
+        shown = [1 - shown_law(mechanism, n)[None] for n in (units, units + 1)]
+        assert shown[0] <= best[units] + 1e-9
+        assert shown[1] >= best[units] - delta
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("times", [1, 2])
 def test_the_threshold_allows_for_all_keys_of_a_unit(groups, times):
     adjacency = "add/remove" if times == 1 else "replace"
     mechanism = m.KeySelection(1, delta=1e-6, groups=groups, adjacency=adjacency)
-    assert mechanism.scale == times * groups
-    a = math.exp(-1 / (times * groups))
-    allowed = 1e-6 if times == 1 else 1e-6 / (1 + math.exp(0.5))
-    t = mechanism.threshold - 1
-    assert groups * a**t / (1 + a) <= allowed * (1 + 1e-12)
-    assert groups * a ** (t - 1) / (1 + a) > allowed
+    moved = times * groups
+    assert mechanism.scale == mechanism.sensitivity == moved
+    a, reach = math.exp(-1 / moved), mechanism.threshold - 1
+    ends = [a**r * (1 - a) / (1 + a - 2 * a ** (r + 1)) for r in (reach, reach - 1)]
+    assert moved * ends[0] <= 1e-6 * (1 + 1e-12)
+    assert moved * ends[1] > 1e-6
     assert mechanism.cost == Cost.approximate(1, 1e-6, adjacency=adjacency)
+    concentrated = m.KeySelection(rho=0.125, delta=1e-6, groups=groups, adjacency=adjacency)
+    assert concentrated.scale == pytest.approx(2 * math.sqrt(moved), rel=1e-12)
+    assert concentrated.cost.spend.delta == Fraction(1, 10**6)
+    assert float(concentrated.cost.spend.rho) == pytest.approx(0.125, rel=1e-12)
+
+
+def test_gaussian_noise_selects_keys_where_a_unit_has_many_and_keeps_its_numbers():
+    for groups in (1, 4, 10, 50):
+        mechanism = m.KeySelection(0.5, delta=1e-7, groups=groups)
+        a, reach = math.exp(-0.5 / groups), 1
+        while groups * a**reach * (1 - a) / (1 + a - 2 * a ** (reach + 1)) > 1e-7:
+            reach += 1
+        assert mechanism.cost == Cost.approximate(0.5, 1e-7)
+        if groups < 10:
+            assert mechanism.threshold == reach + 1
+        else:
+            assert mechanism.threshold < 0.65 * reach
+            assert mechanism.half_width(0.95) <= 1.1 * 3 * groups / 0.5
+            stated = m.KeySelection(
+                rho=rho_cap(Fraction(1, 2), Fraction(1, 2 * 10**7)), delta=5e-8, groups=groups
+            )
+            assert stated.law == mechanism.law
+            assert stated.cost.epsilon(delta=1e-7) <= 0.5
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.01, 1e-4])
+@pytest.mark.parametrize("rho", [0.02, 0.5])
+def test_keys_with_gaussian_noise_are_a_private_number_and_a_chance_of_delta(rho, delta):
+    """A key of one unit appears with probability delta at most; larger ones differ by rho in every order."""
+    mechanism = m.KeySelection(rho=rho, delta=delta, groups=1)
+    assert 1 - shown_law(mechanism, 1)[None] <= delta * (1 + 1e-9)
+    for units in range(1, 30, 4):
+        p, q = shown_law(mechanism, units + 1), shown_law(mechanism, units)
+        for order in (1.5, 2, 8):
+            for one, two in ((p, q), (q, p)):
+                common = [(x, two[k]) for k, x in one.items() if min(x, two.get(k, 0)) > 1e-30]
+                total = sum(x * (x / y) ** (order - 1) for x, y in common)
+                assert math.log(total) / (order - 1) <= order * rho * (1 + 1e-9)
+    if mechanism.threshold > 2:
+        sigma = float(mechanism.scale)
+        weights = {k: math.exp(-(k**2) / (2 * sigma**2)) for k in range(-300, 301)}
+        upper = sum(w for k, w in weights.items() if k >= mechanism.threshold - 2)
+        assert upper / sum(weights.values()) > delta  # one less would be too few
+
+
+@pytest.mark.parametrize(("scale", "reach"), [(Fraction(3), 4), (Fraction(50), 4), (Fraction(1, 2), 1)])
+def test_truncated_noise_stays_within_its_reach_and_knows_its_tails(scale, reach):
+    from tacit.mechanisms._noise_laws import TruncatedLaplaceLaw
+
+    law = TruncatedLaplaceLaw(scale, reach)
+    drawn = law.draws((40, 50))
+    assert drawn.shape == (40, 50)
+    assert np.abs(drawn).max() == reach or scale < 1
+    weights = {k: math.exp(-abs(k) / float(scale)) for k in range(-reach, reach + 1)}
+    for steps in range(-1, reach + 2):
+        outside = sum(w for k, w in weights.items() if abs(k) > steps) / sum(weights.values())
+        assert law.exceeds(steps) == pytest.approx(outside, abs=1e-12)
+    for level in (Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)):
+        width = law.half_width(level)
+        assert law.exceeds(width) <= 1 - level
+        assert width == 0 or law.exceeds(width - 1) > 1 - level
+    assert law.loss(0, reach + 1) == math.inf == -law.loss(reach + 1, 0)
 
 
 def test_keys_are_shown_in_an_order_of_their_own():
@@ -372,6 +520,8 @@ def test_nonsense_for_keys_is_refused():
             m.KeySelection(1, delta=1e-6, groups=bad)
     with pytest.raises(TacitError, match="between 0 and 1"):
         m.KeySelection(1, delta=1, groups=1)
+    with pytest.raises(TacitError, match="exactly one"):
+        m.KeySelection(1, rho=1, delta=1e-6, groups=1)
 
 
 # -- the secret of a dataset, and coins --------------------------------------------------------------------

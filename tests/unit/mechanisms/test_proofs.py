@@ -43,6 +43,7 @@ def test_the_pad_of_the_corollary_is_that_of_the_code():
         "Laplace",
         "Moments",
         "QuantileChoice",
+        "Quantiles",
         "Cost.sampled",
     ],
 )

@@ -1,5 +1,6 @@
 """Counts, sums, means, variances, histograms, quantiles: measured change never above the declared one."""
 
+import itertools
 import math
 from fractions import Fraction
 from itertools import islice
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
+from tacit.accounting import Cost
 from tacit.audit import neighbouring_rows, neighbours
 from tacit.errors import TacitError
 
@@ -190,7 +192,123 @@ def test_quantiles_find_their_place():
     assert many == pytest.approx([160], abs=8)
     exact = m.Quantiles(1, qs=[0.5], candidates=range(1000))
     check_pairs = [([1.5], [1.5, 700.0]), ([], [math.nan])]
-    assert neighbours(exact.exact, check_pairs, exact.noise.sensitivity).largest == 2
+    assert neighbours(exact.exact, check_pairs, 1).largest == 1
+
+
+def test_several_quantiles_are_halved_and_keep_their_order():
+    few = m.Quantiles(1, qs=[0.9, 0.1, 0.5, 0.1], candidates=range(81))
+    low, same = (few.release([0] * 600 + [80] * 400)[i] for i in (1, 3))
+    assert low == same == 0  # of rows that share a value, too
+    assert few.cost == 2 * Cost.exponential(Fraction(1, 2))
+    nine = m.Quantiles(1, qs=[k / 10 for k in range(1, 10)], candidates=range(201))
+    assert nine.cost.epsilon(delta=0) == 1
+    assert nine.cost == 4 * Cost.exponential(Fraction(1, 4))
+    rows = np.random.default_rng(5).integers(0, 201, 4000)
+    released = nine.release(rows)
+    assert released == sorted(released)
+    assert m.Quantiles(1, qs=[0.5], candidates=range(4)).release([]) in ([0.0], [1.0], [2.0], [3.0])
+    assert m.Quantiles(1, qs=[0.2, 0.5], candidates=[7]).release([1.0, math.nan]) == [7.0, 7.0]
+    ends = m.Quantiles(50, qs=[0.5], candidates=[-8e307, 8e307]).release([math.inf] * 9 + [-math.inf])
+    assert ends == [8e307]
+
+
+def test_the_rank_error_of_several_quantiles_holds_for_all_of_them_together():
+    nine = m.Quantiles(1, qs=[k / 10 for k in range(1, 10)], candidates=range(2001))
+    rows = np.sort(np.random.default_rng(6).integers(0, 2001, 5000))
+    bound, missed = nine.error(0.9), 0
+    for _ in range(40):
+        for q, v in zip(nine.qs, nine.release(rows), strict=True):
+            below, up_to = np.searchsorted(rows, [v, v + 1])
+            off = max(0, below - float(q) * 5000, float(q) * 5000 - up_to)
+            missed += off > bound + 3
+    assert missed <= 4  # of 40 releases
+    assert bound < 400
+
+
+def law_of_cuts(rows, shares, candidates, places, scales):
+    """The law of where three shares divide the rows: every place of every row, every choice, one by one."""
+    low, middle, high = shares
+    law = {}
+    for spread in itertools.product(range(places), repeat=len(rows)):
+        at = sorted(row * places + place for row, place in zip(rows, spread, strict=True))
+
+        def chances(start, end, level, depth, at=at):
+            inside = [x for x in at if start <= x < end]
+            weights = []
+            for cut in range(start, end + 1):
+                off = abs(sum(x < cut for x in inside) - level * len(inside))
+                weights.append(math.exp(-off / scales[depth](level)))
+            return [w / sum(weights) for w in weights]
+
+        end = candidates * places
+        for cut, p in enumerate(chances(0, end, middle, 0)):
+            lower, upper = (
+                chances(0, cut, low / middle, 1),
+                chances(cut, end, (high - middle) / (1 - middle), 1),
+            )
+            for (i, x), (j, y) in itertools.product(enumerate(lower), enumerate(upper)):
+                law[i, cut, cut + j] = law.get((i, cut, cut + j), 0) + p * x * y / places ** len(rows)
+    return law
+
+
+@pytest.mark.parametrize(("adjacency", "times"), [("add/remove", 1), ("replace", 2)])
+def test_the_whole_law_of_halved_quantiles_stays_within_epsilon(adjacency, times, monkeypatch):
+    """Three quantiles of up to three rows at three candidates with two places each, in both directions."""
+    from tacit.mechanisms import _quantiles
+
+    monkeypatch.setattr(_quantiles, "_PLACES", 6)
+    shares = (0.2, 0.5, 0.8)
+    mechanism = m.Quantiles(1, qs=shares, candidates=range(3), adjacency=adjacency)
+    assert mechanism._places == 2
+    scales = [lambda level: 2 * times * max(level, 1 - level) / 0.5] * 2
+    largest = 0.0
+    pairs = [((0, 0), (0, 0, 0)), ((0, 1), (0, 1, 2)), ((2, 2), (2, 2, 0)), ((1, 1), (1, 1, 1))]
+    if adjacency == "replace":
+        pairs = [((0, 0, 0), (0, 0, 2)), ((1, 1, 1), (1, 1, 0)), ((0, 1, 2), (0, 1, 0))]
+    for a, b in pairs:
+        p, q = (law_of_cuts(rows, shares, 3, 2, scales) for rows in (a, b))
+        assert sum(p.values()) == pytest.approx(1)
+        ratios = [abs(math.log(p[cut] / q[cut])) for cut in p]
+        largest = max(largest, *ratios)
+    assert 0.25 < largest <= 1 + 1e-9
+
+
+def test_halved_quantiles_are_drawn_by_the_law_that_is_proven(monkeypatch):
+    from tacit.mechanisms import _quantiles
+
+    monkeypatch.setattr(_quantiles, "_PLACES", 6)
+    shares, rows = (0.2, 0.5, 0.8), (0, 1, 2)
+    mechanism = m.Quantiles(4, qs=shares, candidates=range(3))
+    law = law_of_cuts(rows, shares, 3, 2, [lambda level: 2 * max(level, 1 - level) / 2] * 2)
+    expected = {}
+    for cuts, p in law.items():
+        key = tuple(float(min(cut // 2, 2)) for cut in cuts)
+        expected[key] = expected.get(key, 0) + p
+    drawn = [tuple(one) for one in mechanism.release_many(rows, 4000).tolist()]
+    assert set(drawn) <= set(expected)
+    for key, p in expected.items():
+        assert drawn.count(key) / 4000 == pytest.approx(p, abs=6 * math.sqrt(p * (1 - p) / 4000) + 1e-3)
+
+
+@pytest.mark.parametrize("shares", [(0.5,), (0.1, 0.2, 0.9), (1e-7, 1 / 3, 2 / 3, 0.999999999)])
+def test_levels_of_halves_lead_back_to_the_shares(shares):
+    from tacit.mechanisms._quantile_halving import halve
+
+    exact = tuple(Fraction(str(q)) for q in shares)
+    top = halve(exact)
+
+    def check(one, low, high):
+        share = low + one.level * (high - low)
+        assert float(share) == pytest.approx(float(exact[one.place]), rel=1e-5)
+        assert 0 < one.level < 1
+        if one.left:
+            check(one.left, low, exact[one.place])
+        if one.right:
+            check(one.right, exact[one.place], high)
+
+    check(top, Fraction(0), Fraction(1))
+    assert sorted(one.place for one in top.every()) == list(range(len(shares)))
+    assert max(one.depth for one in top.every()) + 1 == len(shares).bit_length()
 
 
 def test_tied_clinical_data_have_their_median_exactly():

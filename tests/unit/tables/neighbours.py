@@ -247,8 +247,7 @@ def check(question, left, right, *, unit="pid", adjacency="add/remove"):
 def scores(level, counts):
     total, below, made = sum(counts), 0, []
     for c in counts:
-        made.append(
-            -abs((level.denominator - level.numerator) * below - level.numerator * (total - below - c))
-        )
+        many = below - level * total, total - below - c - (1 - level) * total
+        made.append(-max(0, *many) * level.denominator)
         below += c
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from asking import HUGE
+from asking import HUGE, task_of, visits
 from tacit import TacitError
 
 
@@ -97,11 +98,45 @@ def test_private_keys_show_only_groups_with_enough_units():
 
 
 def test_thresholds_are_the_smallest_that_hold():
-    for epsilon, delta, groups in [(1, 1e-6, 1), (0.1, 1e-9, 5), (3, 1e-3, 2), (0.01, 1e-12, 40)]:
-        t = tc.mechanisms.KeySelection(epsilon, delta=delta, groups=groups).threshold - 1
+    for epsilon, delta, groups in [(1, 1e-6, 1), (0.1, 1e-9, 5), (3, 1e-3, 2), (0.01, 1e-12, 3)]:
+        reach = tc.mechanisms.KeySelection(epsilon, delta=delta, groups=groups).threshold - 1
         a = math.exp(-epsilon / groups)
-        assert groups * a**t / (1 + a) <= delta * (1 + 1e-9)
-        assert groups * a ** (t - 1) / (1 + a) > delta * (1 - 1e-9)
+        ends = [a**r * (1 - a) / (1 + a - 2 * a ** (r + 1)) for r in (reach, reach - 1)]
+        assert groups * ends[0] <= delta * (1 + 1e-9)
+        assert groups * ends[1] > delta * (1 - 1e-9)
+
+
+def flights(per_carrier):
+    """Planes of carriers, each with up to 200 flights that count."""
+    planes = [(f"{name}{i}", name) for name, many in per_carrier.items() for i in range(many)]
+    return tc.protect(
+        pd.DataFrame(planes * 3, columns=["plane", "carrier"]),
+        unit="plane",
+        limits={"rows": 200, "groups": 1},
+        budget=tc.Budget(epsilon=9, delta=1e-3),
+    )
+
+
+def test_the_selection_of_groups_gets_a_fair_share_beside_columns_that_one_unit_moves_far():
+    """It got 0.005 of epsilon 1 before, so that groups below 3,100 planes were hidden."""
+    plan = flights({"AA": 600, "YV": 60}).group_by("carrier").agg(n=tc.count()).plan(epsilon=1, delta=1e-7)
+    selection, counts = task_of(plan).mechanisms
+    assert selection.epsilon == counts.epsilon == Fraction(1, 2)
+    assert selection.threshold < 40
+    assert plan.release().keys["carrier"] == ("AA", "YV")
+
+
+def test_a_selection_shares_one_rho_with_the_columns_where_that_shows_more():
+    """Each patient counts once in each of up to 60 groups: Gaussian noise for all."""
+    data = visits(limits={"rows": 60, "per_group": 1})
+    plan = data.group_by("icd").agg(n=tc.count_units(), m=tc.count()).plan(epsilon=1, delta=1e-7)
+    selection, counts = task_of(plan).mechanisms
+    assert selection.scale == counts.sigma
+    assert selection.threshold < tc.mechanisms.KeySelection(0.5, delta=1e-7, groups=60).threshold
+    assert plan.cost.epsilon(delta=1e-7) <= 1 + 1e-9
+    assert "rho" in str(plan)
+    assert len(plan.release()) > 0
+
 
 
 AGES = pd.DataFrame(

@@ -1,0 +1,82 @@
+"""How many groups a private selection shows, against the best law there is and against what showed fewer.
+
+Figures before, with a threshold on discrete Laplace noise: 96 and 20 keys of the Zipf tables; of the flights
+below none, since the selection got a two-hundredth of epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit as tc
+
+#: Planes and flights of the carriers that left New York in 2013, sizes as in nycflights13.
+CARRIERS = {
+    "UA": (621, 58665), "B6": (193, 54635), "EV": (316, 54173), "DL": (629, 48110), "AA": (601, 32729),
+    "MQ": (238, 26397), "US": (290, 20536), "9E": (204, 18460), "WN": (583, 12275), "VX": (53, 5162),
+    "FL": (129, 3260), "AS": (84, 714), "F9": (26, 685), "YV": (58, 601), "HA": (14, 342), "OO": (28, 32),
+}  # fmt: skip
+
+
+def zipf(largest: int) -> dict[str, int]:
+    """Keys of sizes largest/1, largest/2, ... down to single units."""
+    return {f"key {r}": largest // r for r in range(1, largest + 1)}
+
+
+def plain_threshold(epsilon: float, delta: float, groups: int) -> int:
+    """Korolova et al. 2009 on the integers: the threshold on discrete Laplace noise."""
+    a, t = math.exp(-epsilon / groups), 1
+    while groups * a**t / (1 + a) > delta:
+        t += 1
+    return 1 + t
+
+
+@pytest.mark.parametrize(
+    ("groups", "largest", "before", "goal"), [(1, 12_800, 96, 116), (5, 14_800, 20, 27)], ids=["1", "5"]
+)
+def test_a_zipf_table_shows_as_many_keys_as_the_best_law(groups, largest, before, goal):
+    sizes = zipf(largest)
+    plain = plain_threshold(0.1, 1e-6, groups)
+    assert sum(n >= plain for n in sizes.values()) == before
+    mechanism = tc.mechanisms.KeySelection(0.1, delta=1e-6, groups=groups)
+    shown = [len(mechanism.release(sizes)) for _ in range(60)]
+    five = 5 * np.std(shown) / math.sqrt(len(shown))
+    assert five < 2
+    assert np.mean(shown) > goal - 1
+    assert np.mean(shown) == pytest.approx(goal, abs=1 + five)
+
+
+@pytest.fixture(scope="module")
+def flights():
+    rng = np.random.default_rng(13)
+    lines = []
+    for carrier, (planes, many) in CARRIERS.items():
+        flown = np.concatenate([np.arange(planes), rng.integers(0, planes, many - planes)])
+        lines += [(f"{carrier}{plane}", carrier) for plane in flown]
+    return pd.DataFrame(lines, columns=["tailnum", "carrier"])
+
+
+def test_flights_by_carrier_show_at_least_ten_carriers(flights):
+    """Epsilon 1, delta 1e-7, 200 flights of each plane, which has one carrier."""
+    data = tc.protect(
+        flights,
+        unit="tailnum",
+        limits={"rows": 200, "groups": 1},
+        budget=tc.Budget(epsilon=100, delta=1e-3),
+    )
+    plan = data.group_by("carrier").agg(flights=tc.count()).plan(epsilon=1, delta=1e-7)
+    release = plan.release()
+    assert len(release) >= 10
+    sizes = flights.groupby(["carrier", "tailnum"]).size().clip(upper=200).groupby("carrier").sum()
+    errors = [
+        abs(n - sizes[c]) for c, n in zip(release.keys["carrier"], release["flights"].value, strict=True)
+    ]
+    assert max(errors) < 400 * 20  # scale 400; P < 1e-7
+    both = data.group_by("carrier").agg(flights=tc.count(), planes=tc.count_units())
+    again = both.plan(epsilon=1, delta=1e-7)
+    assert again.mechanisms == plan.mechanisms  # the selection of the carriers has counted their planes
+    assert next(f.error for f in again.forecast if f.column == "planes") <= 6

@@ -13,6 +13,7 @@ from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
+from tacit.mechanisms._linear_noise import linear_half_width, linear_tail
 from tacit.mechanisms._mechanism import Interval, Mechanism
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
@@ -64,6 +65,8 @@ __all__ = [
     "check_randomness",
     "clip",
     "fold",
+    "linear_half_width",
+    "linear_tail",
     "ranking_secret",
     "truncate",
 ]

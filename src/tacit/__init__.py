@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from tacit.tables import (
         col,
         consortium,
+        correlation,
         count,
         count_distinct,
         count_units,
+        covariance,
         histogram,
+        intercept,
         max,
         mean,
         median,
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
         protect,
         quantile,
         quantiles,
+        r_squared,
+        slope,
         std,
         sum,
         variance,
@@ -67,6 +72,7 @@ __all__ += [
     "most_common",
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
+__all__ += ["correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
 _LAZY = {
@@ -88,6 +94,7 @@ _LAZY |= dict.fromkeys(
     "tacit.tables",
 )
 _LAZY |= dict.fromkeys(("quantile", "quantiles", "std", "sum", "variance"), "tacit.tables")
+_LAZY |= dict.fromkeys(("correlation", "covariance", "intercept", "r_squared", "slope"), "tacit.tables")
 
 
 def __getattr__(name: str) -> object:

@@ -49,7 +49,7 @@ from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
     "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf",
-    "SumOf", "VarianceOf",
+    "SumOf", "VarianceOf", "bounds_missing",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -111,9 +111,14 @@ class Aggregate(ABC):
         return ""
 
     @property
+    def arguments(self) -> tuple[Node, ...]:
+        """All expressions that it reads."""
+        return () if self.argument is None else (self.argument,)
+
+    @property
     def words(self) -> str:
         """The aggregate in words: ``mean(length_of_stay)``."""
-        return f"{self.word}({'' if self.argument is None else words_of(self.argument)})"
+        return f"{self.word}({', '.join(words_of(one) for one in self.arguments)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +188,21 @@ class OnBounds(Aggregate):
     def needed_bounds(self) -> Range:
         """The bounds, or a refusal where there are none."""
         if self.bounds is None:
-            what = words_of(self.argument)
-            raise TacitError(
-                "missing-bounds",
-                f"{self.word} of {what} needs bounds",
-                why="without a public range one person could change the answer without limit",
-                fix=Declare("bounds", (0, 30), column=what)
-                if isinstance(self.argument, Column)
-                else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
-            )
+            raise bounds_missing(self.word, self.argument)
         return self.bounds
+
+
+def bounds_missing(word: str, argument: Node) -> TacitError:
+    """Refuse an aggregate of an expression that has no bounds."""
+    what = words_of(argument)
+    return TacitError(
+        "missing-bounds",
+        f"{word} of {what} needs bounds",
+        why="without a public range one person could change the answer without limit",
+        fix=Declare("bounds", (0, 30), column=what)
+        if isinstance(argument, Column)
+        else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tacit.tables._emit_expressions import ON_GRID, expression_sql, number, quan
 from tacit.tables._emit_relations import limited_tables, ranked, relation_sql
 from tacit.tables._expressions import Column, Node, lit, names
 from tacit.tables._kinds import kind_of
+from tacit.tables._products import ProductSums
 from tacit.tables._statistics import (
     BinCounts,
     DistinctCounts,
@@ -70,6 +71,8 @@ def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     argument = statistic.argument
     if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
         return None
+    if isinstance(statistic, ProductSums):
+        return None  # both columns are read
     bits = 16 if isinstance(statistic, SquareSums) else 30
     fact = node.table.facts.get(argument.name)
     if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.grid:
@@ -205,8 +208,8 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     Straight over rows where only the rows of a unit are limited, else per unit first.
     """
     held = [_stored(question, s) for s in statistics]
-    read = [s.argument for s, column in zip(statistics, held, strict=True) if column is None]
-    arguments = tuple(dict.fromkeys(e for e in read if e is not None))
+    read = [e for s, column in zip(statistics, held, strict=True) if column is None for e in _arguments(s)]
+    arguments = tuple(dict.fromkeys(read))
     value = {e: f"v{i}" for i, e in enumerate(arguments)}
     ks = [f"k{i}" for i in range(len(question.by))]
     rows = _rows(question, arguments, frozenset(c for c in held if c is not None))
@@ -230,6 +233,13 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     return f"SELECT * FROM ({answer}) SEMI JOIN tacit_keys USING ({', '.join(ks)})"
 
 
+def _arguments(statistic: Statistic) -> tuple[Node, ...]:
+    """Return the expressions that a statistic reads."""
+    if isinstance(statistic, ProductSums):
+        return statistic.argument, statistic.other
+    return () if statistic.argument is None else (statistic.argument,)
+
+
 def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:
     if column is not None:
         return quote(column)
@@ -238,6 +248,9 @@ def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str
         return "1"
     own = value[argument]
     grid = statistic.grid
+    if isinstance(statistic, ProductSums):
+        second = quantised(value[statistic.other], statistic.other_grid)
+        return statistic.pair_sql(quantised(own, statistic.grid), second)
     return quantised(own, grid) if grid is not None else _present(own, argument)
 
 
@@ -254,6 +267,8 @@ def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
             return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
         case MomentSums(_, grid):
             return (f"({q} - ({grid.lo}))",)
+        case ProductSums():
+            return statistic.parts_sql(q)
         case _:
             return ()
 

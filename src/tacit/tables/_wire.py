@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import KINDS, Fact, Table, read_bounds, read_keys
 from tacit.tables import _aggregate_functions as ask
-from tacit.tables import _aggregates, _algebra, _expressions
+from tacit.tables import _aggregates, _algebra, _expressions, _pair_aggregates
 from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
@@ -55,6 +55,9 @@ _NODES: dict[str, type] = {
             "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
             "MostCommonOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
         )),
+        *(getattr(_pair_aggregates, name) for name in (
+            "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",
+        )),
         _expressions.Call,
         _expressions.Column,
         _expressions.Literal,
@@ -79,6 +82,16 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "HistogramOf": lambda a, x: ask.histogram(x, a.edges),
     "MostCommonOf": lambda a, x: ask.most_common(x, a.k, a.candidates),
 }
+_MADE |= {
+    kind: lambda a, x, make=make: make(x, Expr(a.other), bounds=(a.bounds, a.other_bounds))
+    for kind, make in (
+        ("CorrelationOf", ask.correlation), ("SlopeOf", ask.slope), ("InterceptOf", ask.intercept),
+        ("DeterminationOf", ask.r_squared),
+    )
+}  # fmt: skip
+_MADE["CovarianceOf"] = lambda a, x: ask.covariance(
+    x, Expr(a.other), bounds=(a.bounds, a.other_bounds), population=a.population
+)
 _WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
 _MOST_LIMIT = 10**9
 
@@ -251,8 +264,8 @@ def _check_keys(question: TableQuestion) -> None:
 def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
     """Check that an aggregate is what its own function makes of its parts."""
     kind = type(aggregate).__name__
-    if aggregate.argument is not None:
-        _check_expression(aggregate.argument, facts)
+    for node in aggregate.arguments:
+        _check_expression(node, facts)
     if kind == "CountRows":
         made = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
     else:

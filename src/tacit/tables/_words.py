@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tacit.mechanisms import KeySelection
 from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
 from tacit.tables._expressions import Column, words_of
+from tacit.tables._products import ProductSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.tables._contribution import Contribution
     from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
+    from tacit.tables._statistics import ValueGrid
     from tacit.tables._steps import PaidStep
 
 __all__ = ["facts_of", "facts_of_blocks", "in_words", "left_out"]
@@ -82,7 +84,8 @@ class _QuestionWords:
             return aggregate.word
         levels = aggregate.levels if aggregate.word in {"quantile", "quantiles"} else ()  # type: ignore[attr-defined]
         shown = (f"{float(q):g}" if self.hidden is None else "?" for q in levels)
-        return f"{aggregate.word}({', '.join([words_of(aggregate.argument, self.hidden), *shown])})"
+        read = (words_of(one, self.hidden) for one in aggregate.arguments)
+        return f"{aggregate.word}({', '.join([*read, *shown])})"
 
     def _measure(self, measure: Measure) -> str:
         argument = measure.argument
@@ -203,10 +206,11 @@ def _share(paid: PaidStep, who: Contribution) -> str:
     )
     grid = statistic.grid
     if grid is not None:
-        clipped = f"values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
-        exponent = grid.step.numerator.bit_length() - grid.step.denominator.bit_length()
-        step = str(grid.step) if grid.step >= 1 else f"2^{exponent}"  # a power of two
-        text += f"; {clipped} and rounded to whole steps of {step}"
+        other = statistic.other_grid if isinstance(statistic, ProductSums) else None
+        grids = (grid,) if other is None else (grid, other)
+        ranges = " and ".join(f"[{float(one.low):g}, {float(one.high):g}]" for one in grids)
+        clipped = f"values are clipped to {ranges}"
+        text += f"; {clipped} and rounded to whole steps of {' and '.join(map(_step, grids))}"
     share = (
         f"epsilon {float(paid.epsilon):.4g}"
         if paid.epsilon is not None
@@ -215,6 +219,12 @@ def _share(paid: PaidStep, who: Contribution) -> str:
     if isinstance(paid.mechanism, KeySelection):
         share += f", delta {float(paid.mechanism.delta):g}"
     return f"{share}; {text}"
+
+
+def _step(grid: ValueGrid) -> str:
+    """Write the step of a grid, which is a power of two."""
+    exponent = grid.step.numerator.bit_length() - grid.step.denominator.bit_length()
+    return str(grid.step) if grid.step >= 1 else f"2^{exponent}"
 
 
 def _figure(value: Fraction) -> str:

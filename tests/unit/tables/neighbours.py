@@ -161,6 +161,7 @@ AGGREGATES = {
     "med": lambda v: tc.median(v, bounds=(-2, 30), candidates=range(-2, 31, 4)),
     "p9": lambda v: tc.quantile(v, 0.9, bounds=(0, 10)),
     "qs": lambda v: tc.quantiles(v, [0.2, 0.8], bounds=(0, 10)),
+    "line": lambda v: tc.slope(v, tc.col(v) * tc.col(v), bounds=((-2, 30), (-5, 9))),
     "hist": lambda v: tc.histogram(v, [0, 1, 5, 30]),
     "top": lambda _: tc.most_common("h", 2, ["A", "B", "C", ""]),
 }

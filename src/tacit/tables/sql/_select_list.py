@@ -10,6 +10,14 @@ from tacit.errors import TacitError
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._aggregates import CountDistinct, CountRows, MeanOf, StdOf, SumOf, VarianceOf
 from tacit.tables._expressions import Call, Column, Literal, Node, names
+from tacit.tables._pair_aggregates import (
+    CorrelationOf,
+    CovarianceOf,
+    DeterminationOf,
+    InterceptOf,
+    PairOf,
+    SlopeOf,
+)
 from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse, written_as
 from tacit.tables.sql._expressions import read_expression
@@ -29,6 +37,12 @@ _SIMPLE: dict[type[exp.Expr], Callable[[Node], Aggregate]] = {
     exp.Sum: SumOf, exp.Avg: MeanOf, exp.Stddev: StdOf, exp.StddevSamp: StdOf, exp.Variance: VarianceOf,
     exp.Min: lambda node: ask.min(Expr(node)), exp.Max: lambda node: ask.max(Expr(node)),
     exp.Median: lambda node: ask.median(Expr(node)),
+}  # fmt: skip
+#: A new aggregate of two columns is a line here.
+_PAIRS: dict[type[exp.Expr], Callable[[Node, Node], Aggregate]] = {
+    exp.Corr: CorrelationOf, exp.CovarSamp: CovarianceOf,
+    exp.CovarPop: lambda x, y: CovarianceOf(x, y, population=True),
+    exp.RegrSlope: SlopeOf, exp.RegrIntercept: InterceptOf, exp.RegrR2: DeterminationOf,
 }  # fmt: skip
 _QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile)
 
@@ -94,6 +108,8 @@ class SelectList:
         if aggregate.argument is not None:
             inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
             self.arguments.setdefault(aggregate.argument, inner.this)
+        if isinstance(aggregate, PairOf):
+            self.arguments.setdefault(aggregate.other, node.expression)
         for name, known in self.aggregates.items():
             if known == aggregate and (not alias or alias == name):
                 return name
@@ -151,6 +167,9 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
         if isinstance(node.this, exp.Distinct) or node.this is None:
             raise refuse(node, "DISTINCT is allowed in COUNT only", "COUNT(DISTINCT x)")
         return _SIMPLE[kind](read_expression(node.this, find))
+    if kind in _PAIRS:
+        only(node, "this", "expression")
+        return _PAIRS[kind](read_expression(node.this, find), read_expression(node.expression, find))
     if kind in _QUANTILES and (level := node.args.get("expression") or node.args.get("quantile")):
         only(node, "this", "expression", "quantile")
         return ask.quantile(Expr(read_expression(node.this, find)), _level(level))

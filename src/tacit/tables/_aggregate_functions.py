@@ -228,9 +228,20 @@ def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
     return HistogramOf(as_node(column), read)
 
 
-def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Aggregate:
-    """Pick the k most frequent of public candidate values with the exponential mechanism."""
+def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | None = None) -> Aggregate:
+    """Pick the k most frequent of public candidate values with the exponential mechanism.
+
+    Without candidates, they are the declared keys of the column, or the whole numbers between its bounds. One
+    row changes the number of rows of one candidate by 1.
+
+    Examples
+    --------
+    >>> most_common("hospital", 2, ["A", "B", "C"]).words
+    'most_common(hospital)'
+    """
     top = whole("k", k, zero=False)
+    if candidates is None:
+        return MostCommonOf(as_node(column), (), top)
     values = read_keys("candidates", candidates)
     if top > len(values) or len(values) > 10_000:
         raise bad_parameter(

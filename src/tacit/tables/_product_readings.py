@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from tacit.mechanisms import DiscreteGaussian, linear_half_width
+from tacit.mechanisms import DiscreteGaussian, linear_tail
 from tacit.tables._readings import Cell, Reading
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ __all__ = [
 
 _Array: TypeAlias = "NDArray[np.float64]"
 #: A value of each group and the ends of its interval; a value is NaN where there is none.
-_Ends: TypeAlias = tuple[_Array, _Array, _Array]
+_PairEnds: TypeAlias = tuple[_Array, _Array, _Array]
 
 _X = np.array([0.0, 0.5, 1.0])  # x is the second part's half and the third part
 _ONE = np.ones(3)
 _BELL = (10, 16, 10)  # the three parts, in 36ths, of values with mean 1/2 and variance 1/36
-_ROUNDS = 3
+_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,24 @@ class PairNoise:
 
     def ratio(self, weights: _Array, failing: float) -> _Array:
         """Return the half-width of a weighted sum of noises, in its standard deviations."""
-        norms = np.sqrt((weights**2).sum(axis=(1, 2)))
+        norms = np.sqrt((weights**2).sum(axis=(1, 2)) * self.variance)
         unit = (weights / np.where(norms > 0, norms, 1)[:, None, None]).reshape(len(weights), 9)
         terms = np.concatenate([unit * b for b in self.laplace] or [unit[:, :0]], axis=1)
-        half = linear_half_width(failing, terms, np.full(len(weights), self.normal))
-        return np.asarray(half / math.sqrt(self.variance))
+        normal = self.normal * np.sqrt((unit**2).sum(axis=1))
+
+        def logarithm(at: _Array) -> _Array:
+            return np.asarray(np.log(linear_tail(at, terms, normal) / failing))
+
+        # the ratio lies between those of normal and of one Laplace noise, where this is nearly a line
+        first = np.full(len(weights), NormalDist().inv_cdf(1 - failing / 2))
+        second = np.full(len(weights), math.log(1 / failing) / math.sqrt(2) + 0.01)
+        at_first, at_second = logarithm(first), logarithm(second)
+        for _ in range(_ROUNDS):
+            apart = at_second - at_first
+            move = np.divide(at_second * (second - first), apart, out=np.zeros_like(apart), where=apart != 0)
+            first, at_first, second = second, at_second, second - move
+            at_second = logarithm(second)
+        return second
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +120,7 @@ class PairSums:
         parts = _squared(self.mean(axis)[:, None])
         return _outer(parts, _all(parts)) if axis == 0 else _outer(_all(parts), parts)
 
-    def ratio(self, above: _Array, below: _Array) -> _Ends:
+    def ratio(self, above: _Array, below: _Array) -> _PairEnds:
         """Return A/B and every theta for which A - theta B may be noise alone; infinite without an end."""
         a, b = self.sum(above), self.sum(below)
         value = np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
@@ -157,7 +171,7 @@ class _PairReading(Reading):
     x_first: bool
 
     @abstractmethod
-    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _Ends:
+    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Return values and intervals, in the units of the columns; x and y are (low, width)."""
 
     @abstractmethod
@@ -198,7 +212,7 @@ class PairCovariance(_PairReading):
     x_first: bool = True
     sample: bool = True
 
-    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _Ends:
+    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Divide the centred products by the number of rows."""
         fewest = np.maximum(sums.count, 2)
         unit = x[1] * y[1] * (fewest / (fewest - 1) if self.sample else np.ones_like(fewest))
@@ -222,7 +236,7 @@ class PairCorrelation(_PairReading):
 
     x_first: bool = True
 
-    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _Ends:
+    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Divide by the geometric mean of the two spreads."""
         del x, y
         first, second = sums.squares(0), sums.squares(1)
@@ -246,7 +260,7 @@ class PairCorrelation(_PairReading):
 class PairDetermination(PairCorrelation):
     """R squared: the square of the correlation."""
 
-    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _Ends:
+    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Square the correlation and its interval."""
         value, low, high = super(PairDetermination, self).ends(sums, x, y)
         low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
@@ -270,7 +284,7 @@ class PairSlope(_PairReading):
 
     x_first: bool = True
 
-    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _Ends:
+    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Divide the centred products by the centred squares of x."""
         value, low, high = (end * (y[1] / x[1]) for end in sums.ratio(sums.products(), sums.squares(0)))
         return value, low, high
@@ -291,7 +305,7 @@ class PairIntercept(_PairReading):
 
     x_first: bool = True
 
-    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _Ends:
+    def ends(self, sums: PairSums, x: tuple[float, float], y: tuple[float, float]) -> _PairEnds:
         """Put the slope in and solve for the height."""
         zero = np.full(len(sums.cells), -x[0] / x[1])[:, None]
         away, square = np.asarray(_X - zero), _squared(zero)

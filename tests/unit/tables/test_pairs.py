@@ -158,7 +158,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(rows, epsilon):
     for column in plan._members[0].task.columns:
         cells = column.reading.read(noise, lines, Fraction(95, 100))
         covered = np.mean([cell.low <= truth[column.name] <= cell.high for cell in cells])
-        assert covered >= 0.93, (column.name, covered)
+        assert covered >= 0.92, (column.name, covered)
         if rows * epsilon >= 2000:
             assert covered <= 0.975, (column.name, covered)
 
@@ -184,3 +184,17 @@ def test_one_row_changes_all_nine_integers_by_one_weight_at_most():
         assert nb.check(asked.question, left, right) == 2
         left.close()
         right.close()
+
+
+@pytest.mark.parametrize("failing", [0.5, 0.05, 0.001])
+def test_the_reach_of_a_weighted_sum_is_that_of_its_law(failing):
+    from tacit.mechanisms import linear_half_width
+    from tacit.tables._product_readings import PairNoise
+
+    weights = np.random.default_rng(2).normal(size=(20, 3, 3)) ** 3
+    for laplace, normal in (((0.5,), 0.0), ((0.5, 2.0), 0.7), ((), 1.5)):
+        noise = PairNoise(laplace, normal)
+        norms = np.sqrt((weights**2).sum(axis=(1, 2)))
+        terms = np.concatenate([weights.reshape(20, 9) * b for b in laplace] or [np.zeros((20, 0))], axis=1)
+        half = linear_half_width(failing, terms, norms * normal)
+        assert noise.ratio(weights, failing) == pytest.approx(half / norms / noise.variance**0.5, rel=2e-3)

@@ -166,9 +166,10 @@ def _postprocessing(
     for name, node in outputs:
         if isinstance(node, Column) and node.name in listed.keys:
             listed.keys[node.name] = name
-    outputs = [(name, listed.renamed(node)) for name, node in outputs]
+    outputs = listed.spread([(name, listed.renamed(node)) for name, node in outputs])
     plain = all(isinstance(node, Column) and node.name == name for name, node in outputs)
-    in_order = [name for name, _ in outputs] == [*listed.keys.values(), *listed.aggregates]
+    shown = [c for name, asked in listed.aggregates.items() for c in asked.column_names(name)]
+    in_order = [name for name, _ in outputs] == [*listed.keys.values(), *shown]
     if plain and in_order and having is None and not order and limit is None:
         return None
     return PostProcessing(

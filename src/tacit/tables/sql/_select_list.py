@@ -37,6 +37,7 @@ _SIMPLE: dict[type[exp.Expr], Callable[[Node], Aggregate]] = {
     exp.Sum: SumOf, exp.Avg: MeanOf, exp.Stddev: StdOf, exp.StddevSamp: StdOf, exp.Variance: VarianceOf,
     exp.Min: lambda node: ask.min(Expr(node)), exp.Max: lambda node: ask.max(Expr(node)),
     exp.Median: lambda node: ask.median(Expr(node)),
+    exp.Mode: lambda node: ask.most_common(Expr(node)),
 }  # fmt: skip
 #: A new aggregate of two columns is a line here.
 _PAIRS: dict[type[exp.Expr], Callable[[Node, Node], Aggregate]] = {
@@ -93,6 +94,16 @@ class SelectList:
                     fix=f"GROUP BY {sql_name(name)}, or use an aggregate of it",
                 )
 
+    def spread(self, outputs: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
+        """Put all columns of an aggregate that has several, such as a histogram, in the place of its name."""
+        made: list[tuple[str, Node]] = []
+        for name, node in outputs:
+            asked = self.aggregates.get(node.name) if isinstance(node, Column) else None
+            columns = [name] if asked is None else asked.column_names(name)
+            several = asked is not None and columns != [name]
+            made += [(column, Column(column)) for column in columns] if several else [(name, node)]
+        return made
+
     def renamed(self, node: Node) -> Node:
         """Return an expression over the keys as they are shown."""
         match node:
@@ -107,7 +118,8 @@ class SelectList:
         """Return the column of an aggregate; the same aggregate is asked only once."""
         if aggregate.argument is not None:
             inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
-            self.arguments.setdefault(aggregate.argument, inner.this)
+            written = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
+            self.arguments.setdefault(aggregate.argument, written)
         if isinstance(aggregate, PairOf):
             self.arguments.setdefault(aggregate.other, node.expression)
         for name, known in self.aggregates.items():
@@ -175,6 +187,8 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
         return ask.quantile(Expr(read_expression(node.this, find)), _level(level))
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
         return _within_group(node, find)
+    if kind is exp.Anonymous and (make := _NAMED.get(str(node.this).lower())):
+        return make(node, find)
     if isinstance(node, exp.AggFunc | exp.Filter | exp.Window):
         raise refuse(node)
     return None
@@ -182,7 +196,7 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
 
 def _word(node: exp.Expr, asked: Aggregate) -> str:
     """Return what an aggregate is called in the default name of its column."""
-    named = isinstance(node, exp.Min | exp.Max | exp.Median)
+    named = isinstance(node, exp.Min | exp.Max | exp.Median | exp.Mode)
     return type(node).__name__.lower() if named else asked.word
 
 
@@ -215,6 +229,33 @@ def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
             "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
         )
     return ask.quantile(Expr(read_expression(order.expressions[0].this, find)), _level(node.this.this))
+
+
+def _most_common(node: exp.Expr, find: ColumnFinder) -> Aggregate:
+    """Read MOST_COMMON(x, k)."""
+    match node.expressions:
+        case [column, exp.Literal(this=str(k), args={"is_string": False})] if k.isdigit() and int(k):
+            return ask.most_common(Expr(read_expression(column, find)), int(k))
+    raise refuse(node, "MOST_COMMON takes a column and a whole number", "MOST_COMMON(x, 3)")
+
+
+def _histogram(node: exp.Expr, find: ColumnFinder) -> Aggregate:
+    """Read HISTOGRAM(x, 0, 10, 20) or HISTOGRAM(x, [0, 10, 20])."""
+    column, *edges = node.expressions or [None]
+    if len(edges) == 1 and isinstance(edges[0], exp.Array):
+        edges = edges[0].expressions
+    read = [read_expression(edge, find) for edge in edges]
+    numbers = [one.value for one in read if isinstance(one, Literal) and isinstance(one.value, float)]
+    if column is None or len(numbers) != len(edges) or len(edges) < 2:
+        what = "HISTOGRAM takes a column and the edges of its cells"
+        raise refuse(node, what, "HISTOGRAM(x, 0, 10, 20, 30)")
+    return ask.histogram(Expr(read_expression(column, find)), numbers)
+
+
+#: Aggregates that other dialects do not know, by name.
+_NAMED: dict[str, Callable[[exp.Expr, ColumnFinder], Aggregate]] = {
+    "most_common": _most_common, "histogram": _histogram,
+}  # fmt: skip
 
 
 def _level(node: exp.Expr) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 from typing import Literal as OneOf
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
 
 __all__ = [
+    "OPTIONAL",
     "JoinPublic",
     "JoinUnits",
     "Measure",
@@ -44,6 +45,8 @@ __all__ = [
 ]
 
 How: TypeAlias = OneOf["inner", "left"]
+#: Marks a field that documents leave out where it has its default, so that older documents stay the same.
+OPTIONAL = {"optional": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,10 @@ Relation: TypeAlias = Scan | Where | Project | JoinUnits | JoinPublic | PerUnit
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
-    """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately."""
+    """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately.
+
+    ``levels`` says which totals are shown; they are read off the groups and are not part of what is measured.
+    """
 
     input: Relation
     by: tuple[tuple[str, Node], ...]
@@ -126,6 +132,7 @@ class TableQuestion:
     aggregates: tuple[tuple[str, Aggregate], ...]
     groups: int | None
     per_group: int | None
+    levels: tuple[tuple[int, ...], ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def private_keys(self) -> bool:
@@ -240,7 +247,8 @@ def document(thing: object) -> JSON:
         case Mapping():
             return {str(k): document(v) for k, v in thing.items()}
         case _ if is_dataclass(thing):
-            inner = {f.name: document(getattr(thing, f.name)) for f in fields(thing)}
+            kept = (f for f in fields(thing) if not f.metadata or getattr(thing, f.name) != f.default)
+            inner = {f.name: document(getattr(thing, f.name)) for f in kept}
             return {"node": type(thing).__name__, **inner}
         case _ if hasattr(thing, "isoformat"):
             return {"date": str(thing.isoformat())}

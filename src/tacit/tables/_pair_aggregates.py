@@ -62,6 +62,11 @@ class PairOf(Aggregate):
         """Return how the quantity is read; ``x_first``: the column that explains comes first."""
         raise NotImplementedError
 
+    def stands_for(self, reading: Reading) -> str:
+        """Say when there is no value."""
+        del reading
+        return "missing where the noise hides how far the values spread"
+
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Read the answer off the products of both columns, whichever of them was named first."""
         del context
@@ -99,6 +104,11 @@ class CovarianceOf(PairOf):
         """Read it off the products; the order of the columns does not matter."""
         del x_first
         return PairCovariance(sample=not self.population)
+
+    def stands_for(self, reading: Reading) -> str:
+        """Say nothing: there is always a value."""
+        del reading
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

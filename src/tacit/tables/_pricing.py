@@ -12,6 +12,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Declare, Either, Set
 from tacit.tables._contribution import contribution
+from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
 from tacit.tables._steps import Ask, calibrate
@@ -48,7 +49,10 @@ class Pricing:
         by_row, adjacency = dataset.identity.unit.kind == "row", dataset.identity.adjacency
         who = contribution(question, row_level=by_row, adjacency=adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
-        steps, columns = lower(question, by_row=by_row, replaced=replaced, added=added)
+        summed = added or bool(question.levels)
+        steps, columns = lower(question, by_row=by_row, replaced=replaced, added=summed)
+        if question.levels:
+            check_totals(steps, columns, who, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)

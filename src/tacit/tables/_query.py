@@ -37,6 +37,7 @@ from tacit.tables._keys import (
     read_group_keys,
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
+from tacit.tables._levels import Levels, check_levels, cube_levels, named_levels, rollup_levels
 from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
 
@@ -276,6 +277,22 @@ class GroupedRows:
     rows: Rows
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
+    levels: Levels = ()
+
+    def rollup(self) -> GroupedRows:
+        """Show totals too: over the last column, over the last two, and so on, down to all rows.
+
+        Only the finest groups are measured, so totals cost nothing. The key of a total is None.
+        """
+        return replace(self, levels=rollup_levels(len(self.by)))
+
+    def cube(self) -> GroupedRows:
+        """Show the totals over every choice of columns; see `rollup`."""
+        return replace(self, levels=cube_levels(len(self.by)))
+
+    def grouping_sets(self, sets: Sequence[Sequence[str]]) -> GroupedRows:
+        """Show these levels alone, each a list of columns: ``[["ward", "sex"], ["ward"], []]``."""
+        return replace(self, levels=named_levels([name for name, _ in self.by], sets))
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Name the aggregates of each group: ``.agg(n=tc.count(), stay=tc.mean("length_of_stay"))``."""
@@ -290,8 +307,15 @@ class GroupedRows:
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(
-            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group
+            self.rows.relation,
+            self.by,
+            self.keys,
+            made,
+            limits.groups,
+            limits.per_group,
+            levels=self.levels,
         )
+        check_levels(question)
         return Query(self.rows._dataset, question)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells
 from tacit.tables._algebra import document
+from tacit.tables._levels import lines_of, read_levels
 from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
@@ -109,19 +110,27 @@ class TableTask:
             noisy = [[[units] for _, units in noisy[0]], *noisy[1:]]
         else:
             keys = [list(key) for key in (self.asked.keys or ())] if self.asked.by else [[]]
+        totals = lines_of(keys, self.asked.levels)
         columns = {}
         for column in self.columns:
             noise = self.noises[column.step]
             lines = [
                 line if isinstance(line, list) else [line] for line in noisy[column.step]
             ]  # a choice is one index
-            cells = column.reading.read(noise, lines, confidence)
+            cells = (
+                read_levels(column.reading, noise, lines, [at for _, at in totals], confidence)
+                if totals
+                else column.reading.read(noise, lines, confidence)
+            )
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
+        keys = [key for key, _ in totals] or keys
         return AnswerTable(
             {
-                name: tuple(k if isinstance(k := key[i], str | float | bool) else str(k) for key in keys)
+                name: tuple(
+                    k if isinstance(k := key[i], str | float | bool | None) else str(k) for key in keys
+                )
                 for i, (name, _) in enumerate(self.asked.by)
             },
             columns,

@@ -32,6 +32,7 @@ from tacit.tables._algebra import (
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
 from tacit.tables._keys import MOST_KEYS, key_nodes
 from tacit.tables._kinds import Scope, expand_kinds, resolve
+from tacit.tables._levels import MOST_LEVELS, check_levels
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
@@ -114,6 +115,7 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
         _check_keys(question)
     for limit in (question.groups, question.per_group):
         _check_limit(limit)
+    _check_levels(question)
     _insist(bool(question.aggregates))
     for named in (question.by, question.aggregates):
         _insist(len({name for name, _ in named}) == len(named))
@@ -171,7 +173,8 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
         case {"node": str(name)}:
             node = _NODES[name]
             given = {k: _node(v, tables) for k, v in written.items() if k != "node"}
-            _insist(set(given) == {field.name for field in fields(node)})
+            needed = {field.name for field in fields(node) if not field.metadata}
+            _insist(needed <= set(given) <= {field.name for field in fields(node)})
             return node(**given)
         case list() | tuple():
             return tuple(_node(one, tables) for one in written)
@@ -259,6 +262,16 @@ def _check_keys(question: TableQuestion) -> None:
         column = tuple(dict.fromkeys(key[i] for key in keys))
         _insist(set(read_keys(name, column)) == set(column))
     _insist(key_nodes(question.by, keys, facts) == question.by)
+
+
+def _check_levels(question: TableQuestion) -> None:
+    """Check that levels name some of the columns, each once and in their order."""
+    levels, places = question.levels, range(len(question.by))
+    _insist(type(levels) is tuple and len(levels) <= MOST_LEVELS and len(set(levels)) == len(levels))
+    for level in levels:
+        _insist(type(level) is tuple and all(type(i) is int and i in places for i in level))
+        _insist(list(level) == sorted(set(level)))
+    check_levels(question)
 
 
 def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:

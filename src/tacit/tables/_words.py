@@ -122,6 +122,8 @@ def left_out(question: TableQuestion, paid: tuple[PaidStep, ...], unit: Unit) ->
     if question.by and question.keys is not None:
         rows.append(f"rows whose {names} is not among the keys")
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
+    if question.levels:
+        said.append(f"a line whose {names} is empty is a total, the sum of the lines that it is made of")
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
@@ -158,6 +160,10 @@ def facts_of(
         sizes = f"; {_sizes(selection, unit)}" if isinstance(selection, KeySelection) else ""
         known = f"selected privately{sizes}" if question.keys is None else f"{len(question.keys)} public"
         facts.append(("groups", f"by {names}: {known}"))
+        if question.levels:
+            facts.append(
+                ("totals", "sums of the finest groups, free; the noise of k groups adds up to sqrt(k)")
+            )
     for i, one in enumerate(paid):
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
         facts.append((named, _share(one, who)))

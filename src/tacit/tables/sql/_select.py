@@ -22,6 +22,7 @@ from tacit.tables.sql._clauses import (
     filtered,
     groups_of,
     having_of,
+    levels_of,
     limit_of,
     order_of,
     outputs_of,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._levels import Levels
     from tacit.tables._query import Query, Rows
 
 __all__ = ["parse_expression", "parse_query"]
@@ -135,13 +137,13 @@ def _question(
     if any(e.is_star for e in select.expressions):
         raise _rows_asked("SELECT * asks for the rows themselves", reach)
     rows = filtered(select, source.rows, source.find)
-    by = groups_of(select, source.find)
+    by = groups_of(select, source.find, levels=True)
     listed = SelectList(source.find, by)
     items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in select.expressions]
     if not listed.aggregates:
         raise _rows_asked("a question needs at least one aggregate", reach)
     post = _postprocessing(select, listed, items)
-    answer = _aggregated(rows, by, listed, keys)
+    answer = _aggregated(rows, by, listed, keys, levels_of(select))
     return replace(answer, post=post), listed
 
 
@@ -185,6 +187,7 @@ def _aggregated(
     by: list[tuple[str, Node]],
     listed: SelectList,
     keys: dict[str, Sequence[object] | str],
+    levels: Levels,
 ) -> Query:
     """Aggregate the rows, in groups if there are any; public keys count only if all groups have them."""
     if not by:
@@ -192,4 +195,5 @@ def _aggregated(
     named = {listed.keys[old]: node for old, node in by}
     given = {name: keys[name] for name in named if name in keys}
     complete = bool(given) and len(given) == len(named)
-    return rows.grouped(list(named.items()), given if complete else None).agg(**listed.aggregates)
+    grouped = rows.grouped(list(named.items()), given if complete else None)
+    return replace(grouped, levels=levels).agg(**listed.aggregates)

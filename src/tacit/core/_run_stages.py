@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from itertools import groupby
 from operator import add
@@ -116,7 +117,9 @@ def cost_of_laws(laws: Sequence[Mapping[str, Any]]) -> Cost:
     from tacit.accounting import Cost
 
     if not any("instalments" in law for law in laws):
-        return reduce(add, [Cost.from_json(law["cost"]) for law in laws])
+        total: Cost = reduce(add, [Cost.from_json(law["cost"]) for law in laws])
+        [share] = {law.get("sampled") for law in laws}
+        return total if share is None else total.sampled(Fraction(share))
     each: list[tuple[int, Cost]] = []
     for (first, last), stage in groupby(laws, key=lambda law: tuple(law["instalments"])):
         each.append((last - first + 1, reduce(add, [Cost.from_json(law["cost"]) for law in stage])))

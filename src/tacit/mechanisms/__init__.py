@@ -24,6 +24,7 @@ from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
+from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._top_k import TopK
@@ -68,5 +69,6 @@ __all__ = [
     "linear_half_width",
     "linear_tail",
     "ranking_secret",
+    "sampling_secret",
     "truncate",
 ]

@@ -124,6 +124,7 @@ class TableQuestion:
     """Aggregates of a relation per group. ``keys`` None with groups: keys are selected privately.
 
     ``levels`` says which totals are shown; they are read off the groups and are not part of what is measured.
+    Of the units, a ``sample`` is kept: each with this probability, in 2^-32.
     """
 
     input: Relation
@@ -133,6 +134,7 @@ class TableQuestion:
     groups: int | None
     per_group: int | None
     levels: tuple[tuple[int, ...], ...] = field(default=(), metadata=OPTIONAL)
+    sample: int | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def private_keys(self) -> bool:

@@ -17,6 +17,7 @@ from tacit.tables._emit_relations import limited_tables, ranked, relation_sql
 from tacit.tables._expressions import Column, Node, lit, names
 from tacit.tables._kinds import kind_of
 from tacit.tables._products import ProductSums
+from tacit.tables._sampling import in_sample
 from tacit.tables._statistics import (
     BinCounts,
     DistinctCounts,
@@ -85,6 +86,8 @@ def _rows(question: TableQuestion, arguments: tuple[Node, ...], stored: frozense
     keys = [e for _, e in question.by]
     read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
     below = relation_sql(question.input, read | stored)
+    if question.sample is not None:
+        below = f"SELECT * FROM ({below}) WHERE {in_sample(question.sample)}"
     made = "".join(f", {_key(e)} AS k{i}" for i, e in enumerate(keys))
     made += "".join(f", {quote(c)}" for c in sorted(stored))
     made += "".join(f", {expression_sql(e)} AS v{i}" for i, e in enumerate(arguments))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from tacit.tables._contribution import contribution
 from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
+from tacit.tables._sampling import amplified_ask, check_sample, inner_ask, share_of_sample
 from tacit.tables._steps import Ask, calibrate
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Pricing:
         """Find the steps of a question; ``added``: noisy integers of several datasets are added."""
         by_row, adjacency = dataset.identity.unit.kind == "row", dataset.identity.adjacency
         who = contribution(question, row_level=by_row, adjacency=adjacency)
+        if question.sample is not None:
+            check_sample(dataset.identity.unit, adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
         summed = added or bool(question.levels)
         steps, columns = lower(question, by_row=by_row, replaced=replaced, added=summed)
@@ -139,10 +142,20 @@ def noises_of(pricings: Sequence[Pricing], members: Sequence[tuple[PaidStep, ...
     )
 
 
-def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> list[Ask]:
-    """Return what each member may pay; where an error is wanted, find the smallest epsilon that keeps it."""
+def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> tuple[list[Ask], list[Ask]]:
+    """Return what each member may pay, and what its mechanisms may cost, which is more on a sample.
+
+    Where an error is wanted, find the smallest epsilon of the mechanisms that keeps it.
+    """
+    sample = pricings[0].question.sample
     found = [one.ask for one in pricings if one.ask is not None]
-    return found if len(found) == len(pricings) else [_within(pricings, goals[0])] * len(pricings)
+    if len(found) == len(pricings):
+        return found, found if sample is None else [inner_ask(ask, sample) for ask in found]
+    inner = _within(pricings, goals[0])
+    if sample is None:
+        return [inner] * len(pricings), [inner] * len(pricings)
+    inner = replace(inner, delta=inner.delta / share_of_sample(sample), laplace=True)
+    return [amplified_ask(inner, sample)] * len(pricings), [inner] * len(pricings)
 
 
 def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
@@ -152,7 +165,7 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     first = pricings[0]
 
     def fits(epsilon: float) -> bool:
-        ask = Ask(Fraction(epsilon), delta)
+        ask = Ask(Fraction(epsilon), delta, laplace=first.question.sample is not None)
         try:
             members = [calibrate(one.steps, one.who, ask, one.weights) for one in pricings]
         except TacitError as refusal:

@@ -40,6 +40,7 @@ from tacit.tables._kinds import bounds_of, kind_of, resolve
 from tacit.tables._levels import Levels, check_levels, cube_levels, named_levels, rollup_levels
 from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
+from tacit.tables._sampling import read_sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +59,8 @@ class Rows:
     _dataset: TableDataset
     relation: Relation
     limits: Limits
+    #: The probability, in 2^-32, with which a unit is in the sample that is asked; None for all units.
+    share: int | None = None
 
     @property
     def unit(self) -> Unit:
@@ -80,6 +83,20 @@ class Rows:
         """
         node = resolve(_condition(condition), scope(self.relation), "boolean")
         return self._over(Where(self.relation, node))
+
+    def sample(self, share: Number) -> Rows:
+        """Ask a sample of the units: each is kept with this probability, in secret, with all its rows.
+
+        Guarantee: the plan costs less than its mechanisms (amplification by sampling), under add/remove.
+        Counts and sums are those of the sample; divide them by the share to estimate all units. Intervals
+        cover the noise, not the chance in who was drawn. A new plan draws a new sample; the same plan again
+        is free and gives the same answer.
+        """
+        if self.share is not None:
+            raise TacitError(
+                "not-allowed", "the rows are a sample already", fix="one sample, of the smaller share"
+            )
+        return replace(self, share=read_sample(share))
 
     def with_columns(self, **columns: Expr | str | float) -> Rows:
         """Add or redefine columns, row by row; text is SQL. A redefined column loses its declared facts."""
@@ -174,6 +191,13 @@ class Rows:
             return self._look_up(other, on, how)
         if rows is not None:
             rows = count("rows", rows, zero=False)
+        if other.share is not None:
+            raise TacitError(
+                "not-allowed",
+                "a sample is drawn of the whole question, not of a table that is joined to it",
+                why="a unit outside the sample must not change the answer at all",
+                fix="draw the sample of the rows that are joined first",
+            )
         if other._dataset is not self._dataset or self.unit.is_row:
             raise TacitError(
                 "not-allowed",
@@ -314,6 +338,7 @@ class GroupedRows:
             limits.groups,
             limits.per_group,
             levels=self.levels,
+            sample=self.rows.share,
         )
         check_levels(question)
         return Query(self.rows._dataset, question)

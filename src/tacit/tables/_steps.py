@@ -129,6 +129,8 @@ class Ask:
     epsilon: Fraction | None = None
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
+    #: Whether noise must be Laplace noise, whose cost can be sampled.
+    laplace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def calibrate(
     """
     parts = [weight * _relative(step, who) for step, weight in zip(steps, weights, strict=True)]
     laplace = _laplace_family(steps, who, ask, parts)
-    if ask.rho is None and not ask.delta:
+    if ask.laplace or (ask.rho is None and not ask.delta):
         return laplace
     return min((laplace, _gaussian_family(steps, who, ask, parts)), key=_predicted)
 

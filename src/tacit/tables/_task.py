@@ -10,6 +10,7 @@ import numpy as np
 from tacit.core import AnswerTable, Cells
 from tacit.tables._algebra import document
 from tacit.tables._levels import lines_of, read_levels
+from tacit.tables._sampling import drawn_sample, share_of_sample
 from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
@@ -81,8 +82,14 @@ class TableTask:
             "keys": document(self.asked.keys),
             "groups": self.asked.groups,
             "per_group": self.asked.per_group,
+            **({} if self.asked.sample is None else {"sample": self.asked.sample}),
             "steps": document(self.steps),
         }
+
+    @property
+    def sampled(self) -> Fraction | None:
+        """The probability with which a unit is in the sample; None where all units are read."""
+        return None if self.asked.sample is None else share_of_sample(self.asked.sample)
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -149,6 +156,8 @@ def exact_integers(
     They never leave the process without noise.
     """
     tables = {"tacit_keys": question.keys} if question.by and question.keys is not None else {}
+    if question.sample is not None:
+        tables["tacit_sample"] = drawn_sample()
     width = len(question.by)
     found: dict[Statistic, dict[GroupKey, list[int]]] = {}
     for statement in statements:

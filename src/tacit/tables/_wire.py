@@ -36,6 +36,7 @@ from tacit.tables._levels import MOST_LEVELS, check_levels
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
+from tacit.tables._sampling import MOST_SAMPLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,6 +117,8 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     for limit in (question.groups, question.per_group):
         _check_limit(limit)
     _check_levels(question)
+    if question.sample is not None:
+        _insist(type(question.sample) is int and 0 < question.sample < MOST_SAMPLED)
     _insist(bool(question.aggregates))
     for named in (question.by, question.aggregates):
         _insist(len({name for name, _ in named}) == len(named))

@@ -10,6 +10,7 @@ from tacit.mechanisms import KeySelection
 from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Scan, Where
 from tacit.tables._expressions import Column, words_of
 from tacit.tables._products import ProductSums
+from tacit.tables._sampling import share_of_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -122,6 +123,12 @@ def left_out(question: TableQuestion, paid: tuple[PaidStep, ...], unit: Unit) ->
     if question.by and question.keys is not None:
         rows.append(f"rows whose {names} is not among the keys")
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
+    if question.sample is not None:
+        share = float(share_of_sample(question.sample))
+        said.append(
+            f"this is a sample of {share * 100:.6g} % of the {unit.noun}s, drawn in secret; divide counts "
+            f"and sums by {share:.6g} to estimate all; intervals do not cover the chance in who was drawn"
+        )
     if question.levels:
         said.append(f"a line whose {names} is empty is a total, the sum of the lines that it is made of")
     selection = paid[0].mechanism
@@ -154,6 +161,11 @@ def facts_of(
     owner = unit.noun
     change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
     facts = [("neighbours", change), ("limits", _limits(who, owner))]
+    if question.sample is not None:
+        share = share_of_sample(question.sample)
+        facts.append(
+            ("sample", f"each {owner} is kept with probability {float(share):.10g} ({share}), in secret")
+        )
     if question.by:
         names = ", ".join(n for n, _ in question.by)
         selection = paid[0].mechanism

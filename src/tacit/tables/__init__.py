@@ -1,6 +1,7 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
 from tacit.tables._aggregate_functions import (
+    best,
     correlation,
     count,
     count_distinct,
@@ -34,6 +35,7 @@ __all__ = [
     "Consortium",
     "Expr",
     "TableDataset",
+    "best",
     "col",
     "consortium",
     "correlation",

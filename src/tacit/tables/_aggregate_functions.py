@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.core import read_bounds, read_keys
 from tacit.errors import TacitError, bad_parameter
@@ -28,17 +28,18 @@ from tacit.tables._aggregates import (
     VarianceOf,
 )
 from tacit.tables._pair_aggregates import CorrelationOf, CovarianceOf, DeterminationOf, InterceptOf, SlopeOf
-from tacit.tables._python_expressions import Expr, as_node
+from tacit.tables._python_expressions import Expr, as_node, as_value
+from tacit.tables._utility_aggregates import MOST_SCORED, BestOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tacit.tables._aggregates import Range
 
 __all__ = [
-    "correlation", "count", "count_distinct", "count_units", "covariance", "histogram", "intercept", "max",
-    "mean", "median", "min", "most_common", "quantile", "quantiles", "r_squared", "slope", "std", "sum",
-    "variance",
+    "best", "correlation", "count", "count_distinct", "count_units", "covariance", "histogram", "intercept",
+    "max", "mean", "median", "min", "most_common", "quantile", "quantiles", "r_squared", "slope", "std",
+    "sum", "variance",
 ]  # fmt: skip
 
 #: The bounds of two columns; None where they are declared with the dataset.
@@ -255,12 +256,44 @@ def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | N
     return MostCommonOf(as_node(column), options, top)
 
 
+def best(
+    candidates: Iterable[object],
+    score: Callable[[Any], Expr | Number],
+    *,
+    bounds: Sequence[Number] | None = None,
+) -> Aggregate:
+    """Pick one of public candidates by your own utility, with the exponential mechanism.
+
+    The utility of a candidate is the sum over the rows of ``score(candidate)``, an expression, clipped to its
+    bounds [low, high]; they follow from its form where that shows them. One row moves the utilities against
+    each other by at most max(high, 0) - min(low, 0), and the chance of a candidate grows with exp(epsilon
+    utility / that times the rows of a unit).
+
+    Examples
+    --------
+    The price that earns most, where everybody who offers at least the price buys:
+
+    >>> import tacit as tc
+    >>> tc.best([5, 10, 20], lambda price: tc.when(tc.col("offer") >= price, price, 0)).words
+    'best(case(offer >= 5, 5, 0), case(offer >= 10, 10, 0), ...)'
+    """
+    values = read_keys("candidates", candidates)
+    options = tuple(v for v in values if isinstance(v, float | str | bool))
+    if not 1 < len(options) == len(values) <= MOST_SCORED:
+        raise bad_parameter(
+            "candidates", f"2 to {MOST_SCORED} different values", f"{len(values)} of them",
+            fix=Code("candidates=range(5, 50, 5)"),
+        )  # fmt: skip
+    return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
+
+
 def _bounds(name: str, given: Sequence[Number] | None) -> Range | None:
     return None if given is None else read_bounds(name, given)
 
 
 def _pair_bounds(name: str, given: PairBounds) -> tuple[Range | None, Range | None]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
+    pair: object = given
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise bad_parameter(
             "bounds", "the bounds of both columns", given, fix=Code("bounds=((0, 100), (0, 30))")
         )

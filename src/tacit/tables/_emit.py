@@ -18,6 +18,7 @@ from tacit.tables._expressions import Column, Node, lit, names
 from tacit.tables._kinds import kind_of
 from tacit.tables._products import ProductSums
 from tacit.tables._sampling import in_sample
+from tacit.tables._scores import ScoreSums
 from tacit.tables._statistics import (
     BinCounts,
     DistinctCounts,
@@ -222,7 +223,7 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     quantities = "".join(
         f", {_quantity(s, column, value)} AS q{i}"
         for i, (s, column) in enumerate(zip(statistics, held, strict=True))
-        if s.argument is not None
+        if _arguments(s)
     )
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
     if not straight:
@@ -240,6 +241,8 @@ def _arguments(statistic: Statistic) -> tuple[Node, ...]:
     """Return the expressions that a statistic reads."""
     if isinstance(statistic, ProductSums):
         return statistic.argument, statistic.other
+    if isinstance(statistic, ScoreSums):
+        return statistic.scores
     return () if statistic.argument is None else (statistic.argument,)
 
 
@@ -247,6 +250,8 @@ def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str
     if column is not None:
         return quote(column)
     argument = statistic.argument
+    if isinstance(statistic, ScoreSums):
+        return f"[{', '.join(quantised(value[score], statistic.grid) for score in statistic.scores)}]"
     if argument is None:
         return "1"
     own = value[argument]
@@ -272,6 +277,8 @@ def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
             return (f"({q} - ({grid.lo}))",)
         case ProductSums():
             return statistic.parts_sql(q)
+        case ScoreSums():
+            return tuple(f"{q}[{i + 1}]" for i in range(statistic.size))
         case _:
             return ()
 
@@ -283,7 +290,7 @@ def _over_rows(statistic: Statistic, q: str) -> list[str]:
             return ["count(*)" if argument is None else f"count({q})"]
         case UnitCounts():
             return ["count(DISTINCT tacit_u)"]
-        case Sums():
+        case Sums() | ScoreSums():
             return sums
         case _:
             return [f"count({q})", *sums]
@@ -321,11 +328,11 @@ def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tup
         case RowCounts(argument):
             counted = "count(*)" if argument is None else f"count({q})"
             return [f"{counted} AS {n}"], [f"coalesce(sum({number_of}), 0)"]
-        case Sums(_, grid) if limit is not None:
+        case Sums(grid=grid) | ScoreSums(grid=grid) if limit is not None:
             low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
-            return inner, [f"coalesce(sum(least(greatest({sums[0]}, {low}), {high})), 0)"]
-        case Sums():
-            return inner, [f"coalesce(sum({sums[0]}), 0)"]
+            return inner, [f"coalesce(sum(least(greatest({x}, {low}), {high})), 0)" for x in sums]
+        case Sums() | ScoreSums():
+            return inner, [f"coalesce(sum({x}), 0)" for x in sums]
         case _:
             if limit is not None:
                 sums = [

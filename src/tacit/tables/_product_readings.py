@@ -105,7 +105,8 @@ class PairSums:
     def mean(self, axis: int) -> _Array:
         """Return the noisy mean of x (0) or y (1), in [0, 1]."""
         total, sums = self.count, self.cells.sum(axis=2 - axis) @ _X
-        return np.clip(np.divide(sums, total, out=np.full_like(total, 0.5), where=total > 0), 0, 1)
+        found: _Array = np.divide(sums, total, out=np.full_like(total, 0.5), where=total > 0)
+        return np.clip(found, 0, 1)
 
     def sum(self, weights: _Array) -> _Array:
         """Return a weighted sum of the noisy products."""
@@ -146,7 +147,8 @@ class PairSums:
         rest = a * a - spread * (above * above).sum(axis=(1, 2))
         root = np.sqrt(np.maximum(half * half - square * rest, 0))
         clear = (square > 0) & (b > 0)
-        return np.divide(half + sign * root, square, out=np.full_like(a, sign * np.inf), where=clear)
+        found: _Array = np.divide(half + sign * root, square, out=np.full_like(a, sign * np.inf), where=clear)
+        return found
 
 
 def _outer(first: _Array, second: _Array) -> _Array:

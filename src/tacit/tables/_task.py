@@ -124,11 +124,7 @@ class TableTask:
             lines = [
                 line if isinstance(line, list) else [line] for line in noisy[column.step]
             ]  # a choice is one index
-            cells = (
-                read_levels(column.reading, noise, lines, [at for _, at in totals], confidence)
-                if totals
-                else column.reading.read(noise, lines, confidence)
-            )
+            cells = read_levels(column.reading, noise, lines, [at for _, at in totals], confidence)
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )

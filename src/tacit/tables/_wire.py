@@ -37,6 +37,7 @@ from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
 from tacit.tables._sampling import MOST_SAMPLED
+from tacit.tables._utility_aggregates import BestOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,6 +61,7 @@ _NODES: dict[str, type] = {
         *(getattr(_pair_aggregates, name) for name in (
             "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",
         )),
+        BestOf,
         _expressions.Call,
         _expressions.Column,
         _expressions.Literal,
@@ -85,17 +87,23 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "MostCommonOf": lambda a, x: ask.most_common(x, a.k, a.candidates),
 }
 _MADE |= {
-    kind: lambda a, x, make=make: make(x, Expr(a.other), bounds=(a.bounds, a.other_bounds))
-    for kind, make in (
-        ("CorrelationOf", ask.correlation), ("SlopeOf", ask.slope), ("InterceptOf", ask.intercept),
-        ("DeterminationOf", ask.r_squared),
-    )
-}  # fmt: skip
-_MADE["CovarianceOf"] = lambda a, x: ask.covariance(
-    x, Expr(a.other), bounds=(a.bounds, a.other_bounds), population=a.population
-)
+    "CorrelationOf": lambda a, x: ask.correlation(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "SlopeOf": lambda a, x: ask.slope(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "InterceptOf": lambda a, x: ask.intercept(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "DeterminationOf": lambda a, x: ask.r_squared(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "CovarianceOf": lambda a, x: ask.covariance(
+        x, Expr(a.other), bounds=(a.bounds, a.other_bounds), population=a.population
+    ),
+    "BestOf": lambda a, _: ask.best(
+        a.candidates, _scores(a.candidates, a.scores).__getitem__, bounds=a.bounds
+    ),
+}
 _WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
 _MOST_LIMIT = 10**9
+
+
+def _scores(candidates: tuple[object, ...], scores: tuple[Node, ...]) -> dict[object, Expr]:
+    return {candidate: Expr(score) for candidate, score in zip(candidates, scores, strict=True)}
 
 
 def read_question(written: Any, dataset: TableDataset) -> TableQuestion:

@@ -81,12 +81,13 @@ class _QuestionWords:
 
     def aggregate(self, aggregate: Aggregate) -> str:
         """Write an aggregate with its argument."""
-        if aggregate.argument is None:
+        if not aggregate.arguments:
             return aggregate.word
         levels = aggregate.levels if aggregate.word in {"quantile", "quantiles"} else ()  # type: ignore[attr-defined]
         shown = (f"{float(q):g}" if self.hidden is None else "?" for q in levels)
-        read = (words_of(one, self.hidden) for one in aggregate.arguments)
-        return f"{aggregate.word}({', '.join([*read, *shown])})"
+        read = [words_of(one, self.hidden) for one in aggregate.arguments[:2]]
+        more = ["..."] if len(aggregate.arguments) > 2 else []
+        return f"{aggregate.word}({', '.join([*read, *more, *shown])})"
 
     def _measure(self, measure: Measure) -> str:
         argument = measure.argument

@@ -12,6 +12,7 @@ import pytest
 
 import tacit as tc
 from tacit.tables._sampling import amplified_ask, inner_ask, read_sample, share_of_sample
+from tacit.tables._statistics import RowCounts
 from tacit.tables._steps import Ask
 from tacit.tables._task import exact_integers
 
@@ -92,6 +93,34 @@ def test_certificates_state_the_sample_and_verify():
     assert all(law["sampled"] == str(share_of_sample(read_sample(0.05))) for law in plan.mechanisms)
     assert data.plan_from(json.loads(json.dumps(plan.to_json()))).hash == plan.hash
     assert plan.hash != data.sql(SQL.replace(" TABLESAMPLE 5 PERCENT", "")).plan(epsilon=0.5).hash
+
+
+def test_a_unit_changes_nothing_if_it_is_not_drawn_and_at_most_its_rows_if_it_is(monkeypatch):
+    """With the secret held, neighbours differ by the sensitivity of the mechanisms, or not at all."""
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parent))
+    import neighbours as nb
+
+    from tacit.tables import _task
+
+    drawn = []
+    for secret in range(14):
+        monkeypatch.setattr(_task, "drawn_sample", lambda secret=secret: ((f"{secret:064x}",),))
+        lines = [(i, "A", float(i), 1, None) for i in range(5)]
+        small = nb._tables(lines, [])
+        large = nb._tables([*lines, *[(77, "B", 30.0, 2, None)] * 3], [])
+        left, right = nb.engine(small), nb.engine(large)
+        data = nb.dataset(large, {"rows": 2})
+        asked = data["visits"].sample(0.5).group_by("h").agg(n=tc.count(), s=tc.sum("x"), m=tc.median("x"))
+        assert nb.check(asked.question, left, right) == 3
+        emitted = nb.statements(asked.question, (RowCounts(),))
+        changed = [nb.exact_integers(one, asked.question, emitted)[RowCounts()] for one in (left, right)]
+        drawn.append(changed[0] != changed[1])
+        left.close()
+        right.close()
+    assert 1 < sum(drawn) < 13
 
 
 def test_private_groups_can_be_sampled():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -39,6 +41,15 @@ def test_the_mode_is_that_of_duckdb():
     for sql in ("SELECT MODE(ward) AS m FROM d", "SELECT MODE(n) AS m FROM d"):
         assert answer(sql)["m"] == [duckdb.sql(sql).fetchall()[0][0]]
     assert answer("SELECT MODE(ward) FROM d") == {"mode_ward": ["B"]}
+    assert answer("SELECT MODE() WITHIN GROUP (ORDER BY ward) AS m FROM d") == {"m": ["B"]}
+
+
+def test_plans_of_picked_values_travel_as_documents():
+    data = protected()
+    half = tc.when(tc.col("x") > 50, "low", "high")  # not in the order of the alphabet
+    for asked in (tc.most_common(half), tc.most_common("ward"), tc.most_common("n", 2)):
+        plan = data.agg(top=asked).plan(epsilon=1)
+        assert data.plan_from(json.loads(json.dumps(plan.to_json()))).hash == plan.hash
 
 
 def test_the_most_common_values_come_in_their_order():

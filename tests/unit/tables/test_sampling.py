@@ -123,6 +123,16 @@ def test_a_unit_changes_nothing_if_it_is_not_drawn_and_at_most_its_rows_if_it_is
     assert 1 < sum(drawn) < 13
 
 
+@pytest.mark.parametrize("share", ["1e999999999/1", "0.5", "1/0", None, 3, "2/1"])
+def test_a_certificate_with_a_forged_share_does_not_verify(share):
+    data = protected()
+    release = data.sql(SQL).plan(epsilon=0.5).release()
+    body = json.loads(release.certificate.to_json())
+    for law in body["mechanisms"]:
+        law["sampled"] = share
+    assert tc.Certificate(body).problems(data._ledger)
+
+
 def test_private_groups_can_be_sampled():
     plan = (
         protected()

@@ -187,6 +187,8 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
         return ask.quantile(Expr(read_expression(node.this, find)), _level(level))
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
         return _within_group(node, find)
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and not node.this.this:
+        return ask.most_common(Expr(read_expression(_only_column(node), find)))
     if kind is exp.Anonymous and (make := _NAMED.get(str(node.this).lower())):
         return make(node, find)
     if isinstance(node, exp.AggFunc | exp.Filter | exp.Window):
@@ -218,9 +220,14 @@ def _count(node: exp.Expr, find: ColumnFinder) -> Aggregate:
 
 
 def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
+    only(node.this, "this")
+    return ask.quantile(Expr(read_expression(_only_column(node), find)), _level(node.this.this))
+
+
+def _only_column(node: exp.WithinGroup) -> exp.Expr:
+    """Return the one column of WITHIN GROUP (ORDER BY x)."""
     order = node.expression
     only(node, "this", "expression")
-    only(node.this, "this")
     only(order, "expressions")
     if len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
         raise refuse(
@@ -228,7 +235,7 @@ def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
             "only one ascending column is allowed in WITHIN GROUP (ORDER BY ...)",
             "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
         )
-    return ask.quantile(Expr(read_expression(order.expressions[0].this, find)), _level(node.this.this))
+    return order.expressions[0].this  # type: ignore[no-any-return]
 
 
 def _most_common(node: exp.Expr, find: ColumnFinder) -> Aggregate:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.tables._scores import ScoreSums
 from tacit.tables._task import exact_integers
 
 PRICES = [5, 10, 15, 20, 25]
@@ -48,6 +49,23 @@ def test_the_sensitivity_follows_from_the_expression():
     plan = protected().agg(best=signed).plan(epsilon=1)
     (mechanism,), (one,) = plan._members[0].task.mechanisms, plan._members[0].task.steps
     assert mechanism.scale * one.statistic.step == 6  # from -4 to 2
+
+
+def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
+    """The broken twin: a row that moves one score up and another down moves them by the whole range."""
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parent))
+    import neighbours as nb
+
+    small, large = nb._tables([], []), nb._tables([(77, "A", 7.0, 3, None)] * 2, [])
+    asked = nb.dataset(large, {"rows": 2}).agg(best=nb.AGGREGATES["best"]("x")).question
+    left, right = nb.engine(small), nb.engine(large)
+    assert nb.check(asked, left, right) == 1
+    monkeypatch.setattr(ScoreSums, "weight", property(lambda s: max(abs(s.grid.lo), abs(s.grid.hi)) // 4))
+    with pytest.raises(AssertionError):
+        nb.check(asked, left, right)
 
 
 def test_groups_get_their_own_choice_and_plans_travel():

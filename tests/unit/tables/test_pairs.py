@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import neighbours as nb
 
 import tacit as tc
+from tacit.tables._products import ProductSums
 from tacit.tables._readings import StepNoise
 from tacit.tables._task import exact_integers
 
@@ -184,6 +185,18 @@ def test_one_row_changes_all_nine_integers_by_one_weight_at_most():
         assert nb.check(asked.question, left, right) == 2
         left.close()
         right.close()
+
+
+def test_the_search_finds_a_sensitivity_that_is_too_small(monkeypatch):
+    """The broken twin: of two rows at the corners, the nine integers change by twice one weight."""
+    small, large = nb._tables([], []), nb._tables([(77, "A", 30.0, 3, None)] * 2, [])
+    asked = nb.dataset(large, {"rows": 2}).agg(r=tc.correlation("x", "y")).question
+    left, right = nb.engine(small), nb.engine(large)
+    assert nb.check(asked, left, right) == 1
+    real = ProductSums.sensitivity
+    monkeypatch.setattr(ProductSums, "sensitivity", lambda s, who: tuple(n - 1 for n in real(s, who)))
+    with pytest.raises(AssertionError):
+        nb.check(asked, left, right)
 
 
 @pytest.mark.parametrize("failing", [0.5, 0.05, 0.001])

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
     from tacit.explain import explain
     from tacit.ledger import Blocks, Ledger
     from tacit.tables import (
+        best,
         col,
         consortium,
+        correlation,
         count,
         count_distinct,
         count_units,
+        covariance,
         histogram,
+        intercept,
         max,
         mean,
         median,
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
         protect,
         quantile,
         quantiles,
+        r_squared,
+        slope,
         std,
         sum,
         variance,
@@ -67,6 +73,7 @@ __all__ += [
     "most_common",
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
+__all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
 _LAZY = {
@@ -88,6 +95,9 @@ _LAZY |= dict.fromkeys(
     "tacit.tables",
 )
 _LAZY |= dict.fromkeys(("quantile", "quantiles", "std", "sum", "variance"), "tacit.tables")
+_LAZY |= dict.fromkeys(
+    ("best", "correlation", "covariance", "intercept", "r_squared", "slope"), "tacit.tables"
+)
 
 
 def __getattr__(name: str) -> object:

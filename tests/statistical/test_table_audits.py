@@ -82,6 +82,12 @@ QUESTIONS = {
     "sum": (lambda d: d.agg(s=tc.sum("x")), {"epsilon": 1}, flat),
     "mean": (lambda d: d.group_by("h").agg(m=tc.mean("x")), {"epsilon": 1}, flat),
     "median": (lambda d: d.agg(m=tc.median("x", candidates=range(11))), {"epsilon": 1}, flat),
+    "correlation": (lambda d: d.agg(r=tc.correlation("x", tc.col("x") * 2)), {"epsilon": 1}, flat),
+    "best": (
+        lambda d: d.agg(b=tc.best([2, 5, 9], lambda c: tc.when(tc.col("x") >= c, c, -1))),
+        {"epsilon": 1},
+        flat,
+    ),
     "join": (
         lambda d: d["visits"].join(d["people"], rows=2).group_by("h").agg(n=tc.count()),
         {"epsilon": 1},

@@ -57,11 +57,15 @@ class Member:
 
     @cached_property
     def cost(self) -> Cost:
-        """The cost of all mechanisms together, for one unit of this dataset; of a run, that of all of it."""
+        """The cost of all mechanisms together, for one unit of this dataset; of a run, that of all of it.
+
+        A task whose mechanisms run on one Poisson sample of the units names its share (``sampled``).
+        """
         if self.stages:
             return run_cost([(stage.count, stage.cost) for stage in self.stages], composition_of(self.task))
         total: Cost = reduce(add, [mechanism.cost for mechanism in self.task.mechanisms])
-        return total
+        share = getattr(self.task, "sampled", None)
+        return total if share is None else total.sampled(share)
 
     @cached_property
     def laws(self) -> tuple[Mapping[str, JSON], ...]:

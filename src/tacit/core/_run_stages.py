@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from itertools import groupby
 from operator import add
@@ -111,12 +113,21 @@ def run_laws(stages: Sequence[Stage], composition: str) -> tuple[Mapping[str, JS
     )
 
 
+def _read_share(text: object) -> Fraction:
+    """Read the share of a sample as a task writes it, which is a fraction of short numbers."""
+    if not isinstance(text, str) or re.fullmatch(r"\d{1,20}/[1-9]\d{0,19}", text) is None:
+        raise ValueError("not a share")
+    return Fraction(text)
+
+
 def cost_of_laws(laws: Sequence[Mapping[str, Any]]) -> Cost:
     """Return the cost that the mechanisms in a certificate make, of one draw or of a whole run."""
     from tacit.accounting import Cost
 
     if not any("instalments" in law for law in laws):
-        return reduce(add, [Cost.from_json(law["cost"]) for law in laws])
+        total: Cost = reduce(add, [Cost.from_json(law["cost"]) for law in laws])
+        [share] = {law.get("sampled") for law in laws}
+        return total if share is None else total.sampled(_read_share(share))
     each: list[tuple[int, Cost]] = []
     for (first, last), stage in groupby(laws, key=lambda law: tuple(law["instalments"])):
         each.append((last - first + 1, reduce(add, [Cost.from_json(law["cost"]) for law in stage])))

@@ -13,6 +13,7 @@ from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
+from tacit.mechanisms._linear_noise import linear_half_width, linear_tail
 from tacit.mechanisms._mechanism import Interval, Mechanism
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
@@ -23,6 +24,7 @@ from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
+from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._top_k import TopK
@@ -64,6 +66,9 @@ __all__ = [
     "check_randomness",
     "clip",
     "fold",
+    "linear_half_width",
+    "linear_tail",
     "ranking_secret",
+    "sampling_secret",
     "truncate",
 ]

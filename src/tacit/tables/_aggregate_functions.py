@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.core import read_bounds, read_keys
 from tacit.errors import TacitError, bad_parameter
@@ -27,17 +27,23 @@ from tacit.tables._aggregates import (
     SumOf,
     VarianceOf,
 )
-from tacit.tables._python_expressions import Expr, as_node
+from tacit.tables._pair_aggregates import CorrelationOf, CovarianceOf, DeterminationOf, InterceptOf, SlopeOf
+from tacit.tables._python_expressions import Expr, as_node, as_value
+from tacit.tables._utility_aggregates import MOST_SCORED, BestOf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tacit.tables._aggregates import Range
 
 __all__ = [
-    "count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common",
-    "quantile", "quantiles", "std", "sum", "variance",
+    "best", "correlation", "count", "count_distinct", "count_units", "covariance", "histogram", "intercept",
+    "max", "mean", "median", "min", "most_common", "quantile", "quantiles", "r_squared", "slope", "std",
+    "sum", "variance",
 ]  # fmt: skip
+
+#: The bounds of two columns; None where they are declared with the dataset.
+PairBounds: TypeAlias = "tuple[Sequence[Number] | None, Sequence[Number] | None]"
 
 _EXTREME = Fraction(1, 100)
 
@@ -90,6 +96,77 @@ def variance(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> A
 def std(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggregate:
     """Estimate the sample standard deviation of a column clipped to its bounds."""
     return StdOf(as_node(column), _bounds("std", bounds))
+
+
+def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
+    """Estimate Pearson's correlation of two columns, each clipped to its bounds.
+
+    The products of the three parts of both columns are released, nine sums; one row changes them by one
+    weight together. Every quantity of two columns is read off them, so they are paid for once. Rows in which
+    one of the two is missing are not counted. ``bounds`` are those of x and those of y.
+
+    Examples
+    --------
+    >>> correlation("age", "length_of_stay").words
+    'correlation(age, length_of_stay)'
+    """
+    return CorrelationOf(as_node(x), as_node(y), *_pair_bounds("correlation", bounds))
+
+
+def covariance(
+    x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None), population: bool = False
+) -> Aggregate:
+    """Estimate the covariance of two clipped columns: of a sample, or of the rows themselves (population).
+
+    It shares the nine sums of `correlation`, at the same sensitivity.
+
+    Examples
+    --------
+    >>> covariance("age", "length_of_stay", population=True).word
+    'covariance'
+    """
+    read = _pair_bounds("covariance", bounds)
+    return CovarianceOf(as_node(x), as_node(y), *read, population=bool(population))
+
+
+def slope(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
+    """Estimate how much y changes for each 1 of x, by the line of least squares (REGR_SLOPE).
+
+    It shares the nine sums of `correlation`, at the same sensitivity. ``bounds`` are those of y and those of
+    x.
+
+    Examples
+    --------
+    >>> slope("length_of_stay", "age").words
+    'slope(length_of_stay, age)'
+    """
+    return SlopeOf(as_node(y), as_node(x), *_pair_bounds("slope", bounds))
+
+
+def intercept(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
+    """Estimate y where x is 0, by the line of least squares (REGR_INTERCEPT).
+
+    It shares the nine sums of `correlation`, at the same sensitivity.
+
+    Examples
+    --------
+    >>> intercept("length_of_stay", "age").word
+    'intercept'
+    """
+    return InterceptOf(as_node(y), as_node(x), *_pair_bounds("intercept", bounds))
+
+
+def r_squared(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
+    """Estimate the part of the variance of y that the line of least squares explains (REGR_R2).
+
+    It shares the nine sums of `correlation`, at the same sensitivity.
+
+    Examples
+    --------
+    >>> r_squared("length_of_stay", "age").word
+    'r_squared'
+    """
+    return DeterminationOf(as_node(y), as_node(x), *_pair_bounds("r_squared", bounds))
 
 
 def quantiles(
@@ -152,9 +229,20 @@ def histogram(column: str | Expr, edges: Sequence[Number]) -> Aggregate:
     return HistogramOf(as_node(column), read)
 
 
-def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Aggregate:
-    """Pick the k most frequent of public candidate values with the exponential mechanism."""
+def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | None = None) -> Aggregate:
+    """Pick the k most frequent of public candidate values with the exponential mechanism.
+
+    Without candidates, they are the declared keys of the column, or the whole numbers between its bounds. One
+    row changes the number of rows of one candidate by 1.
+
+    Examples
+    --------
+    >>> most_common("hospital", 2, ["A", "B", "C"]).words
+    'most_common(hospital)'
+    """
     top = whole("k", k, zero=False)
+    if candidates is None:
+        return MostCommonOf(as_node(column), (), top)
     values = read_keys("candidates", candidates)
     if top > len(values) or len(values) > 10_000:
         raise bad_parameter(
@@ -168,8 +256,48 @@ def most_common(column: str | Expr, k: int, candidates: Iterable[object]) -> Agg
     return MostCommonOf(as_node(column), options, top)
 
 
+def best(
+    candidates: Iterable[object],
+    score: Callable[[Any], Expr | Number],
+    *,
+    bounds: Sequence[Number] | None = None,
+) -> Aggregate:
+    """Pick one of public candidates by your own utility, with the exponential mechanism.
+
+    The utility of a candidate is the sum over the rows of ``score(candidate)``, an expression, clipped to its
+    bounds [low, high]; they follow from its form where that shows them. One row moves the utilities against
+    each other by at most max(high, 0) - min(low, 0), and the chance of a candidate grows with exp(epsilon
+    utility / that times the rows of a unit).
+
+    Examples
+    --------
+    The price that earns most, where everybody who offers at least the price buys:
+
+    >>> import tacit as tc
+    >>> tc.best([5, 10, 20], lambda price: tc.when(tc.col("offer") >= price, price, 0)).words
+    'best(case(offer >= 5, 5, 0), case(offer >= 10, 10, 0), ...)'
+    """
+    values = read_keys("candidates", candidates)
+    options = tuple(v for v in values if isinstance(v, float | str | bool))
+    if not 1 < len(options) == len(values) <= MOST_SCORED:
+        raise bad_parameter(
+            "candidates", f"2 to {MOST_SCORED} different values", f"{len(values)} of them",
+            fix=Code("candidates=range(5, 50, 5)"),
+        )  # fmt: skip
+    return BestOf(options, tuple(as_value(score(value)) for value in options), _bounds("best", bounds))
+
+
 def _bounds(name: str, given: Sequence[Number] | None) -> Range | None:
     return None if given is None else read_bounds(name, given)
+
+
+def _pair_bounds(name: str, given: PairBounds) -> tuple[Range | None, Range | None]:
+    pair: object = given
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise bad_parameter(
+            "bounds", "the bounds of both columns", given, fix=Code("bounds=((0, 100), (0, 30))")
+        )
+    return _bounds(name, given[0]), _bounds(name, given[1])
 
 
 def _level(q: Number) -> Fraction:

@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import ClassVar, Self, TypeAlias
 
 from tacit.core import KEY_KINDS
-from tacit.errors import TacitError
-from tacit.fixes import Declare, Do
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Declare, Do, Set
 from tacit.tables._expressions import Column, Node, words_of
 from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
+from tacit.tables._listed_values import MOST_CANDIDATES, candidate_values
 from tacit.tables._readings import (
     CellReading,
     ChosenQuantile,
@@ -49,7 +50,7 @@ from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
     "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf",
-    "SumOf", "VarianceOf",
+    "SumOf", "VarianceOf", "bounds_missing",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -101,6 +102,10 @@ class Aggregate(ABC):
         want = kind_of(resolve(self.argument, facts)) or "text"
         return replace(self, argument=resolve(self.argument, facts, want))  # type: ignore[type-var]
 
+    def column_names(self, name: str) -> list[str]:
+        """Return the names of the released columns, where the aggregate is called ``name``."""
+        return [name]
+
     @abstractmethod
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Return the released columns: name, the step that answers, and how to read it."""
@@ -111,9 +116,14 @@ class Aggregate(ABC):
         return ""
 
     @property
+    def arguments(self) -> tuple[Node, ...]:
+        """All expressions that it reads."""
+        return () if self.argument is None else (self.argument,)
+
+    @property
     def words(self) -> str:
         """The aggregate in words: ``mean(length_of_stay)``."""
-        return f"{self.word}({'' if self.argument is None else words_of(self.argument)})"
+        return f"{self.word}({', '.join(words_of(one) for one in self.arguments)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,16 +193,21 @@ class OnBounds(Aggregate):
     def needed_bounds(self) -> Range:
         """The bounds, or a refusal where there are none."""
         if self.bounds is None:
-            what = words_of(self.argument)
-            raise TacitError(
-                "missing-bounds",
-                f"{self.word} of {what} needs bounds",
-                why="without a public range one person could change the answer without limit",
-                fix=Declare("bounds", (0, 30), column=what)
-                if isinstance(self.argument, Column)
-                else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
-            )
+            raise bounds_missing(self.word, self.argument)
         return self.bounds
+
+
+def bounds_missing(word: str, argument: Node) -> TacitError:
+    """Refuse an aggregate of an expression that has no bounds."""
+    what = words_of(argument)
+    return TacitError(
+        "missing-bounds",
+        f"{word} of {what} needs bounds",
+        why="without a public range one person could change the answer without limit",
+        fix=Declare("bounds", (0, 30), column=what)
+        if isinstance(argument, Column)
+        else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +275,16 @@ class QuantilesOf(OnBounds):
         step = nice_step((low, high), most)
         return EvenBins(float(low), float(step), int((high - low) / step) + 1)
 
+    def column_names(self, name: str) -> list[str]:
+        """Name one column for each level."""
+        return [f"{name}_{float(q):.15g}" for q in self.levels]
+
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Count rows at fewer candidates; one noisy histogram gives all levels."""
         del context
         step = Step(BinCounts(self.argument, self.bins(200)), AddNoise())
-        return [(f"{name}_{float(q):.15g}", step, QuantileFromCounts(q)) for q in self.levels]
+        names = zip(self.column_names(name), self.levels, strict=True)
+        return [(each, step, QuantileFromCounts(q)) for each, q in names]
 
     def stands_for(self, reading: Reading) -> str:
         """Name the level."""
@@ -277,6 +297,10 @@ class QuantileOf(QuantilesOf):
     """One quantile, chosen among public candidates by the exponential mechanism."""
 
     word: ClassVar[str] = "quantile"
+
+    def column_names(self, name: str) -> list[str]:
+        """Name the one column."""
+        return [name]
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Choose a candidate; where noisy integers are added, read it off a histogram."""
@@ -338,13 +362,17 @@ class HistogramOf(Aggregate):
         """Read the argument as a number."""
         return replace(self, argument=resolve(self.argument, facts, "number"))
 
+    def column_names(self, name: str) -> list[str]:
+        """Name one column for each cell."""
+        names = [f"{name}[{a:g}, {b:g})" for a, b in itertools.pairwise(self.edges)]
+        names[-1] = names[-1][:-1] + "]"
+        return names
+
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Count the rows of each cell."""
         del context
         step = Step(BinCounts(self.argument, EdgeBins(self.edges)), AddNoise())
-        names = [f"{name}[{a:g}, {b:g})" for a, b in itertools.pairwise(self.edges)]
-        names[-1] = names[-1][:-1] + "]"
-        return [(cell, step, CellReading(i)) for i, cell in enumerate(names)]
+        return [(cell, step, CellReading(i)) for i, cell in enumerate(self.column_names(name))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,18 +385,44 @@ class MostCommonOf(Aggregate):
     word: ClassVar[str] = "most_common"
 
     def resolved(self, facts: Scope) -> Self:
-        """Read the argument as the kind of the candidates."""
-        want = KEY_KINDS[type(self.candidates[0])]
-        return replace(self, argument=resolve(self.argument, facts, want))
+        """Read the argument as the kind of the candidates, which are those that the facts show by default."""
+        candidates = self.candidates or candidate_values(self.argument, facts)
+        if not self.k <= len(candidates) <= MOST_CANDIDATES:
+            raise self._no_candidates(len(candidates))
+        want = KEY_KINDS[type(candidates[0])]
+        return replace(self, argument=resolve(self.argument, facts, want), candidates=candidates)
+
+    def _no_candidates(self, found: int) -> TacitError:
+        """Refuse where there are too few public values to choose among, or too many."""
+        what = words_of(self.argument)
+        if not found:
+            return TacitError(
+                "keys-missing",
+                f"the most common value of {what} is chosen among public values, and none are declared",
+                why="which values exist is private",
+                fix=Declare("keys", ["A", "B"], column=what)
+                if isinstance(self.argument, Column)
+                else Set(candidates=["A", "B"]),
+            )
+        return bad_parameter(
+            "k",
+            f"at most the number of candidates ({found}, {MOST_CANDIDATES:,} at most)",
+            self.k,
+            fix=Set(k=1),
+        )
+
+    def column_names(self, name: str) -> list[str]:
+        """Name one column for each pick."""
+        return [name] if self.k == 1 else [f"{name}_{i + 1}" for i in range(self.k)]
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Choose the fullest cells."""
         del context
         step = Step(BinCounts(self.argument, ValueBins(self.candidates)), ChooseTop(self.k))
-        names = [name] if self.k == 1 else [f"{name}_{i + 1}" for i in range(self.k)]
-        return [(each, step, ChosenValue(i)) for i, each in enumerate(names)]
+        return [(each, step, ChosenValue(i)) for i, each in enumerate(self.column_names(name))]
 
     def stands_for(self, reading: Reading) -> str:
-        """Say that the value was picked."""
-        del reading
-        return f"the most common value of {words_of(self.argument)}, picked among the candidates"
+        """Say that the value was picked, and as which."""
+        at = getattr(reading, "at", 0)
+        place = "" if at == 0 else f"{at + 1}{'nd' if at == 1 else 'rd' if at == 2 else 'th'} "
+        return f"the {place}most common value of {words_of(self.argument)}, picked among the candidates"

@@ -144,6 +144,8 @@ class TableQuestion:
 
     A public key may be None: the group of the rows whose value is missing. Where keys are selected privately,
     ``missing`` says whether these rows can be a group.
+    ``levels`` says which totals are shown; they are read off the groups and are not part of what is measured.
+    Of the units, a ``sample`` is kept: each with this probability, in 2^-32.
     """
 
     input: Relation
@@ -153,6 +155,8 @@ class TableQuestion:
     groups: int | None
     per_group: int | None
     missing: bool = field(default=False, metadata=OPTIONAL)
+    levels: tuple[tuple[int, ...], ...] = field(default=(), metadata=OPTIONAL)
+    sample: int | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def groups_missing(self) -> bool:

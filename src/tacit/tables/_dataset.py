@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.core import Engine
+    from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._goals import Goal
@@ -80,6 +81,10 @@ class TableDataset(Dataset, PandasHabits):
     def where(self, condition: Expr | str) -> Rows:
         """Keep rows by a condition; see `Rows.where`."""
         return self[self.main].where(condition)
+
+    def sample(self, share: Number) -> Rows:
+        """Ask a secret sample of the units; see `Rows.sample`."""
+        return self[self.main].sample(share)
 
     def with_columns(self, **columns: Expr | str | float) -> Rows:
         """Add or redefine columns; see `Rows.with_columns`."""

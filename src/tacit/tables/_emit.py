@@ -16,6 +16,9 @@ from tacit.tables._emit_expressions import ON_GRID, expression_sql, number, quan
 from tacit.tables._emit_relations import limited_tables, ranked, relation_sql
 from tacit.tables._expressions import Column, Node, lit, names
 from tacit.tables._kinds import kind_of
+from tacit.tables._products import ProductSums
+from tacit.tables._sampling import in_sample
+from tacit.tables._scores import ScoreSums
 from tacit.tables._statistics import (
     BinCounts,
     DistinctCounts,
@@ -70,6 +73,8 @@ def _stored(question: TableQuestion, statistic: Statistic) -> str | None:
     argument = statistic.argument
     if not isinstance(node, Scan) or not isinstance(argument, Column) or statistic.grid is None:
         return None
+    if isinstance(statistic, ProductSums):
+        return None  # both columns are read
     bits = 16 if isinstance(statistic, SquareSums) else 30
     fact = node.table.facts.get(argument.name)
     if fact is None or fact.bounds is None or grid_for(fact.bounds, bits) != statistic.grid:
@@ -82,6 +87,8 @@ def _rows(question: TableQuestion, arguments: tuple[Node, ...], stored: frozense
     keys = [e for _, e in question.by]
     read = frozenset().union(*(names(e) for e in (*keys, *arguments)))
     below = relation_sql(question.input, read | stored)
+    if question.sample is not None:
+        below = f"SELECT * FROM ({below}) WHERE {in_sample(question.sample)}"
     made = "".join(f", {_key(e, missing=question.groups_missing)} AS k{i}" for i, e in enumerate(keys))
     made += "".join(f", {quote(c)}" for c in sorted(stored))
     made += "".join(f", {expression_sql(e)} AS v{i}" for i, e in enumerate(arguments))
@@ -222,8 +229,8 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     Straight over rows where only the rows of a unit are limited, else per unit first.
     """
     held = [_stored(question, s) for s in statistics]
-    read = [s.argument for s, column in zip(statistics, held, strict=True) if column is None]
-    arguments = tuple(dict.fromkeys(e for e in read if e is not None))
+    read = [e for s, column in zip(statistics, held, strict=True) if column is None for e in _arguments(s)]
+    arguments = tuple(dict.fromkeys(read))
     value = {e: f"v{i}" for i, e in enumerate(arguments)}
     ks = [f"k{i}" for i in range(len(question.by))]
     rows = _rows(question, arguments, frozenset(c for c in held if c is not None))
@@ -233,7 +240,7 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     quantities = "".join(
         f", {_quantity(s, column, value)} AS q{i}"
         for i, (s, column) in enumerate(zip(statistics, held, strict=True))
-        if s.argument is not None
+        if _arguments(s)
     )
     rows = f"SELECT {', '.join(['tacit_u', *ks])}{quantities} FROM ({rows})"
     if not straight:
@@ -247,14 +254,28 @@ def _together(question: TableQuestion, statistics: tuple[Statistic, ...]) -> str
     return _among_keys(question, answer)
 
 
+def _arguments(statistic: Statistic) -> tuple[Node, ...]:
+    """Return the expressions that a statistic reads."""
+    if isinstance(statistic, ProductSums):
+        return statistic.argument, statistic.other
+    if isinstance(statistic, ScoreSums):
+        return statistic.scores
+    return () if statistic.argument is None else (statistic.argument,)
+
+
 def _quantity(statistic: Statistic, column: str | None, value: Mapping[Node, str]) -> str:
     if column is not None:
         return quote(column)
     argument = statistic.argument
+    if isinstance(statistic, ScoreSums):
+        return f"[{', '.join(quantised(value[score], statistic.grid) for score in statistic.scores)}]"
     if argument is None:
         return "1"
     own = value[argument]
     grid = statistic.grid
+    if isinstance(statistic, ProductSums):
+        second = quantised(value[statistic.other], statistic.other_grid)
+        return statistic.pair_sql(quantised(own, statistic.grid), second)
     return quantised(own, grid) if grid is not None else _present(own, argument)
 
 
@@ -271,6 +292,10 @@ def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
             return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
         case MomentSums(_, grid):
             return (f"({q} - ({grid.lo}))",)
+        case ProductSums():
+            return statistic.parts_sql(q)
+        case ScoreSums():
+            return tuple(f"{q}[{i + 1}]" for i in range(statistic.size))
         case _:
             return ()
 
@@ -282,7 +307,7 @@ def _over_rows(statistic: Statistic, q: str) -> list[str]:
             return ["count(*)" if argument is None else f"count({q})"]
         case UnitCounts():
             return ["count(DISTINCT tacit_u)"]
-        case Sums():
+        case Sums() | ScoreSums():
             return sums
         case _:
             return [f"count({q})", *sums]
@@ -320,11 +345,11 @@ def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tup
         case RowCounts(argument):
             counted = "count(*)" if argument is None else f"count({q})"
             return [f"{counted} AS {n}"], [f"coalesce(sum({number_of}), 0)"]
-        case Sums(_, grid) if limit is not None:
+        case Sums(grid=grid) | ScoreSums(grid=grid) if limit is not None:
             low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
-            return inner, [f"coalesce(sum(least(greatest({sums[0]}, {low}), {high})), 0)"]
-        case Sums():
-            return inner, [f"coalesce(sum({sums[0]}), 0)"]
+            return inner, [f"coalesce(sum(least(greatest({x}, {low}), {high})), 0)" for x in sums]
+        case Sums() | ScoreSums():
+            return inner, [f"coalesce(sum({x}), 0)" for x in sums]
         case _:
             if limit is not None:
                 sums = [

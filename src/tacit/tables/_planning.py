@@ -9,6 +9,7 @@ from tacit.errors import TacitError
 from tacit.tables._algebra import document
 from tacit.tables._emit import statements
 from tacit.tables._pricing import Pricing, asks_of, noises_of
+from tacit.tables._sampling import share_of_sample
 from tacit.tables._steps import calibrate
 from tacit.tables._task import TableTask
 from tacit.tables._words import facts_of, facts_of_blocks, in_words, left_out
@@ -46,8 +47,8 @@ def make_plans(
             why="their keys, bounds or other declared facts differ, so their numbers cannot be added",
             fix="declare the same bounds and keys with every member",
         )
-    asks = asks_of(pricings, goals)
-    paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, asks, strict=True)]
+    asks, inner = asks_of(pricings, goals)
+    paid = [calibrate(one.steps, one.who, ask, one.weights) for one, ask in zip(pricings, inner, strict=True)]
     noises = noises_of(pricings, paid)
     return [
         _plan(dataset, pricing, goal, post, ask, own, noises)
@@ -57,7 +58,8 @@ def make_plans(
 
 def _meaning(pricing: Pricing) -> tuple[object, ...]:
     """Return what must be the same where numbers are added: groups, integers and how they are read."""
-    return pricing.question.by, pricing.question.keys, pricing.steps, pricing.columns
+    question = pricing.question
+    return question.by, question.keys, question.sample, pricing.steps, pricing.columns
 
 
 def _plan(
@@ -74,13 +76,15 @@ def _plan(
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     statistics = [step.statistic for step in pricing.steps]
     stands_for = [(column.name, column.aggregate.stands_for(column.reading)) for column in columns]
+    share = None if question.sample is None else share_of_sample(question.sample)
+    sampled = {} if share is None else {"sampled": str(share)}
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
     task = TableTask(
         question,
         statements(question, tuple(dict.fromkeys(statistics))),
         pricing.steps,
         tuple(one.mechanism for one in paid),
-        tuple({"statistic": one.word, "step": str(one.step)} for one in statistics),
+        tuple({"statistic": one.word, "step": str(one.step), **sampled} for one in statistics),
         noises,
         columns,
         {name: text for name, text in stands_for if text},

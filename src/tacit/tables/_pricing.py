@@ -14,8 +14,10 @@ from tacit.fixes import Declare, Either, Set
 from tacit.tables._contribution import contribution
 from tacit.tables._keys import example_keys
 from tacit.tables._kinds import kind_of
+from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
+from tacit.tables._sampling import amplified_ask, check_sample, inner_ask, share_of_sample
 from tacit.tables._steps import Ask, calibrate
 
 if TYPE_CHECKING:
@@ -51,8 +53,13 @@ class Pricing:
         by_row, adjacency = dataset.identity.unit.kind == "row", dataset.identity.adjacency
         pairs = dataset.limits.pairs
         who = contribution(question, row_level=by_row, adjacency=adjacency, pairs=pairs)
+        if question.sample is not None:
+            check_sample(dataset.identity.unit, adjacency)
         replaced = dataset.is_one_table and adjacency == "replace"
-        steps, columns = lower(question, by_row=by_row, replaced=replaced, added=added)
+        summed = added or bool(question.levels)
+        steps, columns = lower(question, by_row=by_row, replaced=replaced, added=summed)
+        if question.levels:
+            check_totals(steps, columns, who, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
@@ -162,10 +169,20 @@ def noises_of(pricings: Sequence[Pricing], members: Sequence[tuple[PaidStep, ...
     )
 
 
-def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> list[Ask]:
-    """Return what each member may pay; where an error is wanted, find the smallest epsilon that keeps it."""
+def asks_of(pricings: Sequence[Pricing], goals: Sequence[Goal]) -> tuple[list[Ask], list[Ask]]:
+    """Return what each member may pay, and what its mechanisms may cost, which is more on a sample.
+
+    Where an error is wanted, find the smallest epsilon of the mechanisms that keeps it.
+    """
+    sample = pricings[0].question.sample
     found = [one.ask for one in pricings if one.ask is not None]
-    return found if len(found) == len(pricings) else [_within(pricings, goals[0])] * len(pricings)
+    if len(found) == len(pricings):
+        return found, found if sample is None else [inner_ask(ask, sample) for ask in found]
+    inner = _within(pricings, goals[0])
+    if sample is None:
+        return [inner] * len(pricings), [inner] * len(pricings)
+    inner = replace(inner, delta=inner.delta / share_of_sample(sample), laplace=True)
+    return [amplified_ask(inner, sample)] * len(pricings), [inner] * len(pricings)
 
 
 def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
@@ -176,7 +193,7 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     flip = all(one.flip for one in pricings) and not delta
 
     def fits(epsilon: float) -> bool:
-        ask = Ask(Fraction(epsilon), delta, flip=flip)
+        ask = Ask(Fraction(epsilon), delta, flip=flip, laplace=first.question.sample is not None)
         try:
             members = [calibrate(one.steps, one.who, ask, one.weights) for one in pricings]
         except TacitError as refusal:

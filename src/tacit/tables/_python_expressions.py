@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.tables._expressions import Call, Column, Node, lit, text_of
+from tacit.tables._listed_values import bucket_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tacit.exact import Number
 
 __all__ = ["MOST_DEPTH", "MOST_PARTS", "Expr", "as_node", "as_value", "col", "when"]
 
@@ -117,6 +120,13 @@ class Expr:
     def clip(self, low: float, high: float) -> Expr:
         """Clip to public bounds; the result has these bounds."""
         return _call("clip", self, low, high)
+
+    def width_bucket(self, low: Number, high: Number, buckets: int) -> Expr:
+        """Return which of the equal parts of a range the value lies in, from 1; 0 is below it.
+
+        ``buckets`` + 1 is at its end and above. Groups of it need no keys, because their numbers are known.
+        """
+        return Expr(bucket_node(self.node, low, high, buckets))
 
     def is_null(self) -> Expr:
         """Check whether the value is missing."""

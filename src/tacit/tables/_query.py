@@ -40,8 +40,10 @@ from tacit.tables._keys import (
     typed_keys,
 )
 from tacit.tables._kinds import bounds_of, kind_of, resolve
+from tacit.tables._levels import Levels, check_levels, cube_levels, named_levels, rollup_levels
 from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
+from tacit.tables._sampling import read_sample
 from tacit.tables._words import in_words, rows_in_words
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class Rows(PandasHabits):
     _dataset: TableDataset
     relation: Relation
     limits: Limits
+    #: The probability, in 2^-32, with which a unit is in the sample that is asked; None for all units.
+    share: int | None = None
 
     @property
     def unit(self) -> Unit:
@@ -94,6 +98,20 @@ class Rows(PandasHabits):
         """
         node = resolve(_condition(condition), scope(self.relation), "boolean")
         return self._over(Where(self.relation, node))
+
+    def sample(self, share: Number) -> Rows:
+        """Ask a sample of the units: each is kept with this probability, in secret, with all its rows.
+
+        Guarantee: the plan costs less than its mechanisms (amplification by sampling), under add/remove.
+        Counts and sums are those of the sample; divide them by the share to estimate all units. Intervals
+        cover the noise, not the chance in who was drawn. A new plan draws a new sample; the same plan again
+        is free and gives the same answer.
+        """
+        if self.share is not None:
+            raise TacitError(
+                "not-allowed", "the rows are a sample already", fix="one sample, of the smaller share"
+            )
+        return replace(self, share=read_sample(share))
 
     def with_columns(self, **columns: Expr | str | float) -> Rows:
         """Add or redefine columns, row by row; text is SQL. A redefined column loses its declared facts."""
@@ -188,6 +206,13 @@ class Rows(PandasHabits):
             return self._look_up(other, on, how)
         if rows is not None:
             rows = count("rows", rows, zero=False)
+        if other.share is not None:
+            raise TacitError(
+                "not-allowed",
+                "a sample is drawn of the whole question, not of a table that is joined to it",
+                why="a unit outside the sample must not change the answer at all",
+                fix="draw the sample of the rows that are joined first",
+            )
         if other._dataset is not self._dataset or self.unit.is_row:
             raise TacitError(
                 "not-allowed",
@@ -310,6 +335,7 @@ class GroupedRows(PandasHabits):
     by: tuple[tuple[str, Node], ...]
     keys: tuple[tuple[object, ...], ...] | None
     missing: bool = False
+    levels: Levels = ()
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.by)
@@ -318,6 +344,21 @@ class GroupedRows(PandasHabits):
             f"rows {rows_in_words(self.rows.relation)}, in groups by {names} ({known})\n"
             "not a question yet: .agg(n=tc.count())"
         )
+
+    def rollup(self) -> GroupedRows:
+        """Show totals too: over the last column, over the last two, and so on, down to all rows.
+
+        Only the finest groups are measured, so totals cost nothing. The key of a total is None.
+        """
+        return replace(self, levels=rollup_levels(len(self.by)))
+
+    def cube(self) -> GroupedRows:
+        """Show the totals over every choice of columns; see `rollup`."""
+        return replace(self, levels=cube_levels(len(self.by)))
+
+    def grouping_sets(self, sets: Sequence[Sequence[str]]) -> GroupedRows:
+        """Show these levels alone, each a list of columns: ``[["ward", "sex"], ["ward"], []]``."""
+        return replace(self, levels=named_levels([name for name, _ in self.by], sets))
 
     def agg(self, **aggregates: Aggregate) -> Query:
         """Name the aggregates of each group: ``.agg(n=tc.count(), stay=tc.mean("length_of_stay"))``."""
@@ -332,8 +373,17 @@ class GroupedRows(PandasHabits):
         made = tuple((name, aggregate.resolved(facts)) for name, aggregate in aggregates.items())
         limits = self.rows.limits
         question = TableQuestion(
-            self.rows.relation, self.by, self.keys, made, limits.groups, limits.per_group, self.missing
+            self.rows.relation,
+            self.by,
+            self.keys,
+            made,
+            limits.groups,
+            limits.per_group,
+            self.missing,
+            levels=self.levels,
+            sample=self.rows.share,
         )
+        check_levels(question)
         return Query(self.rows._dataset, question)
 
 

@@ -162,6 +162,8 @@ class Ask:
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
     flip: bool = False
+    #: Whether noise must be Laplace noise, whose cost can be sampled.
+    laplace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ def calibrate(
     largest loss against being asked alone smallest; ties go to the first.
     """
     families = [_laplace_family(steps, who, ask, weights)]
-    if ask.rho is not None or ask.delta:
+    if not ask.laplace and (ask.rho is not None or ask.delta):
         keys = any(isinstance(step.method, SelectKeys) for step in steps)
         if len(steps) > keys:  # a selection of keys alone has no other step to share rho with
             families.append(_gaussian_family(steps, who, ask, weights))

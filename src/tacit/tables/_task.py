@@ -12,6 +12,8 @@ from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.tables._algebra import document, sources_of
 from tacit.tables._kinds import kind_of
+from tacit.tables._levels import lines_of, read_levels
+from tacit.tables._sampling import drawn_sample, share_of_sample
 from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
@@ -85,8 +87,14 @@ class TableTask:
             "groups": self.asked.groups,
             "per_group": self.asked.per_group,
             **({"missing": True} if self.asked.missing else {}),
+            **({} if self.asked.sample is None else {"sample": self.asked.sample}),
             "steps": document(self.steps),
         }
+
+    @property
+    def sampled(self) -> Fraction | None:
+        """The probability with which a unit is in the sample; None where all units are read."""
+        return None if self.asked.sample is None else share_of_sample(self.asked.sample)
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -126,16 +134,18 @@ class TableTask:
             noisy = [[[units] for _, units in noisy[0]], *noisy[1:]]
         else:
             keys = [list(key) for key in (self.asked.keys or ())] if self.asked.by else [[]]
+        totals = lines_of(keys, self.asked.levels)
         columns = {}
         for column in self.columns:
             noise = self.noises[column.step]
             lines = [
                 line if isinstance(line, list) else [line] for line in noisy[column.step]
             ]  # a choice is one index
-            cells = column.reading.read(noise, lines, confidence)
+            cells = read_levels(column.reading, noise, lines, [at for _, at in totals], confidence)
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
+        keys = [key for key, _ in totals] or keys
         return AnswerTable(
             {
                 name: _shown([key[i] for key in keys], dates=kind_of(node) == "date")
@@ -166,6 +176,8 @@ def exact_integers(
     They never leave the process without noise.
     """
     tables = {"tacit_keys": question.keys} if question.by and question.keys is not None else {}
+    if question.sample is not None:
+        tables["tacit_sample"] = drawn_sample()
     width = len(question.by)
     found: dict[Statistic, dict[GroupKey, list[int]]] = {}
     for statement in statements:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import KINDS, Fact, Table, read_bounds
 from tacit.tables import _aggregate_functions as ask
-from tacit.tables import _aggregates, _algebra, _expressions
+from tacit.tables import _aggregates, _algebra, _expressions, _pair_aggregates
 from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
@@ -33,9 +33,12 @@ from tacit.tables._algebra import (
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
 from tacit.tables._keys import MOST_KEYS, key_nodes, read_column_keys
 from tacit.tables._kinds import Scope, expand_kinds, resolve
+from tacit.tables._levels import MOST_LEVELS, check_levels
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
+from tacit.tables._sampling import MOST_SAMPLED
+from tacit.tables._utility_aggregates import BestOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,6 +59,10 @@ _NODES: dict[str, type] = {
             "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
             "MostCommonOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
         )),
+        *(getattr(_pair_aggregates, name) for name in (
+            "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",
+        )),
+        BestOf,
         _expressions.Call,
         _expressions.Column,
         _expressions.Literal,
@@ -80,8 +87,24 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "HistogramOf": lambda a, x: ask.histogram(x, a.edges),
     "MostCommonOf": lambda a, x: ask.most_common(x, a.k, a.candidates),
 }
+_MADE |= {
+    "CorrelationOf": lambda a, x: ask.correlation(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "SlopeOf": lambda a, x: ask.slope(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "InterceptOf": lambda a, x: ask.intercept(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "DeterminationOf": lambda a, x: ask.r_squared(x, Expr(a.other), bounds=(a.bounds, a.other_bounds)),
+    "CovarianceOf": lambda a, x: ask.covariance(
+        x, Expr(a.other), bounds=(a.bounds, a.other_bounds), population=a.population
+    ),
+    "BestOf": lambda a, _: ask.best(
+        a.candidates, _scores(a.candidates, a.scores).__getitem__, bounds=a.bounds
+    ),
+}
 _WITHIN_UNIT = frozenset({"count", "sum", "mean", "min", "max", "count_distinct"})
 _MOST_LIMIT = 10**9
+
+
+def _scores(candidates: tuple[object, ...], scores: tuple[Node, ...]) -> dict[object, Expr]:
+    return {candidate: Expr(score) for candidate, score in zip(candidates, scores, strict=True)}
 
 
 def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
@@ -104,6 +127,9 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     _insist(_is_boolean(question.missing) and (question.private_keys or not question.missing))
     for limit in (question.groups, question.per_group):
         _check_limit(limit)
+    _check_levels(question)
+    if question.sample is not None:
+        _insist(type(question.sample) is int and 0 < question.sample < MOST_SAMPLED)
     _insist(bool(question.aggregates))
     for named in (question.by, question.aggregates):
         _insist(len({name for name, _ in named}) == len(named))
@@ -275,11 +301,21 @@ def _check_keys(question: TableQuestion) -> None:
     _insist(key_nodes(question.by, keys, facts) == question.by)
 
 
+def _check_levels(question: TableQuestion) -> None:
+    """Check that levels name some of the columns, each once and in their order."""
+    levels, places = question.levels, range(len(question.by))
+    _insist(type(levels) is tuple and len(levels) <= MOST_LEVELS and len(set(levels)) == len(levels))
+    for level in levels:
+        _insist(type(level) is tuple and all(type(i) is int and i in places for i in level))
+        _insist(list(level) == sorted(set(level)))
+    check_levels(question)
+
+
 def _check_aggregate(aggregate: Aggregate, facts: Scope) -> None:
     """Check that an aggregate is what its own function makes of its parts."""
     kind = type(aggregate).__name__
-    if aggregate.argument is not None:
-        _check_expression(aggregate.argument, facts)
+    for node in aggregate.arguments:
+        _check_expression(node, facts)
     if kind == "CountRows":
         made = ask.count(None if aggregate.argument is None else Expr(aggregate.argument))
     else:

@@ -19,6 +19,8 @@ from tacit.tables._algebra import (
 )
 from tacit.tables._expressions import Column, words_of
 from tacit.tables._key_values import can_be_missing
+from tacit.tables._products import ProductSums
+from tacit.tables._sampling import share_of_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tacit.tables._contribution import Contribution
     from tacit.tables._dataset import TableDataset
     from tacit.tables._lowering import ReleasedColumn
+    from tacit.tables._statistics import ValueGrid
     from tacit.tables._steps import PaidStep
 
 __all__ = ["facts_of", "facts_of_blocks", "in_words", "left_out", "rows_in_words"]
@@ -93,11 +96,13 @@ class _QuestionWords:
 
     def aggregate(self, aggregate: Aggregate) -> str:
         """Write an aggregate with its argument."""
-        if aggregate.argument is None:
+        if not aggregate.arguments:
             return aggregate.word
         levels = aggregate.levels if aggregate.word in {"quantile", "quantiles"} else ()  # type: ignore[attr-defined]
         shown = (f"{float(q):g}" if self.hidden is None else "?" for q in levels)
-        return f"{aggregate.word}({', '.join([words_of(aggregate.argument, self.hidden), *shown])})"
+        read = [words_of(one, self.hidden) for one in aggregate.arguments[:2]]
+        more = ["..."] if len(aggregate.arguments) > 2 else []
+        return f"{aggregate.word}({', '.join([*read, *more, *shown])})"
 
     def _measure(self, measure: Measure) -> str:
         argument = measure.argument
@@ -139,6 +144,15 @@ def left_out(
     said += _clipped_counts(question, dataset)
     if _can_cut(question, who, unit):
         said.append(f"{_limits(question, who, dataset)}; rows beyond this are not counted")
+    if question.sample is not None:
+        share = float(share_of_sample(question.sample))
+        said.append(
+            f"this is a sample of {share * 100:.6g} % of the {unit.noun}s, drawn in secret; divide counts "
+            f"and sums by {share:.6g} to estimate all; intervals do not cover the chance in who was drawn"
+        )
+    if question.levels:
+        names = " or ".join(name for name, _ in question.by)
+        said.append(f"a line whose {names} is empty is a total, the sum of the lines that it is made of")
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
@@ -234,12 +248,21 @@ def facts_of(
     owner = unit.noun
     change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
     facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
+    if question.sample is not None:
+        share = share_of_sample(question.sample)
+        facts.append(
+            ("sample", f"each {owner} is kept with probability {float(share):.10g} ({share}), in secret")
+        )
     if question.by:
         names = ", ".join(n for n, _ in question.by)
         selection = paid[0].mechanism
         sizes = f"; {_sizes(selection, unit)}" if isinstance(selection, KeySelection) else ""
         known = f"selected privately{sizes}" if question.keys is None else f"{len(question.keys)} public"
         facts.append(("groups", f"by {names}: {known}"))
+        if question.levels:
+            facts.append(
+                ("totals", "sums of the finest groups, free; the noise of k groups adds up to sqrt(k)")
+            )
     for i, one in enumerate(paid):
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
         facts.append((named, _share(one, who)))
@@ -290,10 +313,11 @@ def _share(paid: PaidStep, who: Contribution) -> str:
     )
     grid = statistic.grid
     if grid is not None:
-        clipped = f"values are clipped to [{float(grid.low):g}, {float(grid.high):g}]"
-        exponent = grid.step.numerator.bit_length() - grid.step.denominator.bit_length()
-        step = str(grid.step) if grid.step >= 1 else f"2^{exponent}"  # a power of two
-        text += f"; {clipped} and rounded to whole steps of {step}"
+        other = statistic.other_grid if isinstance(statistic, ProductSums) else None
+        grids = (grid,) if other is None else (grid, other)
+        ranges = " and ".join(f"[{float(one.low):g}, {float(one.high):g}]" for one in grids)
+        clipped = f"values are clipped to {ranges}"
+        text += f"; {clipped} and rounded to whole steps of {' and '.join(map(_step, grids))}"
     share = (
         f"epsilon {float(paid.epsilon):.4g}"
         if paid.epsilon is not None
@@ -302,6 +326,12 @@ def _share(paid: PaidStep, who: Contribution) -> str:
     if isinstance(paid.mechanism, KeySelection):
         share += f", delta {float(paid.mechanism.delta):g}"
     return f"{share}; {text}"
+
+
+def _step(grid: ValueGrid) -> str:
+    """Write the step of a grid, which is a power of two."""
+    exponent = grid.step.numerator.bit_length() - grid.step.denominator.bit_length()
+    return str(grid.step) if grid.step >= 1 else f"2^{exponent}"
 
 
 def _figure(value: Fraction) -> str:

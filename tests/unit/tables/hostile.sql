@@ -83,18 +83,33 @@ not-allowed | SELECT ANY_VALUE(x) FROM visits
 not-allowed | SELECT FIRST(x) FROM visits
 not-allowed | SELECT LAST(x) FROM visits
 not-allowed | SELECT ARG_MAX(h, x) FROM visits
-not-allowed | SELECT MODE(x) FROM visits
+keys-missing | SELECT MODE(y) FROM visits
+answered | SELECT MODE(h) FROM visits
+not-allowed | SELECT MODE(DISTINCT y) FROM visits
+keys-missing | SELECT MODE(d) FROM visits
+not-allowed | SELECT MOST_COMMON(h) FROM visits
+not-allowed | SELECT MOST_COMMON(h, y) FROM visits
+bad-parameter | SELECT MOST_COMMON(h, 1000000) FROM visits
 not-allowed | SELECT LIST(x) FROM visits
 not-allowed | SELECT ARRAY_AGG(x) FROM visits
 not-allowed | SELECT STRING_AGG(h, ',') FROM visits
 not-allowed | SELECT HISTOGRAM(x) FROM visits
+not-allowed | SELECT HISTOGRAM(x, y, 3) FROM visits
+not-allowed | SELECT HISTOGRAM() FROM visits
+bad-parameter | SELECT HISTOGRAM(x, 3, 1) FROM visits
+answered | SELECT HISTOGRAM(x, 0, 1, 3) FROM visits
 not-allowed | SELECT APPROX_COUNT_DISTINCT(x) FROM visits
 not-allowed | SELECT APPROX_QUANTILE(x, 0.5) FROM visits
 not-allowed | SELECT BIT_XOR(y) FROM visits
 not-allowed | SELECT BOOL_OR(x > 1) FROM visits
 not-allowed | SELECT PRODUCT(x) FROM visits
-not-allowed | SELECT CORR(x, y) FROM visits
-not-allowed | SELECT REGR_SLOPE(x, y) FROM visits
+missing-bounds | SELECT CORR(x, y) FROM visits
+answered | SELECT CORR(x, LEAST(GREATEST(y, 0), 5)) FROM visits
+missing-bounds | SELECT COVAR_POP(x / y, x) FROM visits WHERE 1 = 0
+bad-sql | SELECT CORR(x) FROM visits
+not-allowed | SELECT CORR(x, SUM(y)) FROM visits
+not-allowed | SELECT REGR_COUNT(x, y) FROM visits
+missing-bounds | SELECT REGR_SLOPE(x, y) FROM visits
 not-allowed | SELECT ENTROPY(x) FROM visits
 not-allowed | SELECT MAX(x, 3) FROM visits
 not-allowed | SELECT VAR_POP(x) FROM visits
@@ -107,12 +122,21 @@ not-allowed | SELECT ROW_NUMBER() OVER (), COUNT(*) FROM visits
 not-allowed | SELECT COUNT(*) FROM visits QUALIFY ROW_NUMBER() OVER () = 1
 not-allowed | SELECT LAG(x) OVER (ORDER BY d) FROM visits
 not-allowed | SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY x)
-not-allowed | SELECT COUNT(*) FROM visits TABLESAMPLE 10%
+answered | SELECT COUNT(*) FROM visits TABLESAMPLE 10%
+not-allowed | SELECT COUNT(*) FROM visits TABLESAMPLE 10% (bernoulli, 377)
+not-allowed | SELECT COUNT(*) FROM visits TABLESAMPLE BERNOULLI (10 PERCENT) REPEATABLE (377)
+not-allowed | SELECT COUNT(*) FROM (SELECT * FROM visits TABLESAMPLE 10%)
+not-allowed | SELECT COUNT(*) FROM visits TABLESAMPLE 10 ROWS
 not-allowed | SELECT COUNT(*) FROM visits USING SAMPLE 10
 not-allowed | SELECT COUNT(*) FROM visits OFFSET 1
-not-allowed | SELECT h, COUNT(*) FROM visits GROUP BY ROLLUP (h)
-not-allowed | SELECT h, COUNT(*) FROM visits GROUP BY CUBE (h)
-not-allowed | SELECT h, COUNT(*) FROM visits GROUP BY GROUPING SETS ((h), ())
+answered | SELECT h, COUNT(*) FROM visits GROUP BY ROLLUP (h)
+not-allowed | SELECT h, COUNT(DISTINCT x) FROM visits GROUP BY ROLLUP (h)
+not-allowed | SELECT AVG(n) FROM (SELECT pid, COUNT(*) AS n FROM visits GROUP BY ROLLUP (pid))
+answered | SELECT h, COUNT(*) FROM visits GROUP BY CUBE (h)
+answered | SELECT h, COUNT(*) FROM visits GROUP BY GROUPING SETS ((h), ())
+not-allowed | SELECT WIDTH_BUCKET(x, 0, y, 3), COUNT(*) FROM visits GROUP BY 1
+bad-parameter | SELECT WIDTH_BUCKET(x, 0, 1, 100000), COUNT(*) FROM visits GROUP BY 1
+answered | SELECT WIDTH_BUCKET(x, 0, 1, 10), COUNT(*) FROM visits GROUP BY 1
 not-allowed | SELECT h, COUNT(*) FROM visits GROUP BY ALL
 not-allowed | SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits
 not-allowed | SELECT COUNT(*) FROM visits EXCEPT SELECT 1

@@ -14,6 +14,7 @@ from tacit.engines import DuckDB
 from tacit.tables._contribution import contribution
 from tacit.tables._emit import statements
 from tacit.tables._lowering import lower
+from tacit.tables._scores import ScoreSums
 from tacit.tables._steps import ChooseQuantile, ChooseTop
 from tacit.tables._task import exact_integers
 
@@ -161,6 +162,8 @@ AGGREGATES = {
     "med": lambda v: tc.median(v, bounds=(-2, 30), candidates=range(-2, 31, 4)),
     "p9": lambda v: tc.quantile(v, 0.9, bounds=(0, 10)),
     "qs": lambda v: tc.quantiles(v, [0.2, 0.8], bounds=(0, 10)),
+    "line": lambda v: tc.slope(v, tc.col(v) * tc.col(v), bounds=((-2, 30), (-5, 9))),
+    "best": lambda v: tc.best([1, 5, 20], lambda c: tc.when(tc.col(v) >= c, c, -2)),
     "hist": lambda v: tc.histogram(v, [0, 1, 5, 30]),
     "top": lambda _: tc.most_common("h", 2, ["A", "B", "C", ""]),
 }
@@ -236,6 +239,9 @@ def check(question, left, right, *, unit="pid", adjacency="add/remove"):
             wide += max(moved) - min(moved) if chosen else max([0, *moved]) - min([0, *moved])
         if chosen:
             assert wide <= 2 * l1, (step, wide, l1)
+            continue
+        if isinstance(step.statistic, ScoreSums):
+            assert wide <= l1, (step, wide, l1)
             continue
         assert sum(map(abs, changes)) <= l1, (step, changes, l1)
         assert sum(c * c for c in changes) <= l2, (step, changes, l2)

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 import tacit as tc
 from tacit.tables.sql._expressions import _READERS
-from tacit.tables.sql._select_list import _QUANTILES, _SIMPLE
+from tacit.tables.sql._select_list import _NAMED, _PAIRS, _QUANTILES, _SIMPLE
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/sql.md").read_text()
 
@@ -41,7 +41,10 @@ def test_the_page_lists_every_operator_and_function_and_no_other():
 
 
 def test_the_page_lists_every_aggregate_and_no_other():
-    assert listed("Aggregates") == {shown(kind) for kind in (exp.Count, *_SIMPLE, *_QUANTILES)}
+    assert listed("Aggregates") == {
+        *(shown(kind) for kind in (exp.Count, *_SIMPLE, *_PAIRS, *_QUANTILES)),
+        *(name.upper() for name in _NAMED),
+    }
 
 
 @pytest.fixture(scope="module")

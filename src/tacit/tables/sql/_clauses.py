@@ -12,9 +12,11 @@ from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
+from tacit.tables.sql._levels import group_columns, group_levels, has_levels
 from tacit.tables.sql._names import sql_name
 
 if TYPE_CHECKING:
+    from tacit.tables._levels import Levels
     from tacit.tables._query import Rows
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._select_list import SelectList
@@ -25,6 +27,7 @@ __all__ = [
     "filtered",
     "groups_of",
     "having_of",
+    "levels_of",
     "limit_of",
     "name_of",
     "order_of",
@@ -42,15 +45,26 @@ def filtered(select: exp.Expr, rows: Rows, find: ColumnFinder) -> Rows:
     return rows.where(Expr(read_expression(clause.this, find)))
 
 
-def groups_of(select: exp.Expr, find: ColumnFinder) -> list[tuple[str, Node]]:
-    """Read GROUP BY: the groups with their names, as expressions, names or places of the SELECT list."""
+def levels_of(select: exp.Expr) -> Levels:
+    """Read the levels that ROLLUP, CUBE and GROUPING SETS name, as places of the groups."""
+    clause = select.args.get("group")
+    return () if clause is None else group_levels(clause)
+
+
+def groups_of(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> list[tuple[str, Node]]:
+    """Read GROUP BY: the groups with their names, as expressions, names or places of the SELECT list.
+
+    ``levels``: whether ROLLUP, CUBE and GROUPING SETS are allowed; `levels_of` reads them.
+    """
     clause = select.args.get("group")
     if clause is None:
         return []
     only(clause, "expressions")
+    if has_levels(clause) and not levels:
+        raise refuse(clause, "a subquery has no totals", "GROUP BY with columns alone")
     aliases = {alias_of(e).lower(): e for e in select.expressions if alias_of(e)}
     made: list[tuple[str, Node]] = []
-    for i, written in enumerate(clause.expressions):
+    for i, written in enumerate(group_columns(clause)):
         target = written
         if isinstance(written, exp.Literal) and not written.is_string:
             target = _at_place(select, written, "GROUP BY")

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from tacit.fixes import Choose
 from tacit.tables._expressions import Call, Column, Literal, Node, as_date, lit
+from tacit.tables._listed_values import bucket_node
 from tacit.tables.sql._allowed import only, refuse
 
 if TYPE_CHECKING:
@@ -297,6 +298,15 @@ def _date_diff(node: exp.Expr, find: ColumnFinder) -> Node:
     return Call("date_diff", (lit(_unit(node)), read_expression(earlier, find), read_expression(later, find)))
 
 
+def _width_bucket(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "min_value", "max_value", "num_buckets")
+    read = [read_expression(node.args[part], find) for part in ("min_value", "max_value", "num_buckets")]
+    match [one.value if isinstance(one, Literal) else None for one in read]:
+        case [float(low), float(high), float(buckets)] if buckets.is_integer() and buckets >= 1:
+            return bucket_node(read_expression(node.this, find), low, high, int(buckets))
+    raise refuse(node, "WIDTH_BUCKET takes two numbers and a whole number", "WIDTH_BUCKET(x, 0, 100, 10)")
+
+
 _READERS: dict[type[exp.Expr], _NodeReader] = {
     # columns and constants
     exp.Column: _column, exp.Literal: _literal, exp.Boolean: _boolean, exp.Null: _null, exp.Paren: _brackets,
@@ -305,7 +315,7 @@ _READERS: dict[type[exp.Expr], _NodeReader] = {
     exp.Mod: _binary("mod"), exp.Neg: _negated, exp.Abs: _unary("abs"), exp.Sqrt: _unary("sqrt"),
     exp.Ln: _unary("ln"), exp.Exp: _unary("exp"), exp.Sign: _unary("sign"), exp.Floor: _unary("floor"),
     exp.Ceil: _unary("ceil"), exp.Round: _round, exp.Pow: _square,
-    exp.Least: _listed("least"), exp.Greatest: _listed("greatest"),
+    exp.Least: _listed("least"), exp.Greatest: _listed("greatest"), exp.WidthBucket: _width_bucket,
     # conditions
     exp.EQ: _binary("eq"), exp.NEQ: _binary("ne"), exp.LT: _binary("lt"), exp.LTE: _binary("le"),
     exp.GT: _binary("gt"), exp.GTE: _binary("ge"), exp.And: _chain("and"), exp.Or: _chain("or"),

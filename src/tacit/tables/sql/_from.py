@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -61,15 +62,20 @@ def from_clause(select: exp.Expr, reach: TablesInReach) -> FromClause:
     if clause is None:
         raise refuse(select, "a question needs FROM", f"FROM {sql_name(reach.dataset.main)}")
     only(clause, "this")
-    source = FromClause.of(*_table(clause.this, reach))
+    source = FromClause.of(*_table(clause.this, reach, sample=True))
     for join in select.args.get("joins") or []:
         source = _joined(source, join, reach)
     return source
 
 
-def _table(node: exp.Expr, reach: TablesInReach) -> tuple[Rows, str]:
+def _table(node: exp.Expr, reach: TablesInReach, *, sample: bool = False) -> tuple[Rows, str]:
     """Read one table or subquery of FROM; return its rows and its alias."""
     match node:
+        case exp.Table(args={"sample": exp.TableSample() as drawn}) if sample:
+            whole = node.copy()
+            whole.set("sample", None)
+            rows, alias = _table(whole, reach)
+            return rows.sample(_share(drawn)), alias
         case exp.Table():
             only(node, "this", "alias")
             if not isinstance(node.this, exp.Identifier):
@@ -82,6 +88,15 @@ def _table(node: exp.Expr, reach: TablesInReach) -> tuple[Rows, str]:
             return _subquery(node.this, reach), node.alias or "subquery"
         case _:
             raise refuse(node)
+
+
+def _share(drawn: exp.TableSample) -> Fraction:
+    """Read TABLESAMPLE p PERCENT; whatever the method, units are drawn, each on its own."""
+    only(drawn, "method", "percent")
+    percent = drawn.args.get("percent")
+    if not isinstance(percent, exp.Literal) or percent.is_string:
+        raise refuse(drawn, "TABLESAMPLE takes a part in percent", "TABLESAMPLE 5 PERCENT")
+    return Fraction(str(percent.this)) / 100
 
 
 def _joined(source: FromClause, join: exp.Expr, reach: TablesInReach) -> FromClause:
@@ -100,6 +115,10 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     """Read a subquery: rows, or rows aggregated within each unit."""
     if not isinstance(select, exp.Select):
         raise refuse(select, "a subquery must be one SELECT")
+    if select.find(exp.TableSample):
+        raise refuse(
+            select, "only the whole question can ask a sample", "FROM ... TABLESAMPLE 5 PERCENT outside"
+        )
     only(select, "expressions", "from_", "where", "group", "having", "joins", "with_", "distinct")
     reach = with_clauses(select, reach)
     source = from_clause(select, reach)

@@ -24,6 +24,7 @@ from tacit.tables.sql._clauses import (
     filtered,
     groups_of,
     having_of,
+    levels_of,
     limit_of,
     order_of,
     outputs_of,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._levels import Levels
     from tacit.tables._query import Query, Rows
 
 __all__ = ["parse_expression", "parse_query"]
@@ -137,13 +139,13 @@ def _question(
     if any(e.is_star for e in select.expressions):
         raise _rows_asked("SELECT * asks for the rows themselves", reach)
     rows = filtered(select, source.rows, source.find)
-    by = groups_of(select, source.find)
+    by = groups_of(select, source.find, levels=True)
     listed = SelectList(source.find, by)
     items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in select.expressions]
     if not listed.aggregates:
         raise _rows_asked("a question needs at least one aggregate", reach)
     post = _postprocessing(select, listed, items)
-    answer = _aggregated(rows, by, listed, keys)
+    answer = _aggregated(rows, by, listed, keys, levels_of(select))
     return replace(answer, post=post), listed
 
 
@@ -168,9 +170,10 @@ def _postprocessing(
     for name, node in outputs:
         if isinstance(node, Column) and node.name in listed.keys:
             listed.keys[node.name] = name
-    outputs = [(name, listed.renamed(node)) for name, node in outputs]
+    outputs = listed.spread([(name, listed.renamed(node)) for name, node in outputs])
     plain = all(isinstance(node, Column) and node.name == name for name, node in outputs)
-    in_order = [name for name, _ in outputs] == [*listed.keys.values(), *listed.aggregates]
+    shown = [c for name, asked in listed.aggregates.items() for c in asked.column_names(name)]
+    in_order = [name for name, _ in outputs] == [*listed.keys.values(), *shown]
     if plain and in_order and having is None and not order and limit is None:
         return None
     return PostProcessing(
@@ -186,6 +189,7 @@ def _aggregated(
     by: list[tuple[str, Node]],
     listed: SelectList,
     keys: dict[str, Sequence[object] | str],
+    levels: Levels,
 ) -> Query:
     """Aggregate the rows, in groups if there are any.
 
@@ -199,4 +203,5 @@ def _aggregated(
     complete = bool(given) and all(
         n in given or keys_of(node, facts) is not None for n, node in named.items()
     )
-    return rows.grouped(list(named.items()), given if complete else None).agg(**listed.aggregates)
+    grouped = rows.grouped(list(named.items()), given if complete else None)
+    return replace(grouped, levels=levels).agg(**listed.aggregates)

@@ -10,6 +10,14 @@ from tacit.errors import TacitError
 from tacit.tables import _aggregate_functions as ask
 from tacit.tables._aggregates import CountDistinct, CountRows, MeanOf, StdOf, SumOf, VarianceOf
 from tacit.tables._expressions import Call, Column, Literal, Node, names
+from tacit.tables._pair_aggregates import (
+    CorrelationOf,
+    CovarianceOf,
+    DeterminationOf,
+    InterceptOf,
+    PairOf,
+    SlopeOf,
+)
 from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse, written_as
 from tacit.tables.sql._expressions import read_expression
@@ -29,6 +37,13 @@ _SIMPLE: dict[type[exp.Expr], Callable[[Node], Aggregate]] = {
     exp.Sum: SumOf, exp.Avg: MeanOf, exp.Stddev: StdOf, exp.StddevSamp: StdOf, exp.Variance: VarianceOf,
     exp.Min: lambda node: ask.min(Expr(node)), exp.Max: lambda node: ask.max(Expr(node)),
     exp.Median: lambda node: ask.median(Expr(node)),
+    exp.Mode: lambda node: ask.most_common(Expr(node)),
+}  # fmt: skip
+#: A new aggregate of two columns is a line here.
+_PAIRS: dict[type[exp.Expr], Callable[[Node, Node], Aggregate]] = {
+    exp.Corr: CorrelationOf, exp.CovarSamp: CovarianceOf,
+    exp.CovarPop: lambda x, y: CovarianceOf(x, y, population=True),
+    exp.RegrSlope: SlopeOf, exp.RegrIntercept: InterceptOf, exp.RegrR2: DeterminationOf,
 }  # fmt: skip
 _QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile)
 
@@ -79,6 +94,16 @@ class SelectList:
                     fix=f"GROUP BY {sql_name(name)}, or use an aggregate of it",
                 )
 
+    def spread(self, outputs: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
+        """Put all columns of an aggregate that has several, such as a histogram, in the place of its name."""
+        made: list[tuple[str, Node]] = []
+        for name, node in outputs:
+            asked = self.aggregates.get(node.name) if isinstance(node, Column) else None
+            columns = [name] if asked is None else asked.column_names(name)
+            several = asked is not None and columns != [name]
+            made += [(column, Column(column)) for column in columns] if several else [(name, node)]
+        return made
+
     def renamed(self, node: Node) -> Node:
         """Return an expression over the keys as they are shown."""
         match node:
@@ -93,7 +118,10 @@ class SelectList:
         """Return the column of an aggregate; the same aggregate is asked only once."""
         if aggregate.argument is not None:
             inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
-            self.arguments.setdefault(aggregate.argument, inner.this)
+            written = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
+            self.arguments.setdefault(aggregate.argument, written)
+        if isinstance(aggregate, PairOf):
+            self.arguments.setdefault(aggregate.other, node.expression)
         for name, known in self.aggregates.items():
             if known == aggregate and (not alias or alias == name):
                 return name
@@ -151,11 +179,18 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
         if isinstance(node.this, exp.Distinct) or node.this is None:
             raise refuse(node, "DISTINCT is allowed in COUNT only", "COUNT(DISTINCT x)")
         return _SIMPLE[kind](read_expression(node.this, find))
+    if kind in _PAIRS:
+        only(node, "this", "expression")
+        return _PAIRS[kind](read_expression(node.this, find), read_expression(node.expression, find))
     if kind in _QUANTILES and (level := node.args.get("expression") or node.args.get("quantile")):
         only(node, "this", "expression", "quantile")
         return ask.quantile(Expr(read_expression(node.this, find)), _level(level))
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
         return _within_group(node, find)
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and not node.this.this:
+        return ask.most_common(Expr(read_expression(_only_column(node), find)))
+    if kind is exp.Anonymous and (make := _NAMED.get(str(node.this).lower())):
+        return make(node, find)
     if isinstance(node, exp.AggFunc | exp.Filter | exp.Window):
         raise refuse(node)
     return None
@@ -163,7 +198,7 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
 
 def _word(node: exp.Expr, asked: Aggregate) -> str:
     """Return what an aggregate is called in the default name of its column."""
-    named = isinstance(node, exp.Min | exp.Max | exp.Median)
+    named = isinstance(node, exp.Min | exp.Max | exp.Median | exp.Mode)
     return type(node).__name__.lower() if named else asked.word
 
 
@@ -185,9 +220,14 @@ def _count(node: exp.Expr, find: ColumnFinder) -> Aggregate:
 
 
 def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
+    only(node.this, "this")
+    return ask.quantile(Expr(read_expression(_only_column(node), find)), _level(node.this.this))
+
+
+def _only_column(node: exp.WithinGroup) -> exp.Expr:
+    """Return the one column of WITHIN GROUP (ORDER BY x)."""
     order = node.expression
     only(node, "this", "expression")
-    only(node.this, "this")
     only(order, "expressions")
     if len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
         raise refuse(
@@ -195,7 +235,34 @@ def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
             "only one ascending column is allowed in WITHIN GROUP (ORDER BY ...)",
             "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
         )
-    return ask.quantile(Expr(read_expression(order.expressions[0].this, find)), _level(node.this.this))
+    return order.expressions[0].this  # type: ignore[no-any-return]
+
+
+def _most_common(node: exp.Expr, find: ColumnFinder) -> Aggregate:
+    """Read MOST_COMMON(x, k)."""
+    match node.expressions:
+        case [column, exp.Literal(this=str(k), args={"is_string": False})] if k.isdigit() and int(k):
+            return ask.most_common(Expr(read_expression(column, find)), int(k))
+    raise refuse(node, "MOST_COMMON takes a column and a whole number", "MOST_COMMON(x, 3)")
+
+
+def _histogram(node: exp.Expr, find: ColumnFinder) -> Aggregate:
+    """Read HISTOGRAM(x, 0, 10, 20) or HISTOGRAM(x, [0, 10, 20])."""
+    column, *edges = node.expressions or [None]
+    if len(edges) == 1 and isinstance(edges[0], exp.Array):
+        edges = edges[0].expressions
+    read = [read_expression(edge, find) for edge in edges]
+    numbers = [one.value for one in read if isinstance(one, Literal) and isinstance(one.value, float)]
+    if column is None or len(numbers) != len(edges) or len(edges) < 2:
+        what = "HISTOGRAM takes a column and the edges of its cells"
+        raise refuse(node, what, "HISTOGRAM(x, 0, 10, 20, 30)")
+    return ask.histogram(Expr(read_expression(column, find)), numbers)
+
+
+#: Aggregates that other dialects do not know, by name.
+_NAMED: dict[str, Callable[[exp.Expr, ColumnFinder], Aggregate]] = {
+    "most_common": _most_common, "histogram": _histogram,
+}  # fmt: skip
 
 
 def _level(node: exp.Expr) -> float:

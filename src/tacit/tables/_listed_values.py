@@ -1,0 +1,68 @@
+"""The values that an expression of tables lists in its own text: the constants of a CASE, or buckets.
+
+They are public because they follow from the question, not from the data.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, rational
+from tacit.exact import count as whole
+from tacit.fixes import Code
+from tacit.tables._expressions import Call, Node, lit
+from tacit.tables._key_values import keys_of
+
+if TYPE_CHECKING:
+    from tacit.tables._kinds import Scope
+
+__all__ = ["MOST_CANDIDATES", "bucket_node", "candidate_values"]
+
+MOST_CANDIDATES = 10_000
+_MOST_BUCKETS = 500
+
+
+def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]:
+    """Return the public values of an expression: its keys, its constants, or whole numbers in its bounds."""
+    from tacit.tables._kinds import bounds_of
+
+    known = keys_of(node, facts)
+    if known:
+        return tuple(sorted(v for v in known if isinstance(v, float | str | bool)))  # type: ignore[type-var]
+    bounds = bounds_of(node, facts)
+    if bounds is None or bounds[1] - bounds[0] >= MOST_CANDIDATES:
+        return ()
+    return tuple(float(n) for n in range(math.ceil(bounds[0]), math.floor(bounds[1]) + 1))
+
+
+def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
+    """Return the number of the part of [low, high) that a value lies in, from 1; 0 is below it.
+
+    It is a CASE over public edges, so its values are known.
+
+    Examples
+    --------
+    >>> from tacit.tables._expressions import Column
+    >>> from tacit.tables._kinds import Scope
+    >>> keys_of(bucket_node(Column("age"), 0, 100, 2), Scope({}))
+    (0.0, 1.0, 2.0, 3.0)
+    """
+    first = rational("low", low, zero=True, negative=True)
+    last = rational("high", high, zero=True, negative=True)
+    n = whole("buckets", buckets, zero=False)
+    if not first < last or n > _MOST_BUCKETS:
+        raise bad_parameter(
+            "buckets",
+            f"1 to {_MOST_BUCKETS} equal parts of a range that goes up",
+            (float(first), float(last), n),
+            fix=Code("width_bucket(0, 100, 10)"),
+        )
+    edges = [first + (last - first) * Fraction(i, n) for i in range(n + 1)]
+    parts: list[Node] = []
+    for i, edge in enumerate(edges):
+        parts += [Call("lt", (value, lit(edge))), lit(i)]
+    beyond = Call("ge", (Call("clip", (value, lit(first), lit(last))), lit(last)))  # NaN is in no bucket
+    return Call("case", (*parts, beyond, lit(n + 1), lit(None)))

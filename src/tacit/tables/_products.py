@@ -1,0 +1,75 @@
+"""The statistic of two columns of a table together: the products of their three parts, nine integers.
+
+A value x on its grid becomes y = q - lo in [0, W] and has three parts, (W-y)^2, 2y(W-y) and y^2. They are
+non-negative with the sum W^2. The nine products of the parts of two values are non-negative with the sum
+W^2 V^2, and count, means, variances and covariance of the two columns are linear in them. So one row changes
+all second moments together by one weight, where sums of products would need one measurement each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from tacit.tables._statistics import Statistic, ValueGrid
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tacit.tables._contribution import Contribution
+    from tacit.tables._expressions import Node
+
+__all__ = ["PRODUCT_BITS", "ProductSums"]
+
+#: The grid of each of the two columns has about 2^9 steps, so that one row weighs about 2^36: noise for
+#: many rows per unit and a small epsilon stays within 64 bits.
+PRODUCT_BITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSums(Statistic):
+    """The products of the three parts of two values, of the rows in which both have one."""
+
+    word: ClassVar[str] = "products"
+    columns: ClassVar[int] = 9
+    size = 9
+    argument: Node
+    grid: ValueGrid = field()
+    other: Node
+    other_grid: ValueGrid
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]
+        """W^2 V^2: the nine products of one row add up to it."""
+        return self.grid.width**2 * self.other_grid.width**2
+
+    @property
+    def step(self) -> Fraction:  # type: ignore[override]
+        """The product of the squares of the grids' steps."""
+        return self.grid.step**2 * self.other_grid.step**2
+
+    def vector(self, numbers: list[int]) -> list[int]:
+        """Turn count and sums into non-negative parts whose total is the count times the weight."""
+        return [numbers[0] * self.weight - sum(numbers[1:]), *numbers[1:]]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit adds at most its rows times the weight."""
+        return who.l1(self.weight), who.l2_squared(self.weight)
+
+    def pair_sql(self, first: str, second: str) -> str:
+        """Write both values, on their grids, as one whole number; NULL where one of them is missing."""
+        base = self.other_grid.width + 1
+        return f"(({first} - ({self.grid.lo})) * {base} + ({second} - ({self.other_grid.lo})))"
+
+    def parts_sql(self, pair: str) -> tuple[str, ...]:
+        """Write all but the first of the nine products, from the whole number that holds both values."""
+        base = self.other_grid.width + 1
+        first = _three(f"({pair} // {base})", self.grid.width)
+        second = _three(f"({pair} % {base})", self.other_grid.width)
+        return tuple(f"{a} * {b}" for a in first for b in second)[1:]
+
+
+def _three(y: str, width: int) -> tuple[str, str, str]:
+    """Write the three parts of a value in [0, W]."""
+    rest = f"({width} - {y})"
+    return f"{rest} * {rest}", f"2 * {y} * {rest}", f"{y} * {y}"

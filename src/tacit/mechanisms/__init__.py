@@ -13,8 +13,9 @@ from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
-from tacit.mechanisms._linear_noise import linear_half_width, linear_tail
+from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._moment_sets import mean_sets, variance_sets
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
@@ -45,6 +46,7 @@ __all__ = [
     "Laplace",
     "LaplaceLaw",
     "LaplaceTextbook",
+    "LinearNoise",
     "Mean",
     "MeanAndCount",
     "Mechanism",
@@ -67,6 +69,8 @@ __all__ = [
     "fold",
     "linear_half_width",
     "linear_tail",
+    "mean_sets",
     "ranking_secret",
     "truncate",
+    "variance_sets",
 ]

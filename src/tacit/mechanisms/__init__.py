@@ -20,6 +20,7 @@ from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
 from tacit.mechanisms._permute_and_flip import PermuteAndFlip
+from tacit.mechanisms._quantile_bracket import QuantileBracket
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
@@ -54,6 +55,7 @@ __all__ = [
     "NoisyMax",
     "PermuteAndFlip",
     "Quantile",
+    "QuantileBracket",
     "QuantileChoice",
     "Quantiles",
     "RandomizedResponse",

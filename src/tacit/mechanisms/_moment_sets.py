@@ -3,7 +3,9 @@
 A value is tested with a statistic that is linear in the noisy parts and is zero without noise at the true
 value. The law of its noise is known for every number of rows (`LinearNoise`), so the test is exact, and the
 set of values that pass covers the truth as often as stated. The interval is the hull of that set and of the
-released value, within the public range. Parts are in units of what one row adds: y in [0, 1] adds (1-y, y) or
+released value, within the public range. Where not even the released value passes (noise has pushed the parts
+beyond what any rows could give), the statistics are measured from that value's own; this only adds values.
+Parts are in units of what one row adds: y in [0, 1] adds (1-y, y) or
 ((1-y)^2, 2y(1-y), y^2).
 """
 
@@ -95,8 +97,11 @@ def _mean_sets(parts: _Array, noise: LinearNoise, failing: float) -> _Sets:
         value = np.where(rows > 0, np.clip(total / rows, 0.0, 1.0), 0.5)
 
     def p(m: _Array) -> _Array:
-        return noise.tail(total[:, None] - m * rows[:, None], at - m[..., None])
+        return noise.tail(total[:, None] - m * rows[:, None] - rest, at - m[..., None])
 
+    rest = np.zeros((len(parts), 1))
+    fails = p(value[:, None]) < failing
+    rest = np.where(fails, (total - value * rows)[:, None], 0.0)
     near = _near(noise, np.sqrt(((at - value[:, None]) ** 2).sum(axis=-1)), rows, failing)
     return value, *_hull(p, value, (np.zeros_like(value), np.ones_like(value)), near, failing)
 
@@ -123,7 +128,7 @@ def _variance_sets(
         for i in range(means.shape[1]):
             m, square = means[:, i, None], means[:, i, None] ** 2 - v
             weights = np.stack([square, square - m, square - 2 * m + 1], axis=-1)
-            at = around[:, i, None] - v * rows[:, None] + (v if sample else 0.0)
+            at = around[:, i, None] - v * rows[:, None] + (v if sample else 0.0) - rest[:, i, None]
             best = np.maximum(best, np.where(v <= most[:, i, None], noise.tail(at, weights), 0.0))
         return best
 
@@ -134,6 +139,9 @@ def _variance_sets(
     if sample:
         value *= np.where(rows >= 2, rows / np.where(rows >= 2, rows - 1, 1.0), 1.0)
     top = np.maximum(most.max(axis=1), value)
+    rest = np.zeros_like(means)
+    fails = p(value[:, None]) < at_rest
+    rest = np.where(fails, around - value[:, None] * (rows[:, None] - (1.0 if sample else 0.0)), 0.0)
     square = mean**2 - value
     norm = np.sqrt(square**2 + (square - mean) ** 2 + (square - 2 * mean + 1) ** 2)
     near = _near(noise, norm, rows, failing)

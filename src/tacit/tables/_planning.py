@@ -73,7 +73,7 @@ def _plan(
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     statistics = [step.statistic for step in pricing.steps]
-    stands_for = [(column.name, column.aggregate.stands_for(column.reading)) for column in columns]
+    stands_for = [(column.name, _stands_for(column, noises[column.step], level)) for column in columns]
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
     task = TableTask(
         question,
@@ -103,6 +103,12 @@ def _plan(
         },
         present=None if post is None else post.apply,
     )
+
+
+def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
+    """Say what a released column is, and what is known of its error without an interval."""
+    said = (column.aggregate.stands_for(column.reading), column.reading.caption(noise, level))
+    return ", ".join(text for text in said if text)
 
 
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:

@@ -1,8 +1,8 @@
 """The readings of a table's noisy integers: values and intervals, by free post-processing.
 
 An interval covers the noise of the released integers as often as stated. It does not cover what clipping and
-limits drop. A value that is not linear in the integers (a mean, a variance, a quantile) is tested with a
-statistic that is linear in them, whose noise has a known law; its interval holds the values that pass.
+limits drop. A value that is not linear in the integers (a mean, a variance) is tested with a statistic that
+is linear in them, whose noise has a known law; its interval holds the values that pass.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tacit.mechanisms import DiscreteGaussian, LinearNoise, QuantileChoice, mean_sets, variance_sets
+from tacit.mechanisms import DiscreteGaussian, LinearNoise, mean_sets, variance_sets
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from tacit.tables._statistics import BinCounts, MomentSums, Statistic
 
 __all__ = [
-    "Cell", "CellReading", "ChosenQuantile", "ChosenValue", "NumberReading", "PartsCount", "PartsMean",
-    "PartsSpread", "PartsSum", "QuantileFromCounts", "Reading", "StepNoise",
+    "Cell", "CellReading", "ChosenValue", "NumberReading", "PartsCount", "PartsMean", "PartsSpread",
+    "PartsSum", "Reading", "StepNoise",
 ]  # fmt: skip
 
 
@@ -85,6 +84,11 @@ class Reading(ABC):
         """Say why there is no expected error, or what it means."""
         del noise, confidence
         return self.unknown
+
+    def caption(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say what is known of the error of a released value that has no interval."""
+        del noise, confidence
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +211,16 @@ class PartsMean(_FromParts):
 
 @dataclass(frozen=True, slots=True)
 class PartsSpread(_FromParts):
-    """The sample variance of the values, or its root."""
+    """The variance of the values, of a sample or of a population, or its root."""
 
     root: bool = False
+    sample: bool = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the variances or the standard deviations."""
         linear, _, width = self.scaled(noise)
-        sets = variance_sets(self.parts(noise, lines), linear, float(1 - confidence), sample=True)
+        sets = variance_sets(self.parts(noise, lines), linear, float(1 - confidence), sample=self.sample)
         ends = np.stack(sets, axis=-1)
         return [Cell(*one) for one in (width * np.sqrt(ends) if self.root else width**2 * ends).tolist()]
 
@@ -246,112 +251,3 @@ class ChosenValue(Reading):
         """Return None: a picked value has no error in numbers."""
         del noise, confidence, size
         return None
-
-
-class _Quantile(Reading):
-    """A quantile among public candidates."""
-
-    __slots__ = ()
-    level: Fraction
-
-    @abstractmethod
-    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
-        """Bound how many rows the released candidate may lie from its rank."""
-
-    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
-        """Return the part of the candidates' range that the rank error makes up of ``size`` rows."""
-        if size is None:
-            return None
-        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        values = [float(v) for v in statistic.bins.values]
-        return min(self.rank_error(noise, confidence) / size, 1.0) * (values[-1] - values[0])
-
-    def note(self, noise: StepNoise, confidence: Fraction) -> str:
-        """Say how far the candidate may lie from its rank."""
-        rows = math.ceil(self.rank_error(noise, confidence))
-        named = "1 row" if rows == 1 else f"{rows:,} rows"
-        return f"the {float(self.level):g} quantile, at most {named} from the exact position"
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenQuantile(_Quantile):
-    """A quantile that the exponential mechanism chose."""
-
-    level: Fraction
-
-    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Read the chosen candidates; a choice has no interval."""
-        del confidence
-        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        values = statistic.bins.values
-        return [Cell(values[line[0]]) for line in lines]
-
-    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
-        """Read the rank error off the mechanism."""
-        choice: QuantileChoice = noise.mechanisms[0]  # type: ignore[assignment]
-        return choice.rank_error(confidence, candidates=noise.statistic.size)
-
-
-@dataclass(frozen=True, slots=True)
-class QuantileFromCounts(_Quantile):
-    """A quantile read off noisy counts of candidates."""
-
-    level: Fraction
-
-    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Find the first candidates at which the noisy number of rows reaches the level.
-
-        The true quantile v has at least q n rows up to it and at most q n below it. Each side is a test of
-        one candidate with a statistic that is linear in the counts, so the candidates that pass both hold the
-        quantile as often as stated; the interval is their hull. The number of candidates does not enter.
-        """
-        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        values = np.array([float(v) for v in statistic.bins.values])
-        q, size = float(self.level), statistic.size
-        slack = np.array(_rank_slacks(noise.linear, size, q, float(1 - confidence)))
-        up_to = np.cumsum(np.array(lines, dtype=np.float64).reshape(-1, size), axis=1)
-        rows = up_to[:, -1:]
-        below = up_to - np.array(lines, dtype=np.float64).reshape(-1, size)
-        enough = up_to >= q * rows - slack[1:]
-        enough[:, -1] = True  # all rows lie up to the last candidate, and none below the first
-        few = below <= q * rows + slack[:-1]
-        few[:, 0] = True
-        reached = up_to >= q * np.maximum(rows, 1)
-        chosen = np.where(reached.any(axis=1), reached.argmax(axis=1), size - 1)
-        kept = enough & few
-        kept[np.arange(len(chosen)), chosen] = True
-        first, last = kept.argmax(axis=1), size - 1 - kept[:, ::-1].argmax(axis=1)
-        ends = np.stack([values[chosen], values[first], values[last]], axis=-1)
-        return [Cell(*one) for one in ends.tolist()]
-
-    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
-        """Return how many rows of noise the test of one candidate allows for, at most."""
-        return max(_rank_slacks(noise.linear, noise.statistic.size, float(self.level), float(1 - confidence)))
-
-    def note(self, noise: StepNoise, confidence: Fraction) -> str:
-        """Say how far the interval reaches, in rows."""
-        rows = math.ceil(self.rank_error(noise, confidence))
-        named = "1 row" if rows == 1 else f"{rows:,} rows"
-        return f"the {float(self.level):g} quantile, its interval {named} to each side"
-
-
-_KNOTS = 33
-
-
-@lru_cache(maxsize=256)
-def _rank_slacks(noise: LinearNoise, size: int, level: float, failing: float) -> tuple[float, ...]:
-    """Return c_j, j = 0 to size, which the noise in (the first j counts) - level times all rarely exceeds.
-
-    Either sign of it fails with half of ``failing``. In units of the standard deviation c is smooth in j, so
-    it is computed at some j and interpolated.
-    """
-    j = np.arange(size + 1, dtype=np.float64)
-    knots = np.unique(np.round(np.linspace(0, size, min(size + 1, _KNOTS))))
-    weights = np.broadcast_to(np.array([1 - level, level]), (len(knots), 2))
-
-    def spread(first: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.sqrt(first * (1 - level) ** 2 + (size - first) * level**2)
-
-    wide = noise.half_width(failing, weights, np.stack([knots, size - knots], axis=-1))
-    slack = np.interp(j, knots, wide / spread(knots)) * spread(j)
-    return tuple(slack.tolist())

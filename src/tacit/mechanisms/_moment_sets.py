@@ -3,8 +3,8 @@
 A value is tested with a statistic that is linear in the noisy parts and is zero without noise at the true
 value. The law of its noise is known for every number of rows (`LinearNoise`), so the test is exact, and the
 set of values that pass covers the truth as often as stated. The interval is the hull of that set and of the
-released value, within the public range. Where not even the released value passes (noise has pushed the parts
-beyond what any rows could give), the statistics are measured from that value's own; this only adds values.
+released value, within the public range. Where no value passes (noise has pushed the parts beyond
+what any rows could give), the statistics are measured from that of the released value; this only adds values.
 Parts are in units of what one row adds: y in [0, 1] adds (1-y, y) or
 ((1-y)^2, 2y(1-y), y^2).
 """
@@ -90,7 +90,7 @@ def _in_blocks(parts: _Array, sets: Callable[[_Array], _Sets]) -> _Sets:
     return tuple(np.concatenate([block[i] for block in found]) if found else empty for i in range(3))  # type: ignore[return-value]
 
 
-def _mean_sets(parts: _Array, noise: LinearNoise, failing: float) -> _Sets:
+def _mean_sets(parts: _Array, noise: LinearNoise, failing: float, *, shifted: bool = False) -> _Sets:
     at = np.linspace(0.0, 1.0, parts.shape[-1])
     rows, total = parts.sum(axis=-1), parts @ at
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -99,15 +99,22 @@ def _mean_sets(parts: _Array, noise: LinearNoise, failing: float) -> _Sets:
     def p(m: _Array) -> _Array:
         return noise.tail(total[:, None] - m * rows[:, None] - rest, at - m[..., None])
 
-    rest = np.zeros((len(parts), 1))
-    fails = p(value[:, None]) < failing
-    rest = np.where(fails, (total - value * rows)[:, None], 0.0)
+    rest = (total - value * rows)[:, None] if shifted else np.zeros((len(parts), 1))
     near = _near(noise, np.sqrt(((at - value[:, None]) ** 2).sum(axis=-1)), rows, failing)
-    return value, *_hull(p, value, (np.zeros_like(value), np.ones_like(value)), near, failing)
+    *ends, empty = _hull(p, value, (np.zeros_like(value), np.ones_like(value)), near, failing)
+    if empty.any() and not shifted:
+        _, ends[0][empty], ends[1][empty] = _mean_sets(parts[empty], noise, failing, shifted=True)
+    return value, ends[0], ends[1]
 
 
 def _variance_sets(
-    parts: _Array, noise: LinearNoise, failing: float, *, sample: bool, profiled: bool
+    parts: _Array,
+    noise: LinearNoise,
+    failing: float,
+    *,
+    sample: bool,
+    profiled: bool,
+    shifted: bool = False,
 ) -> _Sets:
     rows, first, second = parts.sum(axis=-1), parts[:, 1] / 2 + parts[:, 2], parts[:, 2]
     at_rest = failing * (1 - _FOR_MEAN) if profiled else failing
@@ -137,15 +144,21 @@ def _variance_sets(
     value = np.where(known, np.clip(second / divided, 0.0, 1.0), 0.125) - mean**2
     value = np.clip(value, 0.0, 0.25)
     if sample:
-        value *= np.where(rows >= 2, rows / np.where(rows >= 2, rows - 1, 1.0), 1.0)
+        some = np.maximum(rows, 2.0)
+        value *= np.where(rows >= 1.5, some / (some - 1), 1.0)
     top = np.maximum(most.max(axis=1), value)
     rest = np.zeros_like(means)
-    fails = p(value[:, None]) < at_rest
-    rest = np.where(fails, around - value[:, None] * (rows[:, None] - (1.0 if sample else 0.0)), 0.0)
+    if shifted:
+        rest = around - value[:, None] * (rows[:, None] - (1.0 if sample else 0.0))
     square = mean**2 - value
     norm = np.sqrt(square**2 + (square - mean) ** 2 + (square - 2 * mean + 1) ** 2)
     near = _near(noise, norm, rows, failing)
-    return value, *_hull(p, value, (np.zeros_like(value), top), near, at_rest)
+    *ends, empty = _hull(p, value, (np.zeros_like(value), top), near, at_rest)
+    if empty.any() and not shifted:
+        _, ends[0][empty], ends[1][empty] = _variance_sets(
+            parts[empty], noise, failing, sample=sample, profiled=profiled, shifted=True
+        )
+    return value, ends[0], ends[1]
 
 
 def _near(noise: LinearNoise, norm: _Array, rows: _Array, failing: float) -> _Array:
@@ -160,8 +173,8 @@ def _hull(
     within: tuple[_Array, _Array],
     near: _Array,
     failing: float,
-) -> tuple[_Array, _Array]:
-    """Return the ends of the hull of {x in the range: p(x) >= failing} and of the value."""
+) -> tuple[_Array, _Array, NDArray[np.bool_]]:
+    """Return the ends of the hull of {x in the range: p(x) >= failing} and the value; also where none passes."""
     sign = np.array([[-1.0], [1.0]])
     side = np.stack(within, axis=-1)
     reach = np.abs(side - value[:, None])[..., None]  # (lines, sides, 1)
@@ -184,4 +197,4 @@ def _hull(
     found = root_between(level, ends, heights, steps=_REFINED)
     found = np.where(passed.any(axis=-1, keepdims=True), found, 0.0)
     hull = np.where(found >= reach, side[..., None], value[:, None, None] + sign * found)[..., 0]
-    return hull[:, 0], hull[:, 1]
+    return hull[:, 0], hull[:, 1], np.asarray(~passed.any(axis=(1, 2)))

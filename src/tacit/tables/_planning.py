@@ -107,8 +107,9 @@ def _plan(
 
 def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
     """Say what a released column is, and what is known of its error without an interval."""
-    said = (column.aggregate.stands_for(column.reading), column.reading.caption(noise, level))
-    return ", ".join(text for text in said if text)
+    said = column.aggregate.stands_for(column.reading)
+    known = "" if column.aggregate.caution else column.reading.caption(noise, level)
+    return f"{said}, {known}" if known else said
 
 
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:

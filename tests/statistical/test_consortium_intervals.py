@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from asking import draws_of
+from asking import cells_of, draws_of
 
 DRAWS, LEAST = 2_000, 1_840
 RNG = np.random.default_rng(8)
@@ -85,3 +85,23 @@ def test_errors_stay_within_what_was_asked_for(name, goal, disjoint):
     assert plan.forecast[0].error <= goal["within"]
     errors = [abs(columns["a"].value[0] - truth) for columns in draws_of(plan, DRAWS)]
     assert sum(error <= goal["within"] * (1 + 1e-3) for error in errors) >= LEAST
+
+
+@pytest.mark.parametrize("price", PRICES)
+@pytest.mark.parametrize("name", ["n", "s", "m", "sd"])
+def test_added_noise_is_covered_as_often_as_stated_and_not_more(name, price):
+    """The sum of the members' noises has one law; bounding each noise by itself covered almost always."""
+    disjoint, target = PRICES[price]
+    asked, truth = ASKED[name]
+    cells = cells_of(consortium(disjoint).agg(a=asked).plan(**target), 4_000)["a"]
+    slack = 1e-4 * abs(truth)
+    hits = np.mean([c.low - slack <= truth <= c.high + slack for c in cells])
+    assert 0.935 <= hits <= 0.97
+
+
+def test_a_quantile_of_all_members_is_tested_one_candidate_at_a_time():
+    asked, _ = ASKED["q"]
+    truth = np.floor(FRAME["x"] + 0.5).quantile(0.5, interpolation="lower")  # values go to their candidates
+    cells = cells_of(consortium(True).agg(a=asked).plan(epsilon=1), 2_000)["a"]
+    assert np.mean([c.low <= truth <= c.high for c in cells]) >= 0.935
+    assert np.mean([c.high - c.low for c in cells]) <= 4

@@ -46,6 +46,7 @@ MECHANISMS = {
     "Quantile": m.Quantile(1, q=0.5, candidates=range(4)),
     "Quantile, replace": m.Quantile(1, q=0.9, candidates=range(4), adjacency="replace"),
     "Bounds": m.Bounds(1, candidates=[0, 1, 2]),
+    "QuantileBracket": m.QuantileBracket(1, level=0.5, rows=2, candidates=3),
     "QuantileChoice": m.QuantileChoice(1, level=0.5, rows=2),
     "QuantileChoice, 0.9": m.QuantileChoice(1, level=0.9, rows=1),
     "QuantileChoice, flip": m.QuantileChoice(1, level=0.5, rows=2, method="permute-and-flip"),

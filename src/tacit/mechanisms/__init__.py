@@ -13,12 +13,14 @@ from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
-from tacit.mechanisms._linear_noise import linear_half_width, linear_tail
+from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._moment_sets import mean_sets, variance_sets
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
 from tacit.mechanisms._permute_and_flip import PermuteAndFlip
+from tacit.mechanisms._quantile_bracket import QuantileBracket
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
@@ -46,6 +48,7 @@ __all__ = [
     "Laplace",
     "LaplaceLaw",
     "LaplaceTextbook",
+    "LinearNoise",
     "Mean",
     "MeanAndCount",
     "Mechanism",
@@ -53,6 +56,7 @@ __all__ = [
     "NoisyMax",
     "PermuteAndFlip",
     "Quantile",
+    "QuantileBracket",
     "QuantileChoice",
     "Quantiles",
     "RandomizedResponse",
@@ -68,7 +72,9 @@ __all__ = [
     "fold",
     "linear_half_width",
     "linear_tail",
+    "mean_sets",
     "ranking_secret",
     "sampling_secret",
     "truncate",
+    "variance_sets",
 ]

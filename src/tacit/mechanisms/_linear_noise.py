@@ -2,22 +2,26 @@
 
 X = N(0, s^2) + sum a_i L_i with L_i Laplace of scale 1. Up to four Laplace terms have a closed form: by
 partial fractions of the characteristic function, P(|X| > t) = sum c_i P(|N + a_i L| > t) with c_i the product
-over j != i of a_i^2 / (a_i^2 - a_j^2). Weights that are nearly equal are moved apart by a few parts in 10^4
-first. More terms are inverted numerically (Gil-Pelaez 1951, midpoint rule).
+over j != i of a_i^2 / (a_i^2 - a_j^2). Weights that are nearly equal are moved apart by at most a part in
+1,000 first. More terms are inverted numerically (Gil-Pelaez 1951, midpoint rule).
 
 Integer noise has no more spread than the continuous noise of the same scale, so these tails serve it too.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["linear_half_width", "linear_tail"]
+__all__ = ["LinearNoise", "linear_half_width", "linear_tail", "root_between"]
 
 _CLOSED = 4  # Laplace terms with a closed form
 _APART = (0.0, 0.0, 1e-6, 1e-4, 1e-3)  # how far apart weights must lie, for so many of them
@@ -25,14 +29,74 @@ _FLAT = 0.02  # a Laplace term below this part of the normal's spread joins the 
 _NODES = 192  # of the midpoint rule
 _FARTHEST = 10.0  # standard deviations up to which the rule looks
 _NEGLIGIBLE = 1e-9  # a characteristic function that has fallen below this ends the rule
+_AT_ONCE = 2**17  # numbers in one block of the rule
+_LEAST = 1e-300
 _SLACK = 2e-6  # the error of the rule, added to its tails
 
 
-def linear_tail(at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0) -> NDArray[np.float64]:
+@dataclass(frozen=True, slots=True)
+class LinearNoise:
+    """The independent noise on each of several numbers, and the law of every weighted sum of them.
+
+    Parameters
+    ----------
+    laplace
+        The scales of the Laplace noises that are added to each number, one for each who added noise.
+    normal
+        The standard deviation of the Gaussian noise on each number.
+
+    Examples
+    --------
+    >>> both = LinearNoise(laplace=(2.0, 2.0))
+    >>> both.half_width(0.05, [1.0, 0.0]).round(3).item(), both.tail(8.226, [1.0, 0.0]).round(3).item()
+    (8.226, 0.05)
+    """
+
+    laplace: tuple[float, ...] = ()
+    normal: float = 0.0
+
+    @property
+    def scale(self) -> float:
+        """The scale of one Laplace noise with the same variance as the noise on each number."""
+        return math.sqrt(self.normal**2 / 2 + sum(one**2 for one in self.laplace))
+
+    def over(self, unit: float) -> LinearNoise:
+        """Return the noise on the same numbers in units of ``unit``."""
+        return LinearNoise(tuple(one / unit for one in self.laplace), self.normal / unit)
+
+    def tail(self, at: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
+        """Return P(|sum_i weights_i noise_i| > at); the last axis of the weights is that of the numbers."""
+        return linear_tail(at, *self._terms(weights))
+
+    def half_width(
+        self, failing: float, weights: ArrayLike, times: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Return the t with P(|sum_i weights_i noise_i| > t) = ``failing``.
+
+        ``times`` says how many numbers have each weight; without it, one.
+        """
+        w = np.asarray(weights, dtype=np.float64)
+        if times is None:
+            return linear_half_width(failing, *self._terms(w))
+        n = np.broadcast_to(np.asarray(times, dtype=np.float64), w.shape)
+        each, normal = self._terms(w, n)
+        copies = np.broadcast_to(n[..., None], (*n.shape, len(self.laplace))).reshape(each.shape)
+        return linear_half_width(failing, each, normal, copies)
+
+    def _terms(
+        self, weights: ArrayLike, times: NDArray[np.float64] | float = 1.0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        w = np.asarray(weights, dtype=np.float64)
+        each = w[..., None] * np.array(self.laplace)
+        return each.reshape(*w.shape[:-1], -1), self.normal * np.sqrt((times * w**2).sum(axis=-1))
+
+
+def linear_tail(
+    at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0, times: ArrayLike | None = None
+) -> NDArray[np.float64]:
     """Return P(|N(0, normal^2) + sum_i weights_i L_i| > at), L_i independent Laplace noises of scale 1.
 
-    Guarantee: within 10^-5 of the true probability (3 10^-4 where two of three or four weights agree); for
-    more than four weights never below it.
+    Guarantee: within 10^-5 of the true probability; for more than four weights never below it.
 
     Parameters
     ----------
@@ -42,6 +106,8 @@ def linear_tail(at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0) -> N
         The shape of `at` and one more axis, the last: the scale of each Laplace term, of any sign.
     normal
         The standard deviation of the normal term, in the shape of `at`.
+    times
+        How many Laplace terms have each weight, in the shape of the weights; without it, one.
 
     Examples
     --------
@@ -53,25 +119,26 @@ def linear_tail(at: ArrayLike, weights: ArrayLike, normal: ArrayLike = 0.0) -> N
     a = np.abs(np.asarray(weights, dtype=np.float64))
     t = np.abs(np.asarray(at, dtype=np.float64))
     s = np.asarray(normal, dtype=np.float64)
-    shape = np.broadcast_shapes(t.shape, a.shape[:-1], s.shape)
-    a = np.broadcast_to(a, (*shape, a.shape[-1]))
-    t, s = np.broadcast_to(t, shape), np.broadcast_to(s, shape)
-    spread = np.sqrt(s**2 + 2 * (a**2).sum(axis=-1))
-    unit = np.where(spread > 0, spread, 1.0)
-    t, s, a = t / unit, s / unit, a / unit[..., None]
-    if a.shape[-1] > _CLOSED:
-        p = _inverted(t, a, s)
-    elif np.any(s > 0):
-        p = _with_normal(t, a, s)
-    else:
-        a = _apart(a)
-        with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if 0 < a.shape[-1] <= _CLOSED and times is None and not s.any():
+            a = _apart(a)
             p = (_shares(a) * np.exp(-t[..., None] / a)).sum(axis=-1)
+            return np.where(a[..., 0] > 0, np.clip(p, 0.0, 1.0), np.where(t > 0, 0.0, 1.0))
+        shape = np.broadcast_shapes(t.shape, a.shape[:-1], s.shape)
+        a = np.broadcast_to(a, (*shape, a.shape[-1]))
+        n = np.broadcast_to(1.0 if times is None else np.asarray(times, dtype=np.float64), a.shape)
+        spread = np.sqrt(s**2 + 2 * (n * a**2).sum(axis=-1))
+        unit = np.where(spread > 0, spread, 1.0)
+        t, s, a = t / unit, np.broadcast_to(s, shape) / unit, a / unit[..., None]
+        closed = a.shape[-1] <= _CLOSED and times is None
+        p = _with_normal(t, a, s) if closed else _inverted(t, a, s, n)
     return np.where(spread > 0, np.clip(p, 0.0, 1.0), np.where(t > 0, 0.0, 1.0))
 
 
-def linear_half_width(failing: float, weights: ArrayLike, normal: ArrayLike = 0.0) -> NDArray[np.float64]:
-    """Return the t with P(|N(0, normal^2) + sum_i weights_i L_i| > t) = `failing`, by bisection.
+def linear_half_width(
+    failing: float, weights: ArrayLike, normal: ArrayLike = 0.0, times: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return the t with P(|N(0, normal^2) + sum_i weights_i L_i| > t) = `failing`.
 
     Examples
     --------
@@ -79,26 +146,66 @@ def linear_half_width(failing: float, weights: ArrayLike, normal: ArrayLike = 0.
     [2.9957, 2.0565]
     """
     a, s = np.asarray(weights, dtype=np.float64), np.asarray(normal, dtype=np.float64)
-    spread = np.sqrt(s**2 + 2 * (a**2).sum(axis=-1))
-    low, high = np.zeros_like(spread), spread * max(1.0, 1.5 * np.log(2 / failing))
-    for _ in range(48):
-        middle = (low + high) / 2
-        beyond = linear_tail(middle, a, s) > failing
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
-    return np.asarray(high)
+    n = np.asarray(1.0 if times is None else times, dtype=np.float64)
+    spread = np.sqrt(s**2 + 2 * (n * a**2).sum(axis=-1))
+    failed = math.log(failing)
+
+    def level(t: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.log(np.maximum(linear_tail(t, a, s, times), _LEAST)) - failed)
+
+    ends = np.zeros_like(spread), np.asarray(spread * max(1.0, 1.5 * math.log(2 / failing)))
+    return root_between(level, ends, (np.full_like(spread, -failed), level(ends[1])), steps=12)
+
+
+def root_between(
+    f: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
+    levels: tuple[NDArray[np.float64], NDArray[np.float64]],
+    *,
+    steps: int,
+) -> NDArray[np.float64]:
+    """Find roots of f, which is not negative at the first ends and negative at the second.
+
+    By false position (Illinois): for the logarithm of a tail, which is nearly straight, a few steps suffice.
+    Where f is not negative at the second end either, that end is returned.
+    """
+    (a, b), (fa, fb) = ends, levels
+    x, side = a, np.zeros_like(a)
+    beyond = fb >= 0
+    for _ in range(steps):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.where(fa > fb, b - fb * (b - a) / (fb - fa), a)
+        fx = f(x)
+        inside = fx >= 0
+        fb = np.where(inside & (side == 1), fb / 2, fb)
+        fa = np.where(~inside & (side == -1), fa / 2, fa)
+        a, fa = np.where(inside, x, a), np.where(inside, fx, fa)
+        b, fb = np.where(inside, b, x), np.where(inside, fb, fx)
+        side = np.where(inside, 1.0, -1.0)
+    return np.where(beyond, ends[1], x)
 
 
 def _apart(a: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights in falling order, moved apart where two nearly agree, none of them zero."""
+    """Return the weights in falling order, none of them zero; those that nearly agree are moved apart.
+
+    A cluster keeps its mean, so the law changes by the square of the distance only.
+    """
     k = a.shape[-1]
     if k < 2:
         return a
     least = _APART[k]
     a = -np.sort(-a, axis=-1)
     a = np.maximum(a, 1e-6 * a[..., :1] * (1 - 0.1 * np.arange(k)))
-    tight = np.any(a[..., 1:] > a[..., :-1] * (1 - least), axis=-1, keepdims=True)
-    factors = 1 + least * ((k - 1) / 2 - np.arange(k))
-    return np.where(tight, a * factors, a)
+    tight = a[..., 1:] > a[..., :-1] * (1 - 3 * least)
+    if not tight.any():
+        return a
+    rank = np.zeros_like(a)  # within a cluster of weights that nearly agree, and that of its last one
+    for j in range(1, k):
+        rank[..., j] = np.where(tight[..., j - 1], rank[..., j - 1] + 1, 0)
+    last = rank.copy()
+    for j in range(k - 2, -1, -1):
+        last[..., j] = np.where(tight[..., j], last[..., j + 1], rank[..., j])
+    return np.asarray(a * (1 + least * (last / 2 - rank)))
 
 
 def _shares(a: NDArray[np.float64], used: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
@@ -131,18 +238,25 @@ def _with_normal(
     return np.asarray(2 * ndtr(-ahead[..., 0]) + laplace.sum(axis=-1))
 
 
-def _inverted(t: NDArray[np.float64], a: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverted(
+    t: NDArray[np.float64], a: NDArray[np.float64], s: NDArray[np.float64], times: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return 1 - (2/pi) times the integral of sin(wt)/w times the characteristic function, and the slack.
 
     In units of the standard deviation. With step h the midpoint rule errs by at most P(|X| > 2 pi/h - t),
     here below 10^-6 up to t = 10; beyond, the tail at 10 stands for all.
     """
-    t = np.minimum(t, _FARTHEST)
+    t = np.minimum(t, _FARTHEST)[..., None]
+    p = np.ones(t.shape[:-1])
     step = np.pi / _FARTHEST
-    p = np.ones_like(t)
-    for w in (np.arange(_NODES) + 0.5) * step:
-        falls = np.exp(-((s * w) ** 2) / 2) / np.prod(1 + (a * w) ** 2, axis=-1)
-        p -= 2 / np.pi * step * np.sin(w * t) / w * falls
-        if falls.max(initial=0.0) < _NEGLIGIBLE:
+    together = max(1, min(_NODES, _AT_ONCE // max(a.size, 1)))
+    plain = bool((times == 1).all())
+    for first in range(0, _NODES, together):
+        w = (np.arange(first, min(first + together, _NODES)) + 0.5) * step
+        each = 1 + (a[..., None] * w) ** 2
+        falls = np.prod(each if plain else each ** times[..., None], axis=-2)
+        falls = np.exp(-((s[..., None] * w) ** 2) / 2) / falls
+        p -= (2 / np.pi * step * np.sin(w * t) / w * falls).sum(axis=-1)
+        if falls[..., -1].max(initial=0.0) < _NEGLIGIBLE:
             break
     return p + _SLACK

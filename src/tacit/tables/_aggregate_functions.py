@@ -21,6 +21,7 @@ from tacit.tables._aggregates import (
     MeanOf,
     MedianOf,
     MostCommonOf,
+    QuantileIntervalOf,
     QuantileOf,
     QuantilesOf,
     StdOf,
@@ -189,20 +190,37 @@ def quantile(
     *,
     bounds: Sequence[Number] | None = None,
     candidates: Iterable[Number] | None = None,
+    interval: bool = False,
 ) -> Aggregate:
     """Pick a quantile from public candidates with the exponential mechanism.
 
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
-    max(q, 1-q).
+    max(q, 1-q). One pick has no interval for its value: no released number shows how far apart the rows lie.
+    With ``interval=True`` two picks, at half of the price each, enclose the quantile with at least 95 %. The
+    value is the middle of the two, which is less accurate than one pick for the whole price.
+
+    Examples
+    --------
+    >>> quantile("age", 0.9, interval=True).word
+    'quantile'
     """
-    return QuantileOf(as_node(column), _bounds("quantile", bounds), _candidates(candidates), (_level(level),))
+    kind = QuantileIntervalOf if interval else QuantileOf
+    return kind(as_node(column), _bounds("quantile", bounds), _candidates(candidates), (_level(level),))
 
 
 def median(
-    column: str | Expr, *, bounds: Sequence[Number] | None = None, candidates: Iterable[Number] | None = None
+    column: str | Expr,
+    *,
+    bounds: Sequence[Number] | None = None,
+    candidates: Iterable[Number] | None = None,
+    interval: bool = False,
 ) -> Aggregate:
-    """Pick the median from public candidates: the quantile of level one half."""
-    return MedianOf(as_node(column), _bounds("median", bounds), _candidates(candidates), (Fraction(1, 2),))
+    """Pick the median from public candidates: the quantile of level one half.
+
+    With ``interval=True`` two picks enclose it, as for `quantile`.
+    """
+    kind = QuantileIntervalOf if interval else MedianOf
+    return kind(as_node(column), _bounds("median", bounds), _candidates(candidates), (Fraction(1, 2),))
 
 
 def min(

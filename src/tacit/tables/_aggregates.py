@@ -18,16 +18,15 @@ from tacit.fixes import Declare, Do, Set
 from tacit.tables._expressions import Column, Node, words_of
 from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
 from tacit.tables._listed_values import MOST_CANDIDATES, candidate_values
+from tacit.tables._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
 from tacit.tables._readings import (
     CellReading,
-    ChosenQuantile,
     ChosenValue,
     NumberReading,
     PartsCount,
     PartsMean,
     PartsSpread,
     PartsSum,
-    QuantileFromCounts,
     Reading,
 )
 from tacit.tables._statistics import (
@@ -45,12 +44,12 @@ from tacit.tables._statistics import (
     ValueBins,
     nice_step,
 )
-from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
+from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, ChooseTop, Step
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
-    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf",
-    "SumOf", "VarianceOf", "bounds_missing",
+    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileIntervalOf", "QuantileOf", "QuantilesOf",
+    "Range", "StdOf", "SumOf", "VarianceOf", "bounds_missing",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -310,6 +309,24 @@ class QuantileOf(QuantilesOf):
             return [(name, step, QuantileFromCounts(level))]
         step = Step(BinCounts(self.argument, self.bins(1000)), ChooseQuantile(level))
         return [(name, step, ChosenQuantile(level))]
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileIntervalOf(QuantileOf):
+    """One quantile with an interval for its value, from two choices that enclose it."""
+
+    @property
+    def word(self) -> str:  # type: ignore[override]
+        """How it is called."""
+        return "median" if self.levels == (Fraction(1, 2),) else "quantile"
+
+    def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
+        """Choose two candidates; what is read off a histogram has an interval anyway."""
+        if context.added:
+            return QuantileOf.lowered(self, name, context)
+        (level,) = self.levels
+        step = Step(BinCounts(self.argument, self.bins(1000)), ChooseQuantileEnds(level))
+        return [(name, step, BracketedQuantile(level))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def _plan(
     if post is not None:
         post.check_columns([*(name for name, _ in question.by), *(column.name for column in columns)])
     statistics = [step.statistic for step in pricing.steps]
-    stands_for = [(column.name, column.aggregate.stands_for(column.reading)) for column in columns]
+    stands_for = [(column.name, _stands_for(column, noises[column.step], level)) for column in columns]
     share = None if question.sample is None else share_of_sample(question.sample)
     sampled = {} if share is None else {"sampled": str(share)}
     blocks = () if dataset.block_column is None else dataset.block_column.concerned(question)
@@ -111,6 +111,13 @@ def _plan(
         },
         present=None if post is None else post.apply,
     )
+
+
+def _stands_for(column: ReleasedColumn, noise: StepNoise, level: Fraction) -> str:
+    """Say what a released column is, and what is known of its error without an interval."""
+    said = column.aggregate.stands_for(column.reading)
+    known = "" if column.aggregate.caution else column.reading.caption(noise, level)
+    return f"{said}, {known}" if known else said
 
 
 def _forecast(column: ReleasedColumn, noise: StepNoise, level: Fraction, size: int | None) -> Forecast:

@@ -1,8 +1,8 @@
 """The readings of a table's noisy integers: values and intervals, by free post-processing.
 
-An interval covers the noise of the released integers with at least the stated probability (joint over the
-integers that a value is read off, by splitting what may fail). It does not cover what clipping and limits
-drop.
+An interval covers the noise of the released integers as often as stated. It does not cover what clipping and
+limits drop. A value that is not linear in the integers (a mean, a variance) is tested with a statistic that
+is linear in them, whose noise has a known law; its interval holds the values that pass.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
-from tacit.mechanisms import DiscreteGaussian, Moments, QuantileChoice
+import numpy as np
+
+from tacit.mechanisms import DiscreteGaussian, LinearNoise, mean_sets, variance_sets
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from numpy.typing import NDArray
 
     from tacit.mechanisms import IntegerMechanism
     from tacit.tables._statistics import BinCounts, MomentSums, Statistic
 
 __all__ = [
-    "Cell", "CellReading", "ChosenQuantile", "ChosenValue", "NumberReading", "PartsCount", "PartsMean",
-    "PartsSpread", "PartsSum", "QuantileFromCounts", "Reading", "StepNoise",
+    "Cell", "CellReading", "ChosenValue", "NumberReading", "PartsCount", "PartsMean", "PartsSpread",
+    "PartsSum", "Reading", "StepNoise",
 ]  # fmt: skip
 
 
@@ -44,29 +47,22 @@ class StepNoise:
     mechanisms: tuple[IntegerMechanism, ...]
 
     def half_width(self, confidence: Fraction) -> int:
-        """Return an m with P(|noise| <= m) at least the confidence: the smallest, for one mechanism."""
-        first, k = self.mechanisms[0], len(self.mechanisms)
-        if all(one == first for one in self.mechanisms[1:]):
-            return first.half_width(confidence, copies=k)
-        each = 1 - (1 - confidence) / k
-        return sum(one.half_width(each) for one in self.mechanisms)
+        """Return an m with P(|noise| <= m) at least the confidence: the smallest, for one mechanism.
 
-    def running_error(self, confidence: Fraction) -> float:
-        """Bound all running totals of the noisy integers of a group at once.
-
-        Chan, Shi, Song 2011, Lemma 2.8 for Laplace noise of scales b_i: at most sqrt(8 log(2/p)) times the
-        larger of sqrt(sum b_i^2) and b_max sqrt(log(2/p)) with probability 1 - p; it holds for Gaussian noise
-        among them too. Of Gaussian noise alone, the sub-Gaussian bound.
-        The moment generating function of integer noise lies below that of the continuous law of the same
-        scale.
+        The continuous noises of the same scales bound the sum of several integer noises.
         """
-        cells = self.statistic.size
-        log = math.log(2 * cells / float(1 - confidence))
-        scales = [float(one.scale) for one in self.mechanisms]
-        spread = math.sqrt(cells * sum(scale**2 for scale in scales))
-        if all(isinstance(one, DiscreteGaussian) for one in self.mechanisms):
-            return spread * math.sqrt(2 * log)
-        return math.sqrt(8 * log) * max(spread, max(scales) * math.sqrt(log))
+        if len(self.mechanisms) == 1:
+            return self.mechanisms[0].half_width(confidence)
+        return math.ceil(self.linear.half_width(float(1 - confidence), [1.0]).item())
+
+    @property
+    def linear(self) -> LinearNoise:
+        """The noise on each integer, all members added, for the law of weighted sums of the integers."""
+        gaussian = [one for one in self.mechanisms if isinstance(one, DiscreteGaussian)]
+        return LinearNoise(
+            tuple(float(one.scale) for one in self.mechanisms if not isinstance(one, DiscreteGaussian)),
+            math.sqrt(sum(float(one.scale) ** 2 for one in gaussian)),
+        )
 
 
 class Reading(ABC):
@@ -88,6 +84,11 @@ class Reading(ABC):
         """Say why there is no expected error, or what it means."""
         del noise, confidence
         return self.unknown
+
+    def caption(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say what is known of the error of a released value that has no interval."""
+        del noise, confidence
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,54 +126,66 @@ class NumberReading(Reading):
 
 
 class _FromParts(Reading):
-    """A reading of the non-negative parts of `MomentSums` or `SquareSums`."""
+    """A reading of the non-negative parts of `MomentSums` or `SquareSums`.
+
+    In units of what one row adds, they hold the number of rows and the sum of y = (x - low)/(high - low).
+    """
 
     __slots__ = ()
 
     @staticmethod
-    def parts(noise: StepNoise, confidence: Fraction) -> tuple[MomentSums, int]:
-        """Return the statistic, and the h that every part stays within, all together."""
+    def scaled(noise: StepNoise) -> tuple[LinearNoise, float, float]:
+        """Return the noise in units of what one row adds, the lower bound and the width of the range."""
         statistic: MomentSums = noise.statistic  # type: ignore[assignment]
-        return statistic, noise.half_width(1 - (1 - confidence) / statistic.size)
+        grid = statistic.grid
+        return noise.linear.over(statistic.weight), float(grid.lo * grid.step), float(grid.width * grid.step)
 
-    @classmethod
-    def moments(cls, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Moments]:
-        """Return what can be read off the parts of each group."""
-        statistic, h = cls.parts(noise, confidence)
-        grid, weight = statistic.grid, statistic.weight
-        low, high = grid.lo * grid.step, grid.hi * grid.step
-        return [Moments(line, h, low, high, weight) for line in lines]
+    @staticmethod
+    def parts(noise: StepNoise, lines: list[list[int]]) -> NDArray[np.float64]:
+        """Return the parts in units of what one row adds, one line for each group."""
+        found = np.array(lines, dtype=np.float64).reshape(-1, noise.statistic.size)
+        return found / float(noise.statistic.weight)
+
+
+class _LinearInParts(_FromParts):
+    """A reading that is itself linear in the parts: its half-width is the same for every group."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def rates(self, noise: StepNoise) -> NDArray[np.float64]:
+        """Return what one unit of each part adds to the value."""
+
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the values."""
+        h = self.expected(noise, confidence, None)
+        values = (self.parts(noise, lines) @ self.rates(noise)).tolist()
+        return [Cell(value, value - h, value + h) for value in values]
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float:
+        """Return the half-width of the noise."""
+        del size
+        linear, *_ = self.scaled(noise)
+        return float(linear.half_width(float(1 - confidence), self.rates(noise)))
 
 
 @dataclass(frozen=True, slots=True)
-class PartsCount(_FromParts):
+class PartsCount(_LinearInParts):
     """The number of values: the parts' total over the weight."""
 
-    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Read the numbers of values."""
-        return [Cell(*one.count()) for one in self.moments(noise, lines, confidence)]
-
-    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
-        """Return the half-width of all parts together."""
-        del size
-        statistic, h = self.parts(noise, confidence)
-        return statistic.size * h / statistic.weight
+    def rates(self, noise: StepNoise) -> NDArray[np.float64]:
+        """Count each part fully."""
+        return np.ones(noise.statistic.size)
 
 
 @dataclass(frozen=True, slots=True)
-class PartsSum(_FromParts):
+class PartsSum(_LinearInParts):
     """The sum of the values."""
 
-    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Read the sums."""
-        return [Cell(*one.sum()) for one in self.moments(noise, lines, confidence)]
-
-    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
-        """Return the half-width that the answer will have."""
-        del size
-        (nothing,) = self.moments(noise, [[0] * noise.statistic.size], confidence)
-        _, low, high = nothing.sum()
-        return (high - low) / 2
+    def rates(self, noise: StepNoise) -> NDArray[np.float64]:
+        """Count the parts as values at the lower bound, (in the middle,) and at the upper bound."""
+        _, low, width = self.scaled(noise)
+        return low + width * np.linspace(0.0, 1.0, noise.statistic.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,40 +196,41 @@ class PartsMean(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the means."""
-        return [Cell(*one.mean()) for one in self.moments(noise, lines, confidence)]
+        linear, low, width = self.scaled(noise)
+        sets = mean_sets(self.parts(noise, lines), linear, float(1 - confidence))
+        return [Cell(*ends) for ends in (low + width * np.stack(sets, axis=-1)).tolist()]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
-        """Return the half-width to expect with about ``size`` rows."""
+        """Return the half-width to expect at most with about ``size`` rows: with the mean at a bound."""
         if size is None:
             return None
-        statistic, h = self.parts(noise, confidence)
-        return float(statistic.grid.step) * statistic.grid.width * _share_error(statistic, h, size)
+        linear, _, width = self.scaled(noise)
+        rates = np.linspace(0.0, 1.0, noise.statistic.size)
+        return width * min(float(linear.half_width(float(1 - confidence), rates)) / size, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class PartsSpread(_FromParts):
-    """The sample variance of the values, or its root."""
+    """The variance of the values, of a sample or of a population, or its root."""
 
     root: bool = False
+    sample: bool = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the variances or the standard deviations."""
-        ends = [one.variance(sample=True) for one in self.moments(noise, lines, confidence)]
-        return [Cell(*(math.sqrt(end) for end in one) if self.root else one) for one in ends]
+        linear, _, width = self.scaled(noise)
+        sets = variance_sets(self.parts(noise, lines), linear, float(1 - confidence), sample=self.sample)
+        ends = np.stack(sets, axis=-1)
+        return [Cell(*one) for one in (width * np.sqrt(ends) if self.root else width**2 * ends).tolist()]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
-        """Return the half-width to expect with about ``size`` rows."""
+        """Return the half-width to expect at most with about ``size`` rows: with all values at a bound."""
         if size is None:
             return None
-        statistic, h = self.parts(noise, confidence)
-        width = float(statistic.grid.step) * statistic.grid.width
-        variance = width**2 * min(3 * _share_error(statistic, h, size), 0.25)
-        return math.sqrt(variance) if self.root else variance
-
-
-def _share_error(statistic: MomentSums, h: int, size: int) -> float:
-    return min(h / (statistic.weight * size), 1.0) * (1.0 if statistic.size == 2 else 1.5)
+        linear, _, width = self.scaled(noise)
+        share = min(float(linear.half_width(float(1 - confidence), [0.0, 0.0, 1.0])) / size, 0.25)
+        return width * math.sqrt(share) if self.root else width**2 * share
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,78 +251,3 @@ class ChosenValue(Reading):
         """Return None: a picked value has no error in numbers."""
         del noise, confidence, size
         return None
-
-
-class _Quantile(Reading):
-    """A quantile among public candidates."""
-
-    __slots__ = ()
-    level: Fraction
-
-    @abstractmethod
-    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
-        """Bound how many rows the released candidate may lie from its rank."""
-
-    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
-        """Return the part of the candidates' range that the rank error makes up of ``size`` rows."""
-        if size is None:
-            return None
-        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        values = [float(v) for v in statistic.bins.values]
-        return min(self.rank_error(noise, confidence) / size, 1.0) * (values[-1] - values[0])
-
-    def note(self, noise: StepNoise, confidence: Fraction) -> str:
-        """Say how far the candidate may lie from its rank."""
-        rows = math.ceil(self.rank_error(noise, confidence))
-        named = "1 row" if rows == 1 else f"{rows:,} rows"
-        return f"the {float(self.level):g} quantile, at most {named} from the exact position"
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenQuantile(_Quantile):
-    """A quantile that the exponential mechanism chose."""
-
-    level: Fraction
-
-    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Read the chosen candidates; a choice has no interval."""
-        del confidence
-        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        values = statistic.bins.values
-        return [Cell(values[line[0]]) for line in lines]
-
-    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
-        """Read the rank error off the mechanism."""
-        choice: QuantileChoice = noise.mechanisms[0]  # type: ignore[assignment]
-        return choice.rank_error(confidence, candidates=noise.statistic.size)
-
-
-@dataclass(frozen=True, slots=True)
-class QuantileFromCounts(_Quantile):
-    """A quantile read off noisy counts of candidates."""
-
-    level: Fraction
-
-    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
-        """Find the first candidates at which the noisy number of rows reaches the level.
-
-        With every noisy running total within e of the truth, the true quantile lies between the first
-        candidates that reach the goal minus and plus (1 + level) e.
-        """
-        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
-        values = [float(v) for v in statistic.bins.values]
-        slack = self.rank_error(noise, confidence)
-
-        def first(below: list[int], target: float) -> float:
-            return next((v for v, b in zip(values, below, strict=True) if b >= target), values[-1])
-
-        cells = []
-        for line in lines:
-            below = list(accumulate(line))
-            goal = float(self.level) * max(below[-1], 1)
-            cells.append(Cell(*(first(below, goal + shift) for shift in (0, -slack, slack))))
-        return cells
-
-    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
-        """Two running totals decide: the one below the candidate and the total."""
-        return 2 * noise.running_error(confidence)

@@ -4,9 +4,10 @@ A step on a statistic with L1 sensitivity D1 and L2 sensitivity D2 is
 
 * `AddNoise`: discrete Laplace noise of scale D1/epsilon on every integer, or discrete Gaussian noise of sigma
   with D2^2/(2 sigma^2) <= rho;
-* `ChooseQuantile`, `ChooseTop`: a choice by integer scores, of bounded range epsilon. Over groups the ranges
-  of log-ratios add up, and a unit's rows are split over groups, so one range of width epsilon covers all
-  groups together. Where only pure epsilon counts, a single choice is made by permute-and-flip;
+* `ChooseQuantile`, `ChooseQuantileEnds`, `ChooseTop`: choices by integer scores, each of bounded range, which
+  add up to epsilon. Over groups the ranges of log-ratios add up, and a unit's rows are split over groups, so
+  one range of width epsilon covers all groups together. Where only pure epsilon counts, a single choice is
+  made by permute-and-flip;
 * `SelectKeys`: a threshold on noisy numbers of units, (epsilon, delta) or rho and delta.
 
 Steps compose by addition. The proofs stand with the mechanisms.
@@ -30,6 +31,7 @@ from tacit.mechanisms import (
     DiscreteLaplace,
     KeySelection,
     PermuteAndFlip,
+    QuantileBracket,
     QuantileChoice,
     TopK,
 )
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     from tacit.tables._statistics import Statistic
 
 __all__ = [
-    "AddNoise", "Ask", "ChooseQuantile", "ChooseTop", "PaidStep", "SelectKeys", "Step", "calibrate",
+    "AddNoise", "Ask", "ChooseQuantile", "ChooseQuantileEnds", "ChooseTop", "PaidStep", "SelectKeys", "Step",
+    "calibrate",
 ]  # fmt: skip
 
 
@@ -86,6 +89,27 @@ class ChooseQuantile:
     def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
         """Bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021)."""
         return self.pure(statistic, who, _down(math.sqrt(8 * float(rho))), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseQuantileEnds:
+    """Choose a candidate on either side of a level, which enclose the quantile with 95 %."""
+
+    level: Fraction
+
+    def pure(
+        self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
+    ) -> IntegerMechanism:
+        """Return two choices of bounded range epsilon/2 each."""
+        del delta
+        rows, _ = statistic.sensitivity(who)
+        return QuantileBracket(
+            epsilon, level=self.level, rows=rows, candidates=statistic.size, adjacency=who.adjacency
+        )
+
+    def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
+        """Two choices of epsilon/2 each take half of epsilon^2/8."""
+        return self.pure(statistic, who, _down(math.sqrt(16 * float(rho))), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +163,7 @@ class SelectKeys:
         return KeySelection(rho=rho, delta=delta, groups=who.groups, adjacency=who.adjacency)
 
 
-Method: TypeAlias = AddNoise | ChooseQuantile | ChooseTop | SelectKeys
+Method: TypeAlias = AddNoise | ChooseQuantile | ChooseQuantileEnds | ChooseTop | SelectKeys
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ _NODES: dict[str, type] = {
         )),
         *(getattr(_aggregates, name) for name in (
             "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
-            "MostCommonOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
+            "MostCommonOf", "QuantileIntervalOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
         )),
         *(getattr(_pair_aggregates, name) for name in (
             "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",
@@ -79,6 +79,9 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds),
     "StdOf": lambda a, x: ask.std(x, bounds=a.bounds),
     "QuantileOf": lambda a, x: ask.quantile(x, *a.levels, bounds=a.bounds, candidates=a.candidates or None),
+    "QuantileIntervalOf": lambda a, x: ask.quantile(
+        x, *a.levels, bounds=a.bounds, candidates=a.candidates or None, interval=True
+    ),
     "MedianOf": lambda a, x: ask.median(x, bounds=a.bounds, candidates=a.candidates or None),
     "QuantilesOf": lambda a, x: ask.quantiles(x, a.levels, bounds=a.bounds, candidates=a.candidates or None),
     "ExtremeOf": lambda a, x: (ask.max if a.largest else ask.min)(

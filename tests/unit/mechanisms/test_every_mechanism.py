@@ -36,6 +36,7 @@ EVERY = {
     "Quantiles": m.Quantiles(0.5, qs=[0.25, 0.75], candidates=range(10)),
     "Bounds": m.Bounds(0.5),
     "Subsampled": m.Subsampled(m.Count(epsilon=0.5), q=0.5),
+    "QuantileBracket": m.QuantileBracket(0.5, level=0.5, rows=2, candidates=3),
     "QuantileChoice": m.QuantileChoice(0.5, level=0.5, rows=2),
     "KeySelection": m.KeySelection(0.5, delta=1e-6, groups=2),
 }

@@ -23,6 +23,7 @@ EVERY = {
     "permute-and-flip": m.PermuteAndFlip(0.5, sensitivity=3, grid=1),
     "noisy-max": m.NoisyMax(0.5, sensitivity=3, grid=1),
     "top-k": m.TopK(0.5, k=2, sensitivity=3, monotone=True, grid=1),
+    "quantile-bracket": m.QuantileBracket(0.5, level=Fraction(1, 4), rows=3, candidates=4),
     "quantile-choice": m.QuantileChoice(0.5, level=Fraction(1, 4), rows=3),
     "key-selection": m.KeySelection(0.5, delta=1e-6, groups=3),
 }

@@ -44,7 +44,7 @@ def test_every_tail_agrees_with_a_slow_inversion(weights, normal, far):
         return
     truth = slowly(far * spread, weights, normal)
     found = linear_tail(far * spread, weights, normal).item()
-    assert found == pytest.approx(truth, abs=4e-4 if len(weights) <= 4 else 1e-5)
+    assert found == pytest.approx(truth, abs=1e-5)
     if len(weights) > 4:
         assert found >= truth - 1e-9
 

@@ -15,7 +15,7 @@ from tacit.tables._contribution import contribution
 from tacit.tables._emit import statements
 from tacit.tables._lowering import lower
 from tacit.tables._scores import ScoreSums
-from tacit.tables._steps import ChooseQuantile, ChooseTop
+from tacit.tables._steps import ChooseQuantile, ChooseQuantileEnds, ChooseTop
 from tacit.tables._task import exact_integers
 
 KEY = 987654321
@@ -160,6 +160,7 @@ AGGREGATES = {
     "var": lambda v: tc.variance(v, bounds=(-2, 30)),
     "k": tc.count_distinct,
     "med": lambda v: tc.median(v, bounds=(-2, 30), candidates=range(-2, 31, 4)),
+    "ends": lambda v: tc.median(v, bounds=(-2, 30), candidates=range(-2, 31, 4), interval=True),
     "p9": lambda v: tc.quantile(v, 0.9, bounds=(0, 10)),
     "qs": lambda v: tc.quantiles(v, [0.2, 0.8], bounds=(0, 10)),
     "line": lambda v: tc.slope(v, tc.col(v) * tc.col(v), bounds=((-2, 30), (-5, 9))),
@@ -224,9 +225,13 @@ def check(question, left, right, *, unit="pid", adjacency="add/remove"):
     a, b = exact_integers(left, question, emitted), exact_integers(right, question, emitted)
     for step in steps:
         l1, l2 = step.statistic.sensitivity(who)
-        chosen = isinstance(step.method, ChooseQuantile)
+        chosen = isinstance(step.method, ChooseQuantile | ChooseQuantileEnds)
         if chosen:
-            l1 = step.method.pure(step.statistic, who, Fraction(1), Fraction(0)).sensitivity
+            mechanism = step.method.pure(step.statistic, who, Fraction(1), Fraction(0))
+            l1 = mechanism.sensitivity
+        if isinstance(step.method, ChooseQuantileEnds):
+            check_ends(mechanism, a[step.statistic], b[step.statistic])
+            continue
         changes = []
         wide = 0
         for key in {*a[step.statistic], *b[step.statistic]}:
@@ -248,6 +253,17 @@ def check(question, left, right, *, unit="pid", adjacency="add/remove"):
         if isinstance(step.method, ChooseTop):
             assert wide <= l1
     return len(steps)
+
+
+def check_ends(mechanism, one, two):
+    """Assert that neither choice of a bracket has scores that move by more than its sensitivity in all."""
+    zero = [0] * mechanism.candidates
+    keys = sorted({*one, *two}, key=str)
+    before, after = (
+        mechanism.scores([found.get(key, zero) for key in keys] or [zero]) for found in (one, two)
+    )
+    for x, y in zip(before, after, strict=True):
+        assert (x - y).max(axis=1).sum() - (x - y).min(axis=1).sum() <= 2 * mechanism.sensitivity
 
 
 def scores(level, counts):

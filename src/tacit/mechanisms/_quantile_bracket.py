@@ -1,0 +1,198 @@
+"""The quantile bracket mechanism: two public candidates that enclose a quantile, as an interval for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Code
+from tacit.mechanisms._exponential import Exponential
+from tacit.mechanisms._input_values import read_integers
+from tacit.mechanisms._integer_mechanism import IntegerMechanism
+from tacit.mechanisms._mechanism import Adjacency, confidence_level, show
+from tacit.mechanisms._noise_laws import check_width
+from tacit.mechanisms._quantile_choice import read_share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+
+__all__ = ["QuantileBracket"]
+
+
+@dataclass(frozen=True, init=False, repr=False, slots=True)
+class QuantileBracket(IntegerMechanism):
+    """Choose a candidate on either side of a quantile, in each of several groups.
+
+    Guarantee: epsilon, pure, for all groups together, as two choices of bounded range epsilon/2. The two
+    candidates enclose the quantile with at least the confidence, for any rows, also for none.
+
+    Argument for privacy: with the level a/m and a public margin M, the lower choice scores a candidate
+    -max(0, m L - T, T - m U), T = a N - M, L the rows below it, U those below or at it, N all rows; the upper
+    choice has T = a N + M. The first candidate drops the term of L and the last the term of U. A row that
+    comes or goes changes each term that is left by a or m-a, and a score by max(a, m-a), in its own group.
+
+    Argument for the interval: some candidate always scores 0, the best. If T <= m U at the first, it is the
+    first; else the first with T <= m U, for then m L < T. With M = scale (ln K + ln 2/f), a choice among K
+    scores -M or less with a chance of at most f/2 (McSherry and Talwar 2007). Otherwise the lower choice has
+    m L < T + M = a N, or is the first candidate: it is not above the quantile. The upper one is not below it.
+
+    Parameters
+    ----------
+    epsilon
+        The promise for both choices and all groups together.
+    level
+        The share of rows below, between 0 and 1.
+    rows
+        The most rows that come or go with one unit, over all groups: under replace those of two units.
+    candidates
+        How many candidates there are.
+    confidence
+        How often the two enclose the quantile, at least.
+    adjacency
+        The neighbours that `rows` is stated for; the cost records them.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> m = tc.mechanisms.QuantileBracket(epsilon=1, level=0.5, rows=1, candidates=4)
+    >>> m.margin, m.release([[900, 0, 900, 900], [0, 0, 900, 0]]).tolist()
+    (21, [[2, 2], [2, 2]])
+    """
+
+    level: Fraction
+    rows: int
+    candidates: int
+    confidence: Fraction
+    each: Exponential
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        level: Number,
+        rows: int,
+        candidates: int,
+        confidence: Number = Fraction(95, 100),
+        adjacency: Adjacency = "add/remove",
+    ) -> None:
+        share, most = read_share("level", level), count("rows", rows, zero=False)
+        moved = most * max(share.numerator, share.denominator - share.numerator)
+        half = rational("epsilon", epsilon) / 2
+        for name, value in (
+            ("level", share),
+            ("rows", most),
+            ("candidates", count("candidates", candidates, zero=False)),
+            ("confidence", confidence_level(confidence)),
+            ("each", Exponential(half, sensitivity=moved, adjacency=adjacency, grid=1)),
+        ):
+            object.__setattr__(self, name, value)
+        check_width(self.scale * 100, power=56)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The promise."""
+        return 2 * self.each.epsilon
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """What makes neighbours."""
+        return self.each.adjacency
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one unit can change the scores: the largest change in each group, added up."""
+        return int(self.each.sensitivity)
+
+    @property
+    def scale(self) -> Fraction:
+        """What scores are divided by."""
+        return self.each.scale
+
+    @property
+    def cost(self) -> Cost:
+        """Two choices of bounded range epsilon/2."""
+        return 2 * self.each.cost
+
+    @property
+    def margin(self) -> int:
+        """How far from the level each choice aims, in rows times the level's denominator."""
+        return self.half_width(self.confidence)
+
+    def scores(self, value: object) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the whole scores of both choices from the rows at each candidate, in order: private."""
+        counts = np.asarray(read_integers(value))
+        if counts.ndim not in {1, 2} or counts.shape[-1] != self.candidates:
+            raise bad_parameter(
+                "value",
+                f"numbers of rows, one column for each of {self.candidates} candidates",
+                f"the shape {counts.shape}",
+                fix=Code(repr([0] * min(self.candidates, 3))),
+            )
+        part, whole = self.level.numerator, self.level.denominator
+        if whole * float(np.abs(counts).sum(dtype=np.float64)) + self.margin >= 2**61:
+            counts = counts.astype(object)
+        up_to = np.cumsum(counts, axis=-1)
+        aim = part * up_to[..., -1:]
+        return self._scores(up_to - counts, up_to, aim - self.margin), self._scores(
+            up_to - counts, up_to, aim + self.margin
+        )
+
+    def _scores(self, below: NDArray[Any], up_to: NDArray[Any], aim: NDArray[Any]) -> NDArray[Any]:
+        beyond, short = self.level.denominator * below - aim, aim - self.level.denominator * up_to
+        beyond[..., 0] = 0
+        short[..., -1] = 0
+        return np.asarray(-np.maximum(0, np.maximum(beyond, short)))
+
+    def release(self, value: object) -> Any:
+        """Return two indices of candidates, the lower first (a pair per group for a table)."""
+        chosen = [self.each.release(scores) for scores in self.scores(value)]
+        return np.sort(np.stack([np.asarray(one) for one in chosen], axis=-1), axis=-1)
+
+    def release_many(self, value: object, count: int) -> NDArray[np.int64]:
+        """Return `count` independent pairs (as indices), each at the full cost: for auditors only."""
+        chosen = [self.each.release_many(scores, count) for scores in self.scores(value)]
+        return np.sort(np.stack(chosen, axis=-1), axis=-1)
+
+    def half_width(self, confidence: Number, *, copies: int = 1) -> int:
+        """Return how far below the best score either choice may lie, both together."""
+        del copies
+        failing = float(1 - confidence_level(confidence)) / 2
+        return math.ceil(float(self.scale) * (math.log(self.candidates) + math.log(1 / failing)))
+
+    def rank_error(self) -> float:
+        """Bound how many rows each end lies from the quantile's rank, with the mechanism's confidence."""
+        return 2 * self.margin / self.level.denominator
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name, the level, the margin, the exact scale and sensitivity, and the cost."""
+        return {
+            "mechanism": "quantile-bracket",
+            "level": str(self.level),
+            "margin": self.margin,
+            "scale": str(self.scale),
+            "sensitivity": self.sensitivity,
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words."""
+        return self.each.describe(unit)
+
+    @property
+    def worst_pair(self) -> tuple[list[int], list[int]]:
+        """Rows on one side of a boundary between candidates, and the rows of one more unit."""
+        some = self.rows * max(1, round(4 / float(self.each.epsilon)))
+        rest = [0] * (self.candidates - 2)
+        pairs = [some + self.margin, some], [some + self.margin + self.rows, some]
+        return [*pairs[0], *rest][: self.candidates], [*pairs[1], *rest][: self.candidates]
+
+    def __repr__(self) -> str:
+        return f"QuantileBracket(level={show(self.level)}, rows={self.rows}; {self.each!r} twice)"

@@ -1,0 +1,170 @@
+"""The readings of quantiles: picked candidates, two picks that enclose one, noisy counts of candidates."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.tables._readings import Cell, Reading, StepNoise
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.mechanisms import LinearNoise, QuantileBracket, QuantileChoice
+    from tacit.tables._statistics import BinCounts
+
+__all__ = ["BracketedQuantile", "ChosenQuantile", "QuantileFromCounts"]
+
+_KNOTS = 33
+
+
+class _Quantile(Reading):
+    """A quantile among public candidates."""
+
+    __slots__ = ()
+    level: Fraction
+
+    @abstractmethod
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Bound how many rows the released candidate may lie from its rank."""
+
+    def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
+        """Return the part of the candidates' range that the rank error makes up of ``size`` rows."""
+        if size is None:
+            return None
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        values = [float(v) for v in statistic.bins.values]
+        return min(self.rank_error(noise, confidence) / size, 1.0) * (values[-1] - values[0])
+
+    def rows(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Return the rank error in words."""
+        rows = math.ceil(self.rank_error(noise, confidence))
+        return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenQuantile(_Quantile):
+    """A quantile that the exponential mechanism chose."""
+
+    level: Fraction
+
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the chosen candidates; a choice has no interval."""
+        del confidence
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        values = statistic.bins.values
+        return [Cell(values[line[0]]) for line in lines]
+
+    def note(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say how far the candidate may lie from its rank."""
+        return f"the {float(self.level):g} quantile, {self.caption(noise, confidence)}"
+
+    def caption(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say how far the candidate may lie from its rank: its interval is one of ranks, not of values."""
+        return f"at most {self.rows(noise, confidence)} from the exact position"
+
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Read the rank error off the mechanism."""
+        choice: QuantileChoice = noise.mechanisms[0]  # type: ignore[assignment]
+        return choice.rank_error(confidence, candidates=noise.statistic.size)
+
+
+@dataclass(frozen=True, slots=True)
+class BracketedQuantile(_Quantile):
+    """A quantile between two candidates that the exponential mechanism chose on either side of it."""
+
+    level: Fraction
+
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Read the middle of the two; they are an interval for the confidence that they were chosen for."""
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        values = [float(v) for v in statistic.bins.values]
+        ends = [(values[low], values[high]) for low, high in lines]
+        if confidence > self._choice(noise).confidence:
+            return [Cell((low + high) / 2) for low, high in ends]
+        return [Cell((low + high) / 2, low, high) for low, high in ends]
+
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Read the reach of both ends off the mechanism."""
+        del confidence
+        return self._choice(noise).rank_error()
+
+    @staticmethod
+    def _choice(noise: StepNoise) -> QuantileBracket:
+        return noise.mechanisms[0]  # type: ignore[return-value]
+
+    def note(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say how far both ends may lie from the exact position, in rows."""
+        kept = self._choice(noise).confidence
+        if confidence > kept:
+            return f"two picks enclose the quantile with {float(kept):.0%} only, so it has no interval"
+        named = f"the {float(self.level):g} quantile"
+        return f"two picks that enclose {named}, each at most {self.rows(noise, confidence)} from it"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileFromCounts(_Quantile):
+    """A quantile read off noisy counts of candidates."""
+
+    level: Fraction
+
+    def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
+        """Find the first candidates at which the noisy number of rows reaches the level.
+
+        The true quantile v has at least q n rows up to it and at most q n below it. Each side is a test of
+        one candidate with a statistic that is linear in the counts, so the candidates that pass both hold the
+        quantile as often as stated; the interval is their hull. The number of candidates does not enter.
+        """
+        statistic: BinCounts = noise.statistic  # type: ignore[assignment]
+        values = np.array([float(v) for v in statistic.bins.values])
+        q, size = float(self.level), statistic.size
+        slack = np.array(_rank_slacks(noise.linear, size, q, float(1 - confidence)))
+        up_to = np.cumsum(np.array(lines, dtype=np.float64).reshape(-1, size), axis=1)
+        rows = up_to[:, -1:]
+        below = up_to - np.array(lines, dtype=np.float64).reshape(-1, size)
+        enough = up_to >= q * rows - slack[1:]
+        enough[:, -1] = True  # all rows lie up to the last candidate, and none below the first
+        few = below <= q * rows + slack[:-1]
+        few[:, 0] = True
+        reached = up_to >= q * np.maximum(rows, 1)
+        chosen = np.where(reached.any(axis=1), reached.argmax(axis=1), size - 1)
+        kept = enough & few
+        kept[np.arange(len(chosen)), chosen] = True
+        first, last = kept.argmax(axis=1), size - 1 - kept[:, ::-1].argmax(axis=1)
+        ends = np.stack([values[chosen], values[first], values[last]], axis=-1)
+        return [Cell(*one) for one in ends.tolist()]
+
+    def rank_error(self, noise: StepNoise, confidence: Fraction) -> float:
+        """Return how many rows of noise the test of one candidate allows for, at most."""
+        return max(_rank_slacks(noise.linear, noise.statistic.size, float(self.level), float(1 - confidence)))
+
+    def note(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say how far the interval reaches, in rows."""
+        reach = self.rows(noise, confidence)
+        return f"the {float(self.level):g} quantile; its interval covers {reach} to each side"
+
+
+@lru_cache(maxsize=256)
+def _rank_slacks(noise: LinearNoise, size: int, level: float, failing: float) -> tuple[float, ...]:
+    """Return c_j, j = 0 to size, which the noise in (the first j counts) - level times all rarely exceeds.
+
+    Either sign of it fails with half of ``failing``. In units of the standard deviation c is smooth in j, so
+    it is computed at some j and interpolated.
+    """
+    j = np.arange(size + 1, dtype=np.float64)
+    knots = np.unique(np.round(np.linspace(0, size, min(size + 1, _KNOTS))))
+    weights = np.broadcast_to(np.array([1 - level, level]), (len(knots), 2))
+
+    def spread(first: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.sqrt(first * (1 - level) ** 2 + (size - first) * level**2)
+
+    wide = noise.half_width(failing, weights, np.stack([knots, size - knots], axis=-1))
+    slack = np.interp(j, knots, wide / spread(knots)) * spread(j)
+    return tuple(slack.tolist())

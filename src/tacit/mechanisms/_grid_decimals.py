@@ -29,7 +29,7 @@ def beyond_stored(x: NDArray[np.float64]) -> NDArray[np.float64]:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> float(Fraction(1, 10) - Fraction(0.1)) == beyond_stored(np.array([0.1]))[0]
+    >>> beyond_stored(np.array([0.1])).tolist() == [float(Fraction(1, 10) - Fraction(0.1))]
     True
     """
     part, power = np.frexp(np.abs(x))

@@ -54,7 +54,7 @@ def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]
     fact = facts.get(node.name) if isinstance(node, Column) else None
     known = listed_values(node) if fact is None or fact.keys is None else fact.keys
     if known is not None:
-        return tuple(sorted(v for v in known if isinstance(v, float | str | bool)))  # type: ignore[type-var]
+        return tuple(sorted(v for v in known if isinstance(v, float | str | bool)))
     bounds = bounds_of(node, facts)
     if bounds is None or bounds[1] - bounds[0] >= MOST_CANDIDATES:
         return ()

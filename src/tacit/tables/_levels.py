@@ -86,6 +86,13 @@ def check_levels(question: TableQuestion) -> None:
                 Say("ask for the totals in a question of their own, without these groups"),
             ),
         )
+    if any(None in key for key in question.keys):
+        raise TacitError(
+            "not-allowed",
+            f"totals over {', '.join(names)} cannot be shown beside a group of missing values",
+            why="both would be lines without a key",
+            fix=Say("name the missing values, as in COALESCE(ward, 'none')"),
+        )
     if len(question.keys) > _MOST_SUMMED:
         raise bad_parameter(
             "keys",

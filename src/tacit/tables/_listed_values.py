@@ -31,7 +31,7 @@ def candidate_values(node: Node, facts: Scope) -> tuple[float | str | bool, ...]
 
     known = keys_of(node, facts)
     if known:
-        return tuple(sorted(v for v in known if isinstance(v, float | str | bool)))  # type: ignore[type-var]
+        return tuple(sorted(v for v in known if isinstance(v, float | str | bool)))
     bounds = bounds_of(node, facts)
     if bounds is None or bounds[1] - bounds[0] >= MOST_CANDIDATES:
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -12,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit.mechanisms import DiscreteLaplace
-from tacit.tables._levels import read_levels
+from tacit.tables._levels import check_levels, read_levels
 from tacit.tables._readings import NumberReading, StepNoise
 from tacit.tables._statistics import RowCounts
 
@@ -97,6 +98,12 @@ def test_what_does_not_add_up_is_refused(sql, code):
     with pytest.raises(tc.TacitError) as refused:
         protected().sql(sql).plan(epsilon=1, delta=1e-6)
     assert refused.value.code == code
+
+
+def test_a_group_of_missing_values_is_not_taken_for_a_total():
+    question = protected().group_by("g").agg(n=tc.count()).question
+    with pytest.raises(tc.TacitError, match="beside a group of missing values"):
+        check_levels(replace(question, keys=(("a",), (None,)), levels=((0,), ())))
 
 
 def test_units_add_up_where_each_is_in_one_group():

@@ -28,7 +28,10 @@ __all__ = ["FourierInversion"]
 
 _FINE, _COARSE = 0.05, 8  # steps of log c
 _NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
-_WIDE, _APART = 0.15, 4  # the same without rare losses, where lines serve more epsilons: also c this far apart
+_WIDE, _APART = (
+    0.15,
+    4,
+)  # the same without rare losses, where lines serve more epsilons: also c this far apart
 _SHOWN = 3e-6  # relative error of delta that needs no better line
 _KEPT = 8
 

@@ -140,7 +140,7 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
 
 
 def _for_sampled_or_shuffled(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
-    """Yield builders of accountants for sums that are only sampled or only shuffled, or of few finite laws."""
+    """Yield builders of accountants for sums only sampled or only shuffled, or of few finite laws."""
     if all(isinstance(law, ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
         yield lambda: shuffled_accountant(parts)
     if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SampledLaplaceMgf"]
 
-_PANELS = (1, 2, 3, 5, 8, 12, 20, 40, 80)
+_WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase turns in it
+_FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _LARGEST = 30.0  # loss of the noise
 
@@ -90,7 +91,9 @@ class SampledLaplaceMgf:
         power, ends = self._power(c), self._log_a(np.array([-self.e, self.e]))
         raised = power * ends - np.array([0.0, self.e])
         least = float(raised.max()) - math.log(2)  # an atom alone
-        for panels in _PANELS:
+        first = 2 * self.e / _WIDEST + (t + c) * float(ends[1] - ends[0]) / _TURN
+        for finer in _FINER:
+            panels = math.ceil(finer * min(first, _MOST_PANELS))
             log = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t) - least
             if log < _WANTED:
                 return panels, math.exp(log)

@@ -122,14 +122,9 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     smooth = any(isinstance(law, LaplaceLoss | BoundedRangeLoss) for law, _ in parts)
     if whole and not smooth:
         yield lambda: lattice_accountant(parts)
-    if all(isinstance(law, ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
-        yield lambda: shuffled_accountant(parts)
-    if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
-        yield lambda: _on(_listed, factors_of(parts, add=add))
+    yield from _for_sampled_or_shuffled(parts, add=add)
     if can_snap(parts):
         yield lambda: snapped_accountant(parts)
-    if len(parts) == 1 and isinstance(parts[0][0], SampledLoss):
-        yield lambda: _on(small_sample_accountant, factors_of(parts, add=add))
     yield lambda: _on(FourierInversion, factors_of(parts, add=add))
     yield lambda: _rare(parts, add=add)
     if whole and smooth:
@@ -142,6 +137,16 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
     for dither in _DITHERS:
         yield partial(_dithered, dither, parts, add, finite)
     yield lambda: _on(RenyiAccountant, factors_of(parts, add=add))
+
+
+def _for_sampled_or_shuffled(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
+    """Yield builders of accountants for sums only sampled or only shuffled, or of few finite laws."""
+    if all(isinstance(law, ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
+        yield lambda: shuffled_accountant(parts)
+    if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
+        yield lambda: _on(_listed, factors_of(parts, add=add))
+    if len(parts) == 1 and isinstance(parts[0][0], SampledLoss):
+        yield lambda: _on(small_sample_accountant, factors_of(parts, add=add))
 
 
 def _rare(parts: Parts, *, add: int) -> Accountant:

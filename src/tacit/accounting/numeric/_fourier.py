@@ -28,7 +28,7 @@ __all__ = ["FourierInversion"]
 
 _FINE, _COARSE = 0.05, 8  # steps of log c
 _NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
-_WIDE, _APART = 0.15, 4  # the same without rare losses, where lines serve more epsilons: also c this far apart
+_WIDE, _APART = 0.15, 2  # the same where one line serves more epsilons: also steps of log c
 _SHOWN = 3e-6  # relative error of delta that needs no better line
 _KEPT = 8
 
@@ -116,7 +116,8 @@ class FourierInversion:
 
     def _near(self, at: int) -> _RealAxis:
         if at not in self._fine:
-            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * np.arange(-36, 25)))
+            steps = np.arange(-36, 25, 2) if self._wide else np.arange(-36, 25)
+            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * steps))
         return self._fine[at]
 
     def _saddle(self, near: _RealAxis) -> tuple[Reals, Reals]:

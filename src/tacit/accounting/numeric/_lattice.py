@@ -116,13 +116,11 @@ class _ComposedLosses(NamedTuple):
 
 
 class _TopLosses:
-    """The largest losses of a composition, as many as a reading needs: sums of losses below never reach them."""
+    """The largest losses of a composition, as many as a reading needs."""
 
     def __init__(self, laws: list[tuple[Pmf, int]], step: Fraction) -> None:
         self._laws, self._step = laws, step
-        self._points = 1 + sum(
-            times * (len(pmf.masses) - 1) * int(pmf.step / step) for pmf, times in laws
-        )
+        self._points = 1 + sum(times * (len(pmf.masses) - 1) * int(pmf.step / step) for pmf, times in laws)
         top = sum(
             (times * (pmf.offset + (len(pmf.masses) - 1) * pmf.step) for pmf, times in laws), Fraction(0)
         )
@@ -223,8 +221,7 @@ def lattice_accountant(parts: Parts) -> LatticeAccountant:
             upper, lower = (
                 _TopLosses(pmfs, fine) if span / fine < _DIRECT else _compose(pmfs, fine, span)
                 for pmfs in (
-                    [(_pmf(law, fine, merge=merge), times) for law, times in parts]
-                    for merge in (False, True)
+                    [(_pmf(law, fine, merge=merge), times) for law, times in parts] for merge in (False, True)
                 )
             )
         except NotConverged:

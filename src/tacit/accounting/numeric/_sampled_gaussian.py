@@ -51,7 +51,8 @@ class SampledGaussianMgf:
     def log_a(self, x: Reals) -> Reals:
         u = self.mu * x - self.mu**2 / 2
         if u.max() <= 600:
-            return np.log1p(self.q * np.expm1(u))
+            found: Reals = np.log1p(self.q * np.expm1(u))
+            return found
         return np.where(u > 600, u + math.log(self.q), np.log1p(self.q * np.expm1(np.minimum(u, 600.0))))
 
     def cumulants(self, c: Reals, level: float | None = None) -> tuple[Reals, Reals, Reals]:

@@ -2,8 +2,8 @@
 
 Let l be the loss of the noise under Q: -e and e with probability 1/2 and exp(-e)/2, and between them the
 density exp(-(l + e)/2)/4. Let A = 1 - q + q exp(l). If a unit is removed, the loss is log A and ``M(z) = E
-A^(z+1)``. If one is added, the loss is -log A and ``M(z) = E A^(-z)``. The proof is docs/proofs/accounting.md,
-section 4.
+A^(z+1)``. If one is added, the loss is -log A and ``M(z) = E A^(-z)``. The proof is
+docs/proofs/accounting.md, section 4.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SampledLaplaceMgf"]
 
-_PANELS = (1, 2, 3, 5, 8, 12, 20, 40, 80)
+_WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase turns in it
+_FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _LARGEST = 30.0  # loss of the noise
 
@@ -39,7 +40,7 @@ class SampledLaplaceMgf:
     e: float
     add: bool
 
-    def _log_a(self, l: Reals) -> Reals:  # noqa: E741
+    def _log_a(self, l: Reals) -> Reals:
         return np.log1p(self.q * np.expm1(l))
 
     def _power(self, c: Any) -> Any:
@@ -48,7 +49,7 @@ class SampledLaplaceMgf:
     def _atoms(self, panels: int) -> tuple[Atoms, Reals]:
         """Return the law with its density replaced by the nodes of the rule, and the losses of the noise."""
         x, weights = gauss_rule(np.linspace(-self.e, self.e, panels + 1))
-        l = np.concatenate([[-self.e], x, [self.e]])  # noqa: E741
+        l = np.concatenate([[-self.e], x, [self.e]])
         inner = weights * np.exp(-(x + self.e) / 2) / 4
         masses = np.concatenate([[0.5], inner, [0.5 * math.exp(-self.e)]])
         log_a = self._log_a(l)
@@ -61,7 +62,7 @@ class SampledLaplaceMgf:
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         panels, missed = self._panels(c, h * nodes)
-        atoms, l = self._atoms(panels)  # noqa: E741
+        atoms, l = self._atoms(panels)
         line = atoms.line(c, h, nodes)
         # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1.
         log_a = -atoms.losses if self.add else atoms.losses
@@ -72,7 +73,7 @@ class SampledLaplaceMgf:
 
     def decay(self, c: float) -> Callable[[float], float]:
         """Return a bound that falls in t, by uniform laws stacked under the density of the loss."""
-        norm, l = self.line(c, 0.0, 0), np.linspace(-self.e, self.e, 129)  # noqa: E741
+        norm, l = self.line(c, 0.0, 0), np.linspace(-self.e, self.e, 129)
         log_a, power = self._log_a(l), self._power(c)
         # Density in the loss: exp(-(l + e)/2) A^power / (4 M dlogA/dl), dlogA/dl = q exp(l) / A.
         logs = (power + 1) * log_a - 1.5 * l - self.e / 2 - math.log(4 * self.q)
@@ -90,7 +91,9 @@ class SampledLaplaceMgf:
         power, ends = self._power(c), self._log_a(np.array([-self.e, self.e]))
         raised = power * ends - np.array([0.0, self.e])
         least = float(raised.max()) - math.log(2)  # an atom alone
-        for panels in _PANELS:
+        first = 2 * self.e / _WIDEST + (t + c) * float(ends[1] - ends[0]) / _TURN
+        for finer in _FINER:
+            panels = math.ceil(finer * min(first, _MOST_PANELS))
             log = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t) - least
             if log < _WANTED:
                 return panels, math.exp(log)

@@ -31,15 +31,16 @@ class HidingCounts(NamedTuple):
     outside: float
 
 
-def counts_of(n: int, share: float, stays: float | None = None) -> HidingCounts:
-    """Return the law Bin(n-1, share) of the number of hiding reports, within a window."""
+def counts_of(n: int, e0: float, hides: float | None = None) -> HidingCounts:
+    """Return the law of the number of hiding reports, Bin(n-1, exp(-e0)) or Bin(n-1, hides), in a window."""
     from scipy.special import gammaln
 
+    share, stays = (math.exp(-e0), -math.expm1(-e0)) if hides is None else (hides, 1 - hides)
     mean, spread = (n - 1) * share, math.sqrt((n - 1) * share * (1 - share))
     first, last = math.floor(mean - 12 * spread - 30), math.ceil(mean + 12 * spread + 60)
     c = np.arange(max(0, first), min(n - 1, last) + 1)
     logs = gammaln(n) - gammaln(c + 1) - gammaln(n - c) + c * math.log(share)
-    logs += (n - 1 - c) * math.log(1 - share if stays is None else stays) if n > 1 else 0.0
+    logs += (n - 1 - c) * math.log(stays) if n > 1 else 0.0
     loose = 1e-10 + 16 * U * float(gammaln(n) + n)  # granted relative error of the binomial laws
     # Outside the window: Chernoff's bound at 12 standard deviations and at 30 or 60 counts.
     outside = 0.0 if len(c) == n else _binomial_tail(n - 1, share, int(c[0]), int(c[-1]))
@@ -76,8 +77,8 @@ def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[R
     P(B = k) with B ~ Bin(c, 1/2), y = exp(e), p = 1/(1+exp(-e0)) and k = floor((c+1) (y p - (1-p)) / ((2p-1)
     (1+y))). Rare values of c count as infinite loss.
     """
-    share, p = math.exp(-e0) if hides is None else hides, 1 / (1 + math.exp(-e0))
-    c, logs, loose, outside = counts_of(n, share, -math.expm1(-e0) if hides is None else None)
+    p = 1 / (1 + math.exp(-e0))
+    c, logs, loose, outside = counts_of(n, e0, hides)
     chance = np.exp(logs)
     logs_of = _log_factorials(int(c[-1]))
 

@@ -1,10 +1,9 @@
-"""Sums of shuffled reports in numeric accounting: all outcomes of a round, split to the points of one lattice.
+"""Sums of shuffled reports in numeric accounting: all outcomes of a round, split to one lattice.
 
 Given that c reports hide the unit's report, x of m = c + 1 reports say "one". With f = x/m, the outcome has
-the P-mass 2 b (p f + (1-p) (1-f)), b the mass of x for m fair coins, and the loss log of (p f + (1-p) (1-f)) /
-((1-p) f + p (1-f)). Its mirror image, m - x, has the opposite loss. Each mass is split to the two lattice
-points around its loss, and its P- and Q-mass are kept, which dominates it. The proof is
-docs/proofs/accounting.md, section 7.
+the P-mass 2 b (p f + (1-p) (1-f)), b the mass of x for m fair coins, and the Q-mass 2 b ((1-p) f + p (1-f)).
+Its mirror image, m - x, has the opposite loss. Each mass is split to the two lattice points around its loss,
+and its P- and Q-mass are kept, which dominates it. The proof is docs/proofs/accounting.md, section 7.
 """
 
 from __future__ import annotations
@@ -71,13 +70,13 @@ def _rounds(law: LossLaw) -> list[_Round]:
     """Return pairs that dominate one round each; the smaller of their deltas counts."""
     match law:
         case ShuffledLoss(n, epsilon):
-            return [_outcomes(n, as_float(epsilon), math.exp(-as_float(epsilon)), 1.0)]
+            return [_outcomes(n, as_float(epsilon), None, 1.0)]
         case ShuffledResponseLoss(n, epsilon, k):
             e0 = as_float(epsilon)
             whole = math.exp(-e0) / (1 + (k - 1) * math.exp(-e0))
             weight = (1 + math.exp(-e0)) / (1 + (k - 1) * math.exp(-e0))
-            own, general = (min(1.0, 2 * whole), weight), (math.exp(-e0), 1.0)
-            return [_outcomes(n, e0, *kind) for kind in ((own, general) if own[0] < 1 else (general,))]
+            own, general = (min(1.0, 2 * whole), weight), (None, 1.0)
+            return [_outcomes(n, e0, *kind) for kind in ((own, general) if 2 * whole < 1 else (general,))]
     raise NotConverged
 
 
@@ -99,13 +98,13 @@ def _smaller(laws: list[LatticeAtoms], leaks: list[float]) -> tuple[LatticeAtoms
     return LatticeAtoms(-g * top, g, 1, masses, 4 * U + pair.slack), pair.infinite
 
 
-def _outcomes(n: int, e0: float, share: float, weight: float) -> _Round:
-    """List the outcomes of n reports, of which the others hide with probability ``share``."""
+def _outcomes(n: int, e0: float, hides: float | None, weight: float) -> _Round:
+    """List the outcomes of n reports, of which the others hide with probability ``hides`` or exp(-e0)."""
     from scipy.special import gammaln
 
-    if not (1 <= n < 10**6 and 1e-12 < share < 1 and e0 < 100):
+    if not (1 <= n < 10**6 and 1e-6 < e0 < 25):
         raise NotConverged
-    counts = counts_of(n, share)
+    counts = counts_of(n, e0, hides)
     m = counts.c + 1
     reach = min(int(m[-1] + 1) // 2, math.ceil(6 * math.sqrt(float(m[-1])) + 30))
     if len(m) * (reach + 1) > _MOST_OUTCOMES:
@@ -139,5 +138,5 @@ def _snapped(one: _Round, g: float) -> LatticeAtoms:
     half = np.maximum(half, 0.0)
     mirrored = half * np.exp(-g * np.arange(top + 1))
     masses = np.concatenate([mirrored[:0:-1], [half[0] + mirrored[0] + one.silent], half[1:]])
-    # The two shares of a mass lose digits if its loss is next to a lattice point: an error of 8 U / g of it.
-    return LatticeAtoms(-g * top, g, 1, masses, one.slack + 16 * U / g)
+    # An error of x in a loss moves the share x / g of its mass to the next lattice point.
+    return LatticeAtoms(-g * top, g, 1, masses, one.slack + 16 * U * (1 + g * top) / g)

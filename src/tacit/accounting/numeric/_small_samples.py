@@ -86,7 +86,7 @@ class SmallSampleAccountant:
 
     def __init__(self, law: SampledGaussianMgf, times: int) -> None:
         self._law, self._times = law, times
-        if not (1e-100 < law.q < 0.5 and 1e-3 < law.mu < 20 and times < 1e12):
+        if not (1e-100 < law.q < 0.5 and 0.01 < law.mu < 20 and times < 1e12):
             raise NotConverged
         self._cuts: dict[int, _Cut] = {}
         self._core = self._common(3.0)[0]
@@ -169,7 +169,7 @@ class SmallSampleAccountant:
     def _at(self, top: float) -> _Cut:
         """Return the cut for epsilons up to ``top``; if a unit is added, for all."""
         q, mu, k = self._law.q, self._law.mu, self._times
-        x0 = 8.0
+        x0, spread = 8.0, self._core
         for _ in range(6):
             spread, moved = self._common(x0)
             level = min(top + moved + _GAP * spread, _LARGEST)

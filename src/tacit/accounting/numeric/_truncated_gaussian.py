@@ -52,7 +52,7 @@ class _Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TruncatedGaussianMgf:
-    """The part x <= cut of a sampled Gaussian; ``tilts`` and ``turns`` are about the largest c and t of use."""
+    """The part x <= cut of a sampled Gaussian; ``tilts`` and ``turns`` are about the largest c and t."""
 
     whole: SampledGaussianMgf
     cut: float

@@ -53,8 +53,7 @@ MECHANISMS = {
 ONE_BY_ONE = {
     "TopK": m.TopK(1, k=2, sensitivity=1),
     "Subsampled": m.Subsampled(m.Count(epsilon=1), q=0.5),
-    "Quantiles": m.Quantiles(1, qs=[0.5], candidates=range(4)),
-    "Quantiles, three": m.Quantiles(1, qs=[0.2, 0.5, 0.8], candidates=range(4)),
+    "Quantiles": m.Quantiles(1, qs=[0.3, 0.7], candidates=range(3)),
 }
 #: Mechanisms whose worst pair must show at least 80 % of epsilon (the auditor has power).
 TIGHT = ["Laplace", "RandomizedResponse", "RandomizedResponse, coins", "Exponential", "Exponential, monotone"]

@@ -33,6 +33,7 @@ __all__ = ["KeySelection"]
 _DIGITS = 60  # of the decimal arithmetic behind the reach; half of them are certain
 _SEVERAL = 4  # keys of a unit, below which Gaussian noise never shows more of them
 _WIDER = Fraction(11, 10)
+_LEAST = Fraction(1, 10**280)  # the least chance of a Gaussian tail that doubles hold with all their digits
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -221,7 +222,7 @@ def _best(epsilon: Fraction, delta: Fraction, moved: int) -> tuple[TruncatedLapl
 
     cut, threshold = _truncated(epsilon, delta, moved)
     rho = rho_cap(epsilon, delta / 2)
-    if moved < _SEVERAL or rho <= 0 or moved > rho * 2**111:  # beyond, sigma exceeds 2^55
+    if moved < _SEVERAL or rho * 2**111 < moved or delta < 2 * _LEAST * moved:  # sigma above 2^55, odd delta
         return cut, threshold
     whole, lower = _gaussian(rho, delta / 2, moved)
     if lower >= threshold:
@@ -263,6 +264,8 @@ def _holds(reach: int, per_step: Decimal, allowed: Decimal) -> bool:
 @lru_cache(maxsize=1024)
 def _gaussian(rho: Fraction, delta: Fraction, moved: int) -> tuple[GaussianLaw, int]:
     """Return the law for rho and 1 + t, t the smallest number with P(noise >= t) <= delta/moved."""
+    if delta < _LEAST * moved:
+        raise bad_parameter("delta", "at least 10^-280 for each key", float(delta), fix=Set(delta=1e-6))
     law = GaussianLaw(square_root_up(Fraction(moved) / (2 * rho)))
     check_width(law.sigma, power=56)
     return law, 2 + law.reaches(2 * delta / moved)  # P(noise >= t) is half of P(|noise| > t - 1)

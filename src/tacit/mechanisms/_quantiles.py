@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.mechanisms._mechanism import Adjacency
 
-__all__ = ["Quantile", "Quantiles", "read_candidates"]
-
-_PLACES = 2**14  # of all candidates together, where rows that share a value can be divided
+__all__ = ["Quantile", "Quantiles", "places_of", "read_candidates"]
 
 
 def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float, ...]:
@@ -43,6 +41,14 @@ def read_candidates(candidates: Sequence[Number] | NDArray[Any]) -> tuple[float,
     if not numbers or any(a == b for a, b in itertools.pairwise(numbers)):
         raise bad_parameter("candidates", "different numbers, at least one", candidates, fix=example)
     return tuple(numbers)
+
+
+def places_of(candidates: int) -> int:
+    """Return how many places each candidate has for the rows that share it: about 4,096 of all together.
+
+    Eight for each of many candidates, as long as that makes no more than 2^17.
+    """
+    return max(2**12 // candidates, min(8, 2**17 // candidates), 1)
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -202,7 +208,7 @@ class Quantiles(RowMechanism):
     @property
     def _places(self) -> int:
         """How many places each candidate has."""
-        return max(1, _PLACES // len(self.candidates))
+        return places_of(len(self.candidates))
 
     def _choice(self, level: Fraction) -> Exponential:
         """Return the choice of one quantile at a level of its part, by rows times the level's denominator."""

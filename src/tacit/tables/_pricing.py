@@ -18,7 +18,7 @@ from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
 from tacit.tables._sampling import amplified_ask, check_sample, inner_ask, share_of_sample
-from tacit.tables._steps import Ask, calibrate
+from tacit.tables._steps import Ask, ChooseQuantile, ChooseTop, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,8 +64,8 @@ class Pricing:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
-        flip = bool(dataset.budget.epsilon) and not dataset.budget.delta
-        ask = None if ask is None else replace(ask, flip=flip and ask.rho is None and not ask.delta)
+        flip = _only_epsilon_counts(dataset, goal, steps)
+        ask = None if ask is None else replace(ask, flip=flip)
         found = cls(question, steps, columns, who, level, size, ask, weights, flip)
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column
             errors = found._errors_alone(rational("delta", goal.delta, zero=True))
@@ -102,6 +102,16 @@ class Pricing:
                 fix=Set(epsilon=0.5) if picked else Set(within=1, size=1000),
             )
         return expected
+
+
+def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[Step, ...]) -> bool:
+    """Return whether choices may be charged as pure epsilon: plan and budget know neither rho nor delta."""
+    if goal.rho is not None or goal.delta:
+        return False
+    if not any(isinstance(step.method, ChooseQuantile | ChooseTop) for step in steps):
+        return False
+    budget = dataset.budget
+    return budget.rho is None and not budget.delta
 
 
 def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
@@ -190,7 +200,7 @@ def _within(pricings: Sequence[Pricing], goal: Goal) -> Ask:
     within = float(rational("within", goal.within or 0))
     delta = rational("delta", goal.delta, zero=True)
     first = pricings[0]
-    flip = all(one.flip for one in pricings) and not delta
+    flip = all(one.flip for one in pricings)
 
     def fits(epsilon: float) -> bool:
         ask = Ask(Fraction(epsilon), delta, flip=flip, laplace=first.question.sample is not None)

@@ -523,6 +523,18 @@ def test_nonsense_for_keys_is_refused():
         m.KeySelection(1, delta=1, groups=1)
     with pytest.raises(TacitError, match="exactly one"):
         m.KeySelection(1, rho=1, delta=1e-6, groups=1)
+    with pytest.raises(TacitError, match="at least"):
+        m.KeySelection(rho=1, delta=1e-300, groups=1)
+    for epsilon, delta in (
+        (10**7, 1e-6),
+        (1, 1e-300),
+        (Fraction(1, 2**50), 1e-300),
+        (Fraction(1, 2**50), 0.4),
+    ):
+        for groups in (1, 9):
+            odd = m.KeySelection(epsilon, delta=delta, groups=groups)
+            assert odd.threshold >= 2
+            assert odd.release({"a": odd.threshold + odd.half_width(0.95), "b": 2**70}).keys() >= {"b"}
 
 
 # -- the secret of a dataset, and coins --------------------------------------------------------------------

@@ -256,7 +256,7 @@ def test_the_whole_law_of_halved_quantiles_stays_within_epsilon(adjacency, times
     """Three quantiles of up to three rows at three candidates with two places each, in both directions."""
     from tacit.mechanisms import _quantiles
 
-    monkeypatch.setattr(_quantiles, "_PLACES", 6)
+    monkeypatch.setattr(_quantiles, "places_of", lambda candidates: 2)
     shares = (0.2, 0.5, 0.8)
     mechanism = m.Quantiles(1, qs=shares, candidates=range(3), adjacency=adjacency)
     assert mechanism._places == 2
@@ -276,7 +276,7 @@ def test_the_whole_law_of_halved_quantiles_stays_within_epsilon(adjacency, times
 def test_halved_quantiles_are_drawn_by_the_law_that_is_proven(monkeypatch):
     from tacit.mechanisms import _quantiles
 
-    monkeypatch.setattr(_quantiles, "_PLACES", 6)
+    monkeypatch.setattr(_quantiles, "places_of", lambda candidates: 2)
     shares, rows = (0.2, 0.5, 0.8), (0, 1, 2)
     mechanism = m.Quantiles(4, qs=shares, candidates=range(3))
     law = law_of_cuts(rows, shares, 3, 2, [lambda level: 2 * max(level, 1 - level) / 2] * 2)

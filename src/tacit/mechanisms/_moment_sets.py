@@ -174,7 +174,7 @@ def _hull(
     near: _Array,
     failing: float,
 ) -> tuple[_Array, _Array, NDArray[np.bool_]]:
-    """Return the ends of the hull of {x in the range: p(x) >= failing} and the value; also where none passes."""
+    """Return the hull of {x in the range: p(x) >= failing} and the value; also where nothing passes."""
     sign = np.array([[-1.0], [1.0]])
     side = np.stack(within, axis=-1)
     reach = np.abs(side - value[:, None])[..., None]  # (lines, sides, 1)

@@ -48,7 +48,8 @@ from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseTop, Step
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
-    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileOf", "QuantilesOf", "Range", "StdOf",
+    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "PopulationStdOf", "PopulationVarianceOf",
+    "QuantileOf", "QuantilesOf", "Range", "StdOf",
     "SumOf", "VarianceOf",
 ]  # fmt: skip
 
@@ -241,6 +242,22 @@ class StdOf(VarianceOf):
 
     word: ClassVar[str] = "std"
     from_parts: ClassVar[Reading] = PartsSpread(root=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationVarianceOf(VarianceOf):
+    """The mean squared distance of clipped values from their mean."""
+
+    word: ClassVar[str] = "population_variance"
+    from_parts: ClassVar[Reading] = PartsSpread(sample=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationStdOf(VarianceOf):
+    """The root of the population variance."""
+
+    word: ClassVar[str] = "population_std"
+    from_parts: ClassVar[Reading] = PartsSpread(root=True, sample=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tacit.fixes import Choose, Either, Say, Set
 from tacit.tables._emit_expressions import expression_sql, quote
 from tacit.tables._expressions import Column, Node
 from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables._known_values import known_values
 
 if TYPE_CHECKING:
     from tacit.core import Engine, Table
@@ -120,7 +121,7 @@ def read_group_keys(
     if isinstance(given, Mapping):
         columns = _lists_by_column(names, given)
     elif given is None:
-        declared = [facts[n.name].keys if isinstance(n, Column) and n.name in facts else None for _, n in by]
+        declared = [known_values(node, facts) for _, node in by]
         columns = [k for k in declared if k is not None]
         if len(columns) != len(declared):
             return None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import TypeAlias
 
 from tacit.core import Fact
 from tacit.errors import TacitError
@@ -21,6 +20,7 @@ from tacit.tables._expressions import (
     as_date,
     words_of,
 )
+from tacit.tables._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
 
 __all__ = ["Scope", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 
@@ -172,7 +172,7 @@ def _default(node: Node, scope: Scope, op: str) -> Kind | None:
         and node.name in scope
         and scope[node.name].kind is None
     ):
-        return "date" if op == "to_date" else "number" if op == "to_number" else "text"
+        return "date" if op == "to_date" else "number" if op in {"to_number", "to_whole"} else "text"
     return None
 
 
@@ -255,7 +255,6 @@ def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
     return made[0] if len(made) == 1 else Either(*made[:2])
 
 
-_Range: TypeAlias = tuple[Fraction, Fraction]
 _LARGEST_BOUND = Fraction(10) ** 100
 
 
@@ -271,7 +270,7 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     return found
 
 
-def _bounds_of(node: Node, scope: Scope) -> _Range | None:
+def _bounds_of(node: Node, scope: Scope) -> Ends | None:
     match node:
         case Column(name, _):
             fact = scope.get(name)
@@ -284,14 +283,18 @@ def _bounds_of(node: Node, scope: Scope) -> _Range | None:
             return _union([bounds_of(a, scope) for a in (*args[1::2], args[-1]) if not _is_null(a)])
         case Call("coalesce", args):
             return _union([bounds_of(a, scope) for a in args if not _is_null(a)])
-        case Call(op, _) if op in _PARTS:
-            return _PARTS[op]
-        case Call(op, (inner,)) if op in _OF_ONE:
+        case Call(op, _) if op in DATE_PARTS:
+            return DATE_PARTS[op]
+        case Call("to_number" | "to_whole", (inner,)) if kind_of(inner) == "boolean":
+            return Fraction(0), Fraction(1)
+        case Call(op, (inner,)) if op in OF_ONE:
             a = bounds_of(inner, scope)
-            return None if a is None else _OF_ONE[op](a)
-        case Call(op, (left, right)) if op in _OF_TWO:
+            return None if a is None else OF_ONE[op](a)
+        case Call("least" | "greatest" as op, (first, second, third, *others)):
+            return bounds_of(Call(op, (Call(op, (first, second)), third, *others)), scope)
+        case Call(op, (left, right)) if op in OF_TWO:
             a, b = bounds_of(left, scope), bounds_of(right, scope)
-            return None if a is None or b is None else _OF_TWO[op](a, b)
+            return None if a is None or b is None else OF_TWO[op](a, b)
         case _:
             return None
 
@@ -300,37 +303,12 @@ def _is_null(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
 
 
-def _clipped(own: _Range | None, low: Fraction, high: Fraction) -> _Range:
+def _clipped(own: Ends | None, low: Fraction, high: Fraction) -> Ends:
     return (min(max(own[0], low), high), max(min(own[1], high), low)) if own else (low, high)
 
 
-def _union(ranges: list[_Range | None]) -> _Range | None:
+def _union(ranges: list[Ends | None]) -> Ends | None:
     known = [r for r in ranges if r is not None]
     if len(known) != len(ranges) or not known:
         return None
     return min(r[0] for r in known), max(r[1] for r in known)
-
-
-def _absolute(a: _Range) -> _Range:
-    return max(a[0], -a[1], Fraction(0)), max(abs(a[0]), abs(a[1]))
-
-
-def _corners(a: _Range, b: _Range) -> _Range:
-    products = [x * y for x in a for y in b]
-    return min(products), max(products)
-
-
-#: The parts of a date that have a natural range.
-_PARTS: dict[str, _Range] = {
-    "month": (Fraction(1), Fraction(12)),
-    "hour": (Fraction(0), Fraction(23)),
-    "weekday": (Fraction(0), Fraction(6)),
-}
-_OF_ONE: dict[str, Callable[[_Range], _Range]] = {"neg": lambda a: (-a[1], -a[0]), "abs": _absolute}
-_OF_TWO: dict[str, Callable[[_Range, _Range], _Range]] = {
-    "least": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    "greatest": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "mul": _corners,
-}

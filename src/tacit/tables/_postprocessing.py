@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from tacit.core import AnswerTable, Cells, Release, Value
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._expressions import Column, Node, names
+from tacit.tables._expressions import Call, Column, Node, names
 from tacit.tables._release_arithmetic import check_computable, evaluate
+from tacit.tables._release_totals import looks_over_lines, with_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.tables._release_arithmetic import ValueWithInterval
+    from tacit.tables._release_functions import ValueWithInterval
 
 __all__ = ["PostProcessing"]
 
@@ -67,7 +68,7 @@ class PostProcessing:
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release as asked for."""
         answer = release.content
-        lines = self._chosen([_line(answer, i) for i in range(len(answer))])
+        lines = self._chosen([_line(answer, i) for i in range(len(answer))], answer.confidence)
         keys: dict[str, tuple[Value, ...]] = {}
         columns: dict[str, Cells] = {}
         for name, node in self.outputs:
@@ -81,15 +82,20 @@ class PostProcessing:
         chosen = ("lines chosen after the noise",) if self.having or self.limit is not None else ()
         shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
         notes = {name: answer.notes[source] for name, source in shown if source in answer.notes}
+        notes |= {name: note for name, node in self.outputs if (note := _note(node, columns.get(name)))}
         counts = tuple(name for name, source in shown if source in answer.counts)
         marks = (*release.marks, *chosen)
         shown_answer = replace(answer, keys=keys, columns=columns, notes=notes, counts=counts)
         return replace(release, content=shown_answer, marks=marks)
 
-    def _chosen(self, lines: list[dict[str, ValueWithInterval]]) -> list[dict[str, ValueWithInterval]]:
-        """Apply HAVING, ORDER BY and LIMIT."""
+    def _chosen(
+        self, lines: list[dict[str, ValueWithInterval]], confidence: float
+    ) -> list[dict[str, ValueWithInterval]]:
+        """Apply HAVING, compute what looks over the lines that are left, then apply ORDER BY and LIMIT."""
         if self.having is not None:
             lines = [line for line in lines if evaluate(self.having, line)[0] is True]
+        nodes = [*(node for _, node in self.outputs), *(node for node, _ in self.order)]
+        lines = with_totals(lines, nodes, confidence, evaluate)
         for node, descending in reversed(self.order):
             lines.sort(key=lambda line, node=node: _sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
         return lines[: self.limit] if self.limit is not None else lines
@@ -102,6 +108,17 @@ def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:
     for name, cells in answer.columns.items():
         line[name] = (cells.value[i], cells.low[i], cells.high[i])
     return line
+
+
+def _note(node: Node, cells: Cells | None) -> str:
+    """Say of a computed column over which lines it is computed, and why it has no interval."""
+    if not isinstance(node, Call) or cells is None:
+        return ""
+    said = ["computed over the lines that are shown"] if looks_over_lines(node) else []
+    numbers = any(isinstance(value, int | float) for value in cells.value)
+    if numbers and None in cells.low:
+        said.append("no interval: its parts have none, or the noise may change which value it is")
+    return "; ".join(said)
 
 
 def _sortable(value: Value) -> tuple[int, float, str]:

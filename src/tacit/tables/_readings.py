@@ -195,14 +195,15 @@ class PartsMean(_FromParts):
 
 @dataclass(frozen=True, slots=True)
 class PartsSpread(_FromParts):
-    """The sample variance of the values, or its root."""
+    """The variance of the values, of a sample or of a population, or its root."""
 
     root: bool = False
+    sample: bool = True
     unknown: ClassVar[str] = "depends on the number of rows: give a size to estimate it"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the variances or the standard deviations."""
-        ends = [one.variance(sample=True) for one in self.moments(noise, lines, confidence)]
+        ends = [one.variance(sample=self.sample) for one in self.moments(noise, lines, confidence)]
         return [Cell(*(math.sqrt(end) for end in one) if self.root else one) for one in ends]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:

@@ -35,6 +35,7 @@ from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
+from tacit.tables._release_totals import OVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +54,8 @@ _NODES: dict[str, type] = {
         )),
         *(getattr(_aggregates, name) for name in (
             "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
-            "MostCommonOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
+            "MostCommonOf", "PopulationStdOf", "PopulationVarianceOf", "QuantileOf", "QuantilesOf", "StdOf",
+            "SumOf", "VarianceOf",
         )),
         _expressions.Call,
         _expressions.Column,
@@ -70,6 +72,8 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds),
     "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds),
     "StdOf": lambda a, x: ask.std(x, bounds=a.bounds),
+    "PopulationVarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds, population=True),
+    "PopulationStdOf": lambda a, x: ask.std(x, bounds=a.bounds, population=True),
     "QuantileOf": lambda a, x: ask.quantile(x, *a.levels, bounds=a.bounds, candidates=a.candidates or None),
     "MedianOf": lambda a, x: ask.median(x, bounds=a.bounds, candidates=a.candidates or None),
     "QuantilesOf": lambda a, x: ask.quantiles(x, a.levels, bounds=a.bounds, candidates=a.candidates or None),
@@ -137,7 +141,10 @@ def _check_shown(node: Node) -> None:
         case Literal():
             _check_parts(node, Scope({}))
         case Call(op, args):
-            expand_kinds(op, len(args))
+            if op in OVER:
+                _insist(len(args) > (op == "running_sum"))
+            else:
+                expand_kinds(op, len(args))
             for one in args:
                 _check_shown(one)
         case _:

@@ -13,6 +13,7 @@ from tacit.tables._query import check_name
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import sql_name
+from tacit.tables.sql._select_list import has_aggregate
 
 if TYPE_CHECKING:
     from tacit.tables._query import Rows
@@ -47,10 +48,11 @@ def groups_of(select: exp.Expr, find: ColumnFinder) -> list[tuple[str, Node]]:
     clause = select.args.get("group")
     if clause is None:
         return []
-    only(clause, "expressions")
+    only(clause, "expressions", "all")
     aliases = {alias_of(e).lower(): e for e in select.expressions if alias_of(e)}
     made: list[tuple[str, Node]] = []
-    for i, written in enumerate(clause.expressions):
+    written_groups = _all_groups(select) if clause.args.get("all") else clause.expressions
+    for i, written in enumerate(written_groups):
         target = written
         if isinstance(written, exp.Literal) and not written.is_string:
             target = _at_place(select, written, "GROUP BY")
@@ -60,6 +62,11 @@ def groups_of(select: exp.Expr, find: ColumnFinder) -> list[tuple[str, Node]]:
         name = alias_of(target) or (node.name if isinstance(node, Column) else f"group_{i + 1}")
         made.append((name, node))
     return made
+
+
+def _all_groups(select: exp.Expr) -> list[exp.Expr]:
+    """Return the items of the SELECT list that GROUP BY ALL stands for: those without an aggregate."""
+    return [e for e in select.expressions if e.find(exp.Column) and not has_aggregate(e)]
 
 
 def _at_place(select: exp.Expr, number: exp.Literal, clause: str) -> exp.Expr:
@@ -121,6 +128,8 @@ def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
     if clause is None:
         return None
     only(clause, "this")
+    if window := clause.this.find(exp.Window):
+        raise refuse(window, "HAVING cannot look over the lines of the answer", "ORDER BY 2 DESC LIMIT 10")
     return listed.read(_expanded(clause.this, _aliases(select)))
 
 
@@ -147,7 +156,7 @@ def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> 
     only(clause, "expressions")
     aliases = _aliases(select)
     made = []
-    for part in clause.expressions:
+    for part in _all_ordered(select, clause):
         only(part, "this", "desc")
         target = part.this
         if isinstance(target, exp.Literal) and not target.is_string:
@@ -159,13 +168,26 @@ def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> 
     return made
 
 
+def _all_ordered(select: exp.Expr, clause: exp.Expr) -> list[exp.Expr]:
+    """Return the parts of ORDER BY; ALL stands for every item of the SELECT list."""
+    match clause.expressions:
+        case [exp.Ordered(this=exp.Var(this=str(word))) as one] if word.upper() == "ALL":
+            descending = one.args.get("desc")
+            return [exp.Ordered(this=unaliased(e).copy(), desc=descending) for e in select.expressions]
+        case parts:
+            return list(parts)
+
+
 def limit_of(select: exp.Expr) -> int | None:
-    """Read LIMIT."""
+    """Read LIMIT, or FETCH FIRST."""
     clause = select.args.get("limit")
     if clause is None:
         return None
-    only(clause, "expression")
-    number = clause.expression
+    only(clause, "expression", "count", "direction", "limit_options")
+    options = clause.args.get("limit_options")
+    if options is not None:
+        only(options, "rows")
+    number = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
     if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
         raise refuse(clause, "LIMIT takes a whole number", "LIMIT 10")
     return int(number.this)

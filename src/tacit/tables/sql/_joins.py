@@ -13,21 +13,56 @@ from tacit.tables._algebra import JoinUnits, Project, scope
 from tacit.tables._expressions import Column
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._names import FromClause, sql_name
-from tacit.tables.sql._units import names_whole_unit, unit_columns
+from tacit.tables.sql._units import names_whole_unit, unit_column, unit_columns
 
 if TYPE_CHECKING:
     from tacit.fixes import Fix
     from tacit.tables._algebra import How
     from tacit.tables._query import Rows
 
-__all__ = ["join_public", "join_units", "kind_of_join"]
+__all__ = ["join_public", "join_units", "kind_of_join", "move_join_conditions", "on_unit"]
 
 #: A column as written: table alias or "", name.
 _Written = tuple[str, str]
 
 
+def move_join_conditions(select: exp.Expr) -> None:
+    """Turn ``FROM a, b WHERE a.id = b.id`` into a join: move the equalities of columns from WHERE to it."""
+    where, source = select.args.get("where"), select.args["from_"].this
+    seen = {str(source.alias_or_name).lower()}
+    for join in select.args.get("joins") or []:
+        alias = str(join.this.alias_or_name).lower()
+        if where is not None and _is_comma(join):
+            parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+            moved = [part for part in parts if _connects(part, alias, seen)]
+            rest = [part for part in parts if not any(part is one for one in moved)]
+            if moved:
+                join.set("on", exp.and_(*moved))
+                join.set("kind", None)
+                where = exp.Where(this=exp.and_(*rest)) if rest else None
+                select.set("where", where)
+        seen.add(alias)
+
+
+def _is_comma(join: exp.Expr) -> bool:
+    given = {part for part in ("on", "using", "side", "method") if join.args.get(part)}
+    return not given and str(join.args.get("kind") or "CROSS").upper() == "CROSS"
+
+
+def _connects(part: exp.Expr, alias: str, seen: set[str]) -> bool:
+    """Return whether a condition is an equality of a column of a table and a column of those before it."""
+    if not isinstance(part, exp.EQ):
+        return False
+    sides = [side for side in (part.this, part.expression) if isinstance(side, exp.Column)]
+    tables = [side.table.lower() for side in sides]
+    return len(tables) == 2 and alias in tables and any(table in seen for table in tables)
+
+
 def kind_of_join(join: exp.Expr) -> How:
     """Return whether a join is inner or left; refuse any other."""
+    if join.args.get("method") or str(join.args.get("kind") or "").upper() in {"SEMI", "ANTI", "CROSS"}:
+        what = str(join.args.get("method") or join.args.get("kind")).upper()
+        raise refuse(join, f"{what} JOIN is not allowed", "JOIN table USING (column)")
     only(join, "this", "on", "using", "side", "kind")
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"} or (kind == "OUTER" and side != "LEFT"):
@@ -68,7 +103,7 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
     pairs = _equalities(join, alias, len(unit_columns(rows)))
     find, find_there = source.find, FromClause.of(rows, alias).find
     left, right = [find(*a) for a, _ in pairs], [find_there(*b) for _, b in pairs]
-    if not _on_unit(source.rows, rows, left, right):
+    if not on_unit(source.rows, rows, left, right):
         raise TacitError(
             "not-allowed",
             "protected tables can only be joined on the columns that name the unit",
@@ -83,11 +118,14 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
     return source.with_table(replace(source.rows, relation=joined), columns, alias)
 
 
-def _on_unit(ours: Rows, theirs: Rows, left: list[str], right: list[str]) -> bool:
+def on_unit(ours: Rows, theirs: Rows, left: list[str], right: list[str]) -> bool:
     """Return whether the columns of a join condition name the unit on both sides, each its counterpart."""
     if not (names_whole_unit(ours, left) and names_whole_unit(theirs, right)):
         return False
-    return len(left) == 1 or (left == right and set(left) == set(unit_columns(ours)))
+    if len(unit_columns(ours)) == 1:
+        return True
+    pairs = {(unit_column(ours, a), unit_column(theirs, b)) for a, b in zip(left, right, strict=True)}
+    return pairs == {(column, column) for column in unit_columns(ours)}
 
 
 def _on_the_unit(alias: str, rows: Rows) -> Fix | str:

@@ -1,0 +1,204 @@
+"""Totals, shares and ranks over the lines of a release: SQL's OVER, computed after the noise.
+
+Guarantee
+---------
+They are functions of released values, so they are free. Noise on different lines of one column is
+independent. At a confidence of 95 % or more, a sum of independent noise stays within the root of the sum of
+the squared half-widths with that confidence: for Gaussian noise exactly, for Laplace noise because its sums
+have lighter tails than its terms (docs/proofs/tables.md). Below 95 % the half-widths are added up.
+
+The share p = x / T of a line is read off x - p T, which is linear in the noise: the interval holds every p
+for which that is not further from 0 than its half-width (Fieller 1954).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from tacit.tables._expressions import Call, Literal, Node, text_of
+from tacit.tables._release_functions import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tacit.core import Value
+    from tacit.tables._release_functions import ValueWithInterval
+
+__all__ = ["OVER", "looks_over_lines", "with_totals"]
+
+_MISSING: Final[ValueWithInterval] = (None, None, None)
+_SQUARES_FROM = 0.95
+
+#: What can be computed over lines; the first argument is the value, the others name the part of the lines.
+#: A running total takes a second argument, by which the lines are ordered.
+OVER: Final = frozenset(
+    {"over_sum", "over_mean", "over_min", "over_max", "running_sum", "rank_up", "rank_down"}
+)
+
+_Line = dict[str, "ValueWithInterval"]
+
+
+def looks_over_lines(node: Node) -> bool:
+    """Return whether an expression needs the other lines of the release."""
+    return isinstance(node, Call) and (node.op in OVER or any(looks_over_lines(a) for a in node.args))
+
+
+def with_totals(
+    lines: list[_Line], nodes: Sequence[Node], confidence: float, evaluate: Callable[..., ValueWithInterval]
+) -> list[_Line]:
+    """Return the lines with the value of each part of these expressions that looks over the lines.
+
+    It is stored under the text of the part, where `evaluate` finds it.
+    """
+    parts = dict.fromkeys(part for node in nodes for part in _parts(node))
+    if not parts:
+        return lines
+    made = [dict(line) for line in lines]
+    for part in parts:
+        share = _share(part)
+        over = share[1] if share else part
+        values = [evaluate(over.args[0], line) for line in lines]
+        order = [evaluate(a, line)[0] for a in over.args[1:2] for line in lines] if _ordered(over) else []
+        groups = [tuple(evaluate(a, line)[0] for a in over.args[1 + _ordered(over) :]) for line in lines]
+        for group in dict.fromkeys(groups):
+            chosen = [i for i, one in enumerate(groups) if one == group]
+            own = [values[i] for i in chosen]
+            if share:
+                found = _shares(own, share[0], confidence)
+            else:
+                found = _over(over.op, own, [order[i] for i in chosen] if order else [], confidence)
+            for i, value in zip(chosen, found, strict=True):
+                made[i][text_of(part)] = value
+    return made
+
+
+def _ordered(over: Call) -> bool:
+    return over.op == "running_sum"
+
+
+def _parts(node: Node) -> list[Call]:
+    """Return the parts of an expression that look over lines, shares before the totals in them."""
+    if not isinstance(node, Call):
+        return []
+    own = [node] if node.op in OVER or _share(node) else []
+    return own + [part for argument in node.args for part in _parts(argument)]
+
+
+def _share(node: Node) -> tuple[float, Call] | None:
+    """Read ``a x / (b SUM(x) OVER ...)`` as the factor a/b and the total; None for any other expression."""
+    if not (isinstance(node, Call) and node.op == "div"):
+        return None
+    (value, a), (total, b) = (_scaled(argument) for argument in node.args)
+    if isinstance(total, Call) and total.op == "over_sum" and total.args[0] == value and b:
+        return a / b, total
+    return None
+
+
+def _scaled(node: Node) -> tuple[Node, float]:
+    """Take constant factors off an expression."""
+    match node:
+        case Call("mul", (inner, Literal(float() as factor))) | Call(
+            "mul", (Literal(float() as factor), inner)
+        ):
+            core, rest = _scaled(inner)
+            return core, factor * rest
+        case Call("to_number", (inner,)):
+            return _scaled(inner)
+        case _:
+            return node, 1.0
+
+
+def _half_widths(values: Sequence[ValueWithInterval]) -> list[float] | None:
+    """Return the half-widths of intervals that lie evenly around their values; None where one does not."""
+    widths = []
+    for value, low, high in values:
+        if not isinstance(value, int | float) or low is None or high is None:
+            return None
+        if abs(low + high - 2 * value) > 1e-9 * max(1.0, abs(low), abs(high)):
+            return None
+        widths.append((high - low) / 2)
+    return widths
+
+
+def _sum(values: Sequence[ValueWithInterval], confidence: float) -> ValueWithInterval:
+    numbers = [float(v) for v, _, _ in values if isinstance(v, int | float)]
+    if len(numbers) < len(values):
+        return _MISSING
+    total, widths = math.fsum(numbers), _half_widths(values)
+    if widths is not None and confidence >= _SQUARES_FROM:
+        h = math.hypot(*widths)
+        return total, total - h, total + h
+    ends = [(low, high) for _, low, high in values if low is not None and high is not None]
+    if len(ends) < len(values):
+        return total, None, None
+    return total, math.fsum(low for low, _ in ends), math.fsum(high for _, high in ends)
+
+
+def _over(
+    op: str, values: list[ValueWithInterval], order: list[Value], confidence: float
+) -> list[ValueWithInterval]:
+    """Compute the value of each line of a group."""
+    match op:
+        case "running_sum":
+            return [
+                _sum([v for v, place in zip(values, order, strict=True) if _before(place, here)], confidence)
+                for here in order
+            ]
+        case "rank_up" | "rank_down":
+            sign = 1.0 if op == "rank_up" else -1.0
+            numbers = [sign * float(v) if isinstance(v, int | float) else math.inf for v, _, _ in values]
+            return [(1.0 + sum(other < own for other in numbers), None, None) for own in numbers]
+        case "over_min" | "over_max":
+            return [FUNCTIONS["least" if op == "over_min" else "greatest"](values)] * len(values)
+        case _:
+            n = len(values) if op == "over_mean" else 1
+            value, low, high = _sum(values, confidence)
+            if not isinstance(value, float):
+                return [_MISSING] * len(values)
+            ends = (None, None) if low is None or high is None else (low / n, high / n)
+            return [(value / n, *ends)] * len(values)
+
+
+def _before(place: Value, here: Value) -> bool:
+    """Return whether a line stands before another or beside it."""
+    if isinstance(place, str) and isinstance(here, str):
+        return place <= here
+    if isinstance(place, int | float) and isinstance(here, int | float):
+        return place <= here
+    return place == here
+
+
+def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -> list[ValueWithInterval]:
+    """Return each value's part of their sum, times the factor."""
+    total, widths = _sum(values, confidence)[0], _half_widths(values)
+    if not isinstance(total, float) or not total:
+        return [_MISSING] * len(values)
+    squared = confidence >= _SQUARES_FROM
+    made: list[ValueWithInterval] = []
+    for i, (value, _, _) in enumerate(values):
+        x = float(value) if isinstance(value, int | float) else 0.0
+        ends = None
+        if widths is not None:
+            others = [*widths[:i], *widths[i + 1 :]]
+            rest = math.hypot(*others) if squared else math.fsum(others)
+            ends = _fieller(x, total, widths[i], rest, squared=squared)
+        low, high = (None, None) if ends is None else sorted(factor * end for end in ends)
+        made.append((factor * x / total, low, high))
+    return made
+
+
+def _fieller(x: float, total: float, own: float, rest: float, *, squared: bool) -> tuple[float, float] | None:
+    """Return the shares p with |x - p T| within its half-width; None where they have no end."""
+    if not squared:
+        low, high = total - x - rest, total - x + rest
+        ends = (x - own, x - own + high), (x + own, x + own + low)
+        if min(ends[0][1], ends[1][1], x - own + low, x + own + high) <= 0:
+            return None
+        return ends[0][0] / ends[0][1], ends[1][0] / ends[1][1]
+    a = total**2 - own**2 - rest**2
+    if a <= 0:
+        return None
+    b, c = x * total - own**2, x**2 - own**2
+    root = math.sqrt(max(b * b - a * c, 0.0))
+    return (b - root) / a, (b + root) / a

@@ -1,5 +1,6 @@
 """SQL that analysts write is answered, and with hardly any noise the answer is DuckDB's own."""
 
+# ruff: noqa: E501 - one question a line
 from __future__ import annotations
 
 import datetime as dt
@@ -12,7 +13,10 @@ import pytest
 import tacit as tc
 
 EPSILON = 10**9
-DAYS = [dt.datetime(2013, 1, 1) + dt.timedelta(days=37 * i % 365, hours=i % 24, minutes=7 * i % 60) for i in range(240)]  # noqa: E501
+DAYS = [
+    dt.datetime(2013, 1, 1) + dt.timedelta(days=37 * i % 365, hours=i % 24, minutes=7 * i % 60)
+    for i in range(240)
+]
 FLIGHTS = pa.table(
     {
         "tailnum": [f"N{i % 40:03}" for i in range(240)],
@@ -33,7 +37,11 @@ PLANES = pa.table(
     }
 )
 AIRPORTS = pa.table(
-    {"code": ["JFK", "LGA", "EWR"], "city": ["New York", "New York", "Newark"], "altitude": [13.0, 21.0, 18.0]}
+    {
+        "code": ["JFK", "LGA", "EWR"],
+        "city": ["New York", "New York", "Newark"],
+        "altitude": [13.0, 21.0, 18.0],
+    }
 )
 TYPES = {
     "carrier": "text", "origin": "text", "dest": "text", "delay": "number", "distance": "number",
@@ -88,7 +96,9 @@ def same(a, b):
 
 def agree(found, expected):
     """Compare lines in any order."""
-    order = lambda line: [(v is None, str(type(v)), v if isinstance(v, str) else round(v or 0, 2)) for v in line]  # noqa: E731
+    order = lambda line: [
+        (v is None, str(type(v)), v if isinstance(v, str) else round(v or 0, 2)) for v in line
+    ]
     found = sorted((tuple(plain(v) for v in line) for line in found), key=order)
     expected = sorted((tuple(plain(v) for v in line) for line in expected), key=order)
     return len(found) == len(expected) and all(

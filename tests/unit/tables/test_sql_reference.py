@@ -85,9 +85,7 @@ def test_an_unknown_function_is_shown_as_written_and_names_the_page(visits):
     assert "docs/reference/sql.md" in str(error.fix)
 
 
-@pytest.mark.parametrize(
-    "item", ["FOO(COUNT(*))", "MD5(COUNT(*))", "REGEXP_MATCHES(COUNT(*), '1')"]
-)
+@pytest.mark.parametrize("item", ["FOO(COUNT(*))", "MD5(COUNT(*))", "REGEXP_MATCHES(COUNT(*), '1')"])
 def test_a_refusal_over_aggregates_shows_the_text_of_the_author(visits, item):
     what = refusal(visits, f"SELECT {item} FROM visits").what
     assert "COUNT(*)" in what

@@ -93,7 +93,7 @@ def _as_clip(node: Call) -> Node:
 
 
 def _column(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "table")
+    only(node, "this", "table", "db")
     if isinstance(node.this, exp.Star):
         raise refuse(node.this)
     return Column(find(cast("exp.Column", node).table, node.name))
@@ -137,7 +137,7 @@ def _between(node: exp.Expr, find: ColumnFinder) -> Node:
 
 def _in(node: exp.Expr, find: ColumnFinder) -> Node:
     if not node.expressions:
-        raise refuse(node, "IN takes a list of constants", "a WITH clause, or a JOIN on the unit")
+        raise refuse(node, "IN takes a list of constants, and a subquery in WHERE only", "IN ('A', 'B')")
     only(node, "this", "expressions")
     listed = tuple(read_expression(e, find) for e in node.expressions)
     if not all(isinstance(e, Literal) for e in listed):

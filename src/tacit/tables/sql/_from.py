@@ -104,7 +104,7 @@ def _table(node: exp.Expr, reach: TablesInReach) -> tuple[Rows, str]:
 
 
 def _joined(source: FromClause, join: exp.Expr, reach: TablesInReach) -> FromClause:
-    how = kind_of_join(join)
+    how = kind_of_join(join, source.rows)
     target = join.this
     if isinstance(target, exp.Table) and (name := declared_name(target, reach)):
         only(target, "this", "alias", "db", "catalog")

@@ -58,15 +58,16 @@ def _connects(part: exp.Expr, alias: str, seen: set[str]) -> bool:
     return len(tables) == 2 and alias in tables and any(table in seen for table in tables)
 
 
-def kind_of_join(join: exp.Expr) -> How:
+def kind_of_join(join: exp.Expr, rows: Rows) -> How:
     """Return whether a join is inner or left; refuse any other."""
+    instead = _on_the_unit(str(join.this.alias_or_name), rows)
     if join.args.get("method") or str(join.args.get("kind") or "").upper() in {"SEMI", "ANTI", "CROSS"}:
         what = str(join.args.get("method") or join.args.get("kind")).upper()
-        raise refuse(join, f"{what} JOIN is not allowed", "JOIN table USING (column)")
+        raise refuse(join, f"{what} JOIN is not allowed", instead)
     only(join, "this", "on", "using", "side", "kind")
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     if side not in {"", "LEFT"} or kind not in {"", "INNER", "OUTER"} or (kind == "OUTER" and side != "LEFT"):
-        raise refuse(join, f"{side or kind} JOIN is not allowed", "JOIN or LEFT JOIN")
+        raise refuse(join, f"{side or kind} JOIN is not allowed", instead)
     return "left" if side == "LEFT" else "inner"
 
 
@@ -75,7 +76,8 @@ def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: 
     key = source.rows.tables[name].key or ""
     if alias.lower() in source.aliases:
         raise _same_alias(join, alias)
-    [(first, second)] = _equalities(join, alias, 1)
+    instead = f"JOIN {sql_name(alias)} ON {sql_name(key)} = {sql_name(alias)}.{sql_name(key)}"
+    [(first, second)] = _equalities(join, alias, 1, instead)
     there = alias.lower() if not join.args.get("using") else ""
     if (second[0].lower(), second[1].lower()) != (there, key.lower()):
         condition = f"ON {sql_name(first[1])} = {sql_name(alias)}.{sql_name(key)}"
@@ -100,7 +102,7 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
             why="names are public facts; they are read from the header or declared",
             fix=Declare("types", "text", column="patient_id"),
         )
-    pairs = _equalities(join, alias, len(unit_columns(rows)))
+    pairs = _equalities(join, alias, len(unit_columns(rows)), _on_the_unit(alias, rows))
     find, find_there = source.find, FromClause.of(rows, alias).find
     left, right = [find(*a) for a, _ in pairs], [find_there(*b) for _, b in pairs]
     if not on_unit(source.rows, rows, left, right):
@@ -138,7 +140,9 @@ def _same_alias(join: exp.Expr, alias: str) -> TacitError:
     return refuse(join, f"two tables are called {alias!r}", f"JOIN ... AS {sql_name(alias + '_2')}")
 
 
-def _equalities(join: exp.Expr, alias: str, count: int) -> list[tuple[_Written, _Written]]:
+def _equalities(
+    join: exp.Expr, alias: str, count: int, instead: Fix | str
+) -> list[tuple[_Written, _Written]]:
     """Return the pairs of columns of a join condition, those of the joined table second.
 
     The condition is USING, or equalities joined by AND, of as many columns as ``count`` says.
@@ -164,5 +168,5 @@ def _equalities(join: exp.Expr, alias: str, count: int) -> list[tuple[_Written, 
     raise refuse(
         join,
         "a join needs an equality of columns: those that name the unit, or the key of a public table",
-        "JOIN table USING (column)",
+        instead,
     )

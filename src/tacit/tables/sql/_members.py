@@ -16,7 +16,6 @@ from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.tables._algebra import JoinUnits, PerUnit, Project, scope
 from tacit.tables._expressions import lit
-from tacit.tables.sql._allowed import refuse
 from tacit.tables.sql._joins import on_unit
 from tacit.tables.sql._names import FromClause, sql_name
 from tacit.tables.sql._units import unit_columns
@@ -53,7 +52,7 @@ def asked_members(select: exp.Expr, source: FromClause) -> list[AskedMember]:
         written = asked.this.expressions if isinstance(asked.this, exp.Tuple) else [_plain(asked.this)]
         columns = [column for column in written if isinstance(column, exp.Column)]
         if len(columns) < len(written):
-            raise _not_the_unit(source.rows)
+            raise _not_the_unit(source.rows, query)
         marker = _free_name(source, len(found))
         inner = query.this if isinstance(query, exp.Subquery) else query
         names = tuple(source.find(str(column.table), column.name) for column in columns)
@@ -74,7 +73,7 @@ def with_members(source: FromClause, asked: AskedMember, members: Rows) -> FromC
             fix=Declare("types", "text", column="patient_id"),
         )
     if len(there) != len(asked.columns) or not on_unit(rows, members, list(asked.columns), there):
-        raise _not_the_unit(rows)
+        raise _not_the_unit(rows, asked.select)
     one_line = Project(PerUnit(members.relation, (), ()), ((asked.marker, lit(value=True)),))
     joined = replace(rows, relation=JoinUnits(rows.relation, one_line, "left", None))
     return replace(source, rows=joined, facts=scope(joined.relation))
@@ -94,7 +93,7 @@ def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
     inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
     where, clause = inner.args.get("where"), inner.args.get("from_")
     if where is None or clause is None:
-        raise refuse(node, fix=_rewrite(source.rows))
+        raise _not_the_unit(source.rows, inner)
     own = str(clause.this.alias_or_name).lower()
     parts = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
     pairs, rest = [], []
@@ -107,7 +106,7 @@ def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
         else:
             rest.append(part)
     if not pairs:
-        raise refuse(node, fix=_rewrite(source.rows))
+        raise _not_the_unit(source.rows, inner)
     select = inner.copy()
     select.set("expressions", [second.copy() for _, second in pairs])
     select.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
@@ -115,16 +114,22 @@ def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
     return exp.In(this=exp.Tuple(expressions=outer), query=exp.Subquery(this=select))
 
 
-def _rewrite(rows: Rows) -> str:
-    unit = ", ".join(map(sql_name, unit_columns(rows))) or "unit"
+def _rewrite(rows: Rows, select: exp.Expr) -> str:
+    """Write the condition that looks for the unit in the same subquery."""
+    unit = ", ".join(map(sql_name, unit_columns(rows)))
     left = f"({unit})" if "," in unit else unit
-    return f"{left} IN (SELECT {unit} FROM TABLE WHERE ...)"  # noqa: S608 - a sentence, never run
+    inner = select.this if isinstance(select, exp.Subquery) else select
+    same = exp.Select(expressions=[exp.column(c) for c in unit_columns(rows)])
+    for part in ("from_", "where"):
+        if inner.args.get(part) is not None:
+            same.set(part, inner.args[part].copy())
+    return f"{left} IN ({same.sql(dialect='duckdb')})"
 
 
-def _not_the_unit(rows: Rows) -> TacitError:
+def _not_the_unit(rows: Rows, select: exp.Expr) -> TacitError:
     return TacitError(
         "not-allowed",
         "a subquery in WHERE must look for the columns that name the unit",
         why="otherwise the rows of one person could decide which rows of others count",
-        fix=_rewrite(rows) if unit_columns(rows) else Declare("unit", "patient_id"),
+        fix=_rewrite(rows, select) if unit_columns(rows) else Declare("unit", "patient_id"),
     )

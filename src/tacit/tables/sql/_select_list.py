@@ -231,7 +231,9 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
     if kind in _SIMPLE:
         only(node, "this")
         if isinstance(node.this, exp.Distinct) or node.this is None:
-            raise refuse(node, "DISTINCT is allowed in COUNT only", "COUNT(DISTINCT x)")
+            column = node.find(exp.Column)
+            shown = "x" if column is None else column.sql(dialect="duckdb")
+            raise refuse(node, "DISTINCT is allowed in COUNT only", f"COUNT(DISTINCT {shown})")
         return _SIMPLE[kind](read_expression(node.this, find))
     if kind in _QUANTILES and (level := node.args.get("expression") or node.args.get("quantile")):
         only(node, "this", "expression", "quantile")
@@ -251,8 +253,11 @@ def _word(node: exp.Expr, asked: Aggregate) -> str:
 
 def _count(node: exp.Expr, find: ColumnFinder) -> Aggregate:
     counted = node.this
-    if counted is None or (isinstance(counted, exp.Distinct) and len(counted.expressions) != 1):
-        raise refuse(node)  # COUNT(), or COUNT(DISTINCT a, b)
+    if counted is None:
+        raise refuse(node, fix="COUNT(*)")
+    if isinstance(counted, exp.Distinct) and len(counted.expressions) != 1:
+        together = ", '|', ".join(e.sql(dialect="duckdb") for e in counted.expressions)
+        raise refuse(node, "COUNT(DISTINCT ...) takes one column", f"COUNT(DISTINCT CONCAT({together}))")
     only(node, "this")
     match counted:
         case exp.Star():
@@ -283,4 +288,7 @@ def _within_group(node: exp.WithinGroup, find: ColumnFinder) -> Aggregate:
 def _level(node: exp.Expr) -> float:
     if isinstance(node, exp.Literal) and not node.is_string:
         return float(node.this)
-    raise refuse(node, "the level of a quantile must be a constant between 0 and 1", "QUANTILE(x, 0.5)")
+    column = node.parent.find(exp.Column) if node.parent else None
+    shown = "x" if column is None else column.sql(dialect="duckdb")
+    what = "the level of a quantile must be a constant between 0 and 1"
+    raise refuse(node, what, f"QUANTILE({shown}, 0.5)")

@@ -25,7 +25,8 @@ SQL = {
 NODES = {op: Call(op, (A,)) for op in SQL} | {
     f"power {n}": Call("power", (A, lit(n))) for n in (2, 3, 0.5, -1, -2, 0)
 } | {
-    "round": Call("round", (A, lit(1))), "least": Call("least", (A, lit(3))), "greatest": Call("greatest", (A, lit(3))),
+    "round": Call("round", (A, lit(1))), "least": Call("least", (A, lit(3))),
+    "greatest": Call("greatest", (A, lit(3))),
     "clip": Call("clip", (A, lit(-2), lit(7))),
     "case": Call("case", (Call("gt", (A, lit(5))), Call("mul", (A, lit(2))), lit(-1))),
     "between": Call("case", (Call("and", (Call("ge", (A, lit(-5))), Call("lt", (A, lit(5))))), A, lit(9))),
@@ -76,7 +77,7 @@ def test_a_choice_has_no_interval_where_a_possible_branch_has_none():
 
 def test_a_computed_column_without_an_interval_says_why():
     data = tc.protect(
-        tc.tables.example_visits(), name="v", unit="patient_id", bounds={"length_of_stay": (0, 30)},
+        tc.tables.example_visits(), name="visits", unit="patient_id", bounds={"length_of_stay": (0, 30)},
         keys={"hospital": tc.tables.EXAMPLE_HOSPITALS}, budget=tc.Budget(epsilon=99),
     )  # fmt: skip
     release = data.sql("SELECT COUNT(*) % 7 AS m, COUNT(*) + 1 AS n FROM visits").plan(epsilon=1).release()

@@ -128,7 +128,7 @@ ANSWERED = [
     "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY 1",
     "SELECT upper(maker) AS m, COUNT(*) AS n FROM planes GROUP BY maker",
     "SELECT origin AS o, COUNT(*) AS n FROM flights GROUP BY o",
-    "SELECT cancelled, COUNT(*) AS n FROM flights WHERE delay > 50 GROUP BY cancelled",
+    "SELECT cancelled, COUNT(*) AS n FROM flights WHERE delay > 20 GROUP BY cancelled",
     "SELECT delay > 30 AS late, COUNT(*) AS n FROM flights WHERE delay IS NOT NULL GROUP BY delay > 30",
     # parts of dates have public keys
     "SELECT dayname(time) AS d, COUNT(*) AS n FROM flights GROUP BY dayname(time)",

@@ -1,4 +1,4 @@
-"""SQL questions with subqueries, FILTER and groups known from their form: one unit changes no statistic too much."""
+"""SQL with subqueries, FILTER and groups known from their form: one unit changes no statistic too much."""
 
 from __future__ import annotations
 

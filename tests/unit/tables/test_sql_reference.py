@@ -21,7 +21,8 @@ SHOWN_AS = {
     exp.DayOfWeek: "DAYOFWEEK", exp.TimestampTrunc: "DATE_TRUNC", exp.DateDiff: "DATE_DIFF",
     exp.IntDiv: "//", exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
     exp.StrPosition: "STRPOS", exp.DayOfWeekIso: "ISODOW", exp.WeekOfYear: "WEEKOFYEAR",
-    exp.DayOfYear: "DAYOFYEAR", exp.TimeToStr: "STRFTIME", exp.VariancePop: "VAR_POP", exp.CountIf: "COUNT_IF",
+    exp.DayOfYear: "DAYOFYEAR", exp.TimeToStr: "STRFTIME", exp.VariancePop: "VAR_POP",
+    exp.CountIf: "COUNT_IF",
 }  # fmt: skip
 #: Readers of columns, constants and brackets, which have no name.
 NAMELESS = {exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Anonymous}

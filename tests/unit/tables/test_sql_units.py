@@ -1,5 +1,6 @@
 """A unit of several columns in SQL: subqueries and joins name all of them, untouched."""
 
+# ruff: noqa: E501 - one question a line
 from __future__ import annotations
 
 import pyarrow as pa
@@ -58,14 +59,14 @@ def test_all_columns_of_the_unit_name_it(data, sql, value):
     [
         "SELECT AVG(n) FROM (SELECT pid, COUNT(*) AS n FROM visits GROUP BY pid)",
         "SELECT AVG(n) FROM (SELECT day, COUNT(*) AS n FROM visits GROUP BY day)",
-        "WITH t AS (SELECT pid, 'a' AS day, x FROM visits) SELECT COUNT(*) FROM (SELECT pid, day FROM t GROUP BY pid, day)",  # noqa: E501
-        "WITH t AS (SELECT pid, pid AS day FROM visits) SELECT COUNT(*) FROM (SELECT pid, day FROM t GROUP BY pid, day)",  # noqa: E501
+        "WITH t AS (SELECT pid, 'a' AS day, x FROM visits) SELECT COUNT(*) FROM (SELECT pid, day FROM t GROUP BY pid, day)",
+        "WITH t AS (SELECT pid, pid AS day FROM visits) SELECT COUNT(*) FROM (SELECT pid, day FROM t GROUP BY pid, day)",
         "SELECT COUNT(*) FROM visits JOIN tests USING (pid)",
         "SELECT COUNT(*) FROM visits v JOIN tests t ON v.pid = t.pid",
         "SELECT COUNT(*) FROM visits v JOIN tests t ON v.pid = t.pid AND v.x = t.y",
         "SELECT COUNT(*) FROM visits v JOIN tests t ON v.pid = t.day AND v.day = t.pid",
         "SELECT COUNT(*) FROM visits v JOIN tests t ON v.pid = t.pid OR v.day = t.day",
-        "SELECT COUNT(*) FROM visits v JOIN (SELECT pid AS day, day AS pid, y FROM tests) t ON v.pid = t.pid AND v.day = t.day",  # noqa: E501
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT pid AS day, day AS pid, y FROM tests) t ON v.pid = t.pid AND v.day = t.day",
         "SELECT COUNT(*) FROM visits JOIN (SELECT pid AS day, day AS pid, y FROM tests) t USING (pid, day)",
         "SELECT COUNT(*) FROM visits WHERE (pid, day) IN (SELECT day, pid FROM tests)",
         "SELECT COUNT(*) FROM visits WHERE pid IN (SELECT pid FROM tests)",

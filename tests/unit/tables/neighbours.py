@@ -138,8 +138,8 @@ CONDITIONS = [
     "CAST(h AS DOUBLE) IS NULL", "LENGTH(h) > 0", "DATE_TRUNC('month', d) = '2024-02-01'", "ABS(x) < 5", "x BETWEEN 0 AND 1",  # noqa: E501
     "DATEDIFF('day', d, '2024-01-01') > 3", "EXP(x) > 5", "ROUND(x, 1) = 2.5", "y * y * 1e200 * 1e200 > 0",
     "REPLACE(h, 'A', 'BB') = 'BB'", "STRFTIME(d, '%Y-%m') = '2024-02'", "DAYNAME(d) = 'Monday'",
-    "ISODOW(d) = 7", "POWER(x, 3) > 1 OR POWER(x, -0.5) < 2", "CAST(x AS INTEGER) = 2", "x IS DISTINCT FROM y",
-    "h NOT LIKE 'A%'",
+    "ISODOW(d) = 7", "POWER(x, 3) > 1 OR POWER(x, -0.5) < 2", "CAST(x AS INTEGER) = 2",
+    "x IS DISTINCT FROM y", "h NOT LIKE 'A%'",
     "d + INTERVAL 1 MONTH > '2024-06-01'", "CONCAT(h, x, y) LIKE '%1%'", "TRUNC(x) // 2 = 1", "LOG10(x) > 0",
     "SPLIT_PART(h, 'A', 2) = '' AND STRPOS(h, 'A') > 0", "RIGHT(h, 1) = 'A' OR CONTAINS(h, 'B')",
 ]  # fmt: skip

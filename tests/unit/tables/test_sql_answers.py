@@ -96,9 +96,10 @@ def same(a, b):
 
 def agree(found, expected):
     """Compare lines in any order."""
-    order = lambda line: [
-        (v is None, str(type(v)), v if isinstance(v, str) else round(v or 0, 2)) for v in line
-    ]
+
+    def order(line):
+        return [(v is None, str(type(v)), v if isinstance(v, str) else round(v or 0, 2)) for v in line]
+
     found = sorted((tuple(plain(v) for v in line) for line in found), key=order)
     expected = sorted((tuple(plain(v) for v in line) for line in expected), key=order)
     return len(found) == len(expected) and all(
@@ -128,7 +129,7 @@ ANSWERED = [
     "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY 1",
     "SELECT upper(maker) AS m, COUNT(*) AS n FROM planes GROUP BY maker",
     "SELECT origin AS o, COUNT(*) AS n FROM flights GROUP BY o",
-    "SELECT cancelled, COUNT(*) AS n FROM flights WHERE delay > 20 GROUP BY cancelled",
+    "SELECT cancelled, COUNT(*) AS n FROM flights WHERE distance > 300 GROUP BY cancelled",
     "SELECT delay > 30 AS late, COUNT(*) AS n FROM flights WHERE delay IS NOT NULL GROUP BY delay > 30",
     # parts of dates have public keys
     "SELECT dayname(time) AS d, COUNT(*) AS n FROM flights GROUP BY dayname(time)",

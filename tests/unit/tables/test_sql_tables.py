@@ -1,6 +1,5 @@
 """How a question of SQL names its tables and its groups."""
 
-
 from __future__ import annotations
 
 import pyarrow as pa

@@ -16,7 +16,7 @@ from tacit.core import KEY_KINDS
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Do
 from tacit.tables._expressions import Column, Node, words_of
-from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
+from tacit.tables._kinds import Scope, as_number, bounds_of, kind_of, resolve
 from tacit.tables._readings import (
     CellReading,
     ChosenQuantile,
@@ -175,7 +175,7 @@ class OnBounds(Aggregate):
 
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as a number, with the bounds that its form and the facts show."""
-        node = resolve(self.argument, facts, "number")
+        node = resolve(as_number(self.argument, facts), facts, "number")
         found = self.bounds or bounds_of(node, facts)
         known = found if found is not None and found[0] < found[1] else None
         return replace(self, argument=node, bounds=known)

@@ -22,7 +22,7 @@ from tacit.tables._expressions import (
 )
 from tacit.tables._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
 
-__all__ = ["Scope", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
+__all__ = ["Scope", "as_number", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -97,6 +97,11 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
             return node if value is None else _agree(node, want)
         case Call(op, args):
             return _agree(Call(op, _arguments(op, args, scope, want)), want)
+
+
+def as_number(node: Node, scope: Scope) -> Node:
+    """Return a condition as the number 1 or 0, so that it can be added up; anything else as it is."""
+    return Call("to_number", (node,)) if kind_of(resolve(node, scope)) == "boolean" else node
 
 
 def _fact(name: str, scope: Scope) -> Fact:

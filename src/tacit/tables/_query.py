@@ -36,7 +36,7 @@ from tacit.tables._keys import (
     key_nodes,
     read_group_keys,
 )
-from tacit.tables._kinds import bounds_of, kind_of, resolve
+from tacit.tables._kinds import as_number, bounds_of, kind_of, resolve
 from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
 
@@ -136,7 +136,8 @@ class Rows:
         if aggregate.argument is None:
             return Measure(name, "count", None, counted)
         numeric = isinstance(aggregate, OnBounds)
-        node = resolve(aggregate.argument, facts, "number" if numeric else None)
+        argument = as_number(aggregate.argument, facts) if numeric else aggregate.argument
+        node = resolve(argument, facts, "number" if numeric else None)
         node = resolve(node, facts, "text") if kind_of(node) is None else node
         if not isinstance(aggregate, OnBounds):
             return Measure(name, function, node, counted)

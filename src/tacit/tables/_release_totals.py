@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.tables._release_functions import ValueWithInterval
 
-__all__ = ["OVER", "looks_over_lines", "with_totals"]
+__all__ = ["ORDERED", "OVER", "looks_over_lines", "with_totals"]
 
 _MISSING: Final[ValueWithInterval] = (None, None, None)
 _SQUARES_FROM = 0.95
 
 #: What can be computed over lines; the first argument is the value, the others name the part of the lines.
-#: A running total takes a second argument, by which the lines are ordered.
-OVER: Final = frozenset(
-    {"over_sum", "over_mean", "over_min", "over_max", "running_sum", "rank_up", "rank_down"}
-)
+#: Those of ``ORDERED`` take a second argument, by which the lines are ordered.
+OVER: Final = frozenset({
+    "over_sum", "over_mean", "over_min", "over_max", "running_sum", "line_before", "line_after", "rank_up",
+    "rank_down",
+})  # fmt: skip
+
+ORDERED: Final = frozenset({"running_sum", "line_before", "line_after"})
 
 _Line = dict[str, "ValueWithInterval"]
 
@@ -74,7 +77,7 @@ def with_totals(
 
 
 def _ordered(over: Call) -> bool:
-    return over.op == "running_sum"
+    return over.op in ORDERED
 
 
 def _parts(node: Node) -> list[Call]:
@@ -145,6 +148,16 @@ def _over(
                 _sum([v for v, place in zip(values, order, strict=True) if _before(place, here)], confidence)
                 for here in order
             ]
+        case "line_before" | "line_after":
+            lines = list(zip(order, values, strict=True))
+            if op == "line_before":
+                return [
+                    _nearest([x for x in lines if x[0] != at and _before(x[0], at)], _before) for at in order
+                ]
+            return [
+                _nearest([x for x in lines if x[0] != at and _before(at, x[0])], lambda a, b: _before(b, a))
+                for at in order
+            ]
         case "rank_up" | "rank_down":
             sign = 1.0 if op == "rank_up" else -1.0
             numbers = [sign * float(v) if isinstance(v, int | float) else math.inf for v, _, _ in values]
@@ -158,6 +171,16 @@ def _over(
                 return [_MISSING] * len(values)
             ends = (None, None) if low is None or high is None else (low / n, high / n)
             return [(value / n, *ends)] * len(values)
+
+
+def _nearest(
+    lines: list[tuple[Value, ValueWithInterval]], further: Callable[[Value, Value], bool]
+) -> ValueWithInterval:
+    """Return the value of the line that no other one of these is nearer than; nothing where there is none."""
+    best = None
+    for line in lines:
+        best = line if best is None or further(best[0], line[0]) else best
+    return _MISSING if best is None else best[1]
 
 
 def _before(place: Value, here: Value) -> bool:

@@ -35,7 +35,7 @@ from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
-from tacit.tables._release_totals import OVER
+from tacit.tables._release_totals import ORDERED, OVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -142,7 +142,7 @@ def _check_shown(node: Node) -> None:
             _check_parts(node, Scope({}))
         case Call(op, args):
             if op in OVER:
-                _insist(len(args) > (op == "running_sum"))
+                _insist(len(args) > (op in ORDERED))
             else:
                 expand_kinds(op, len(args))
             for one in args:

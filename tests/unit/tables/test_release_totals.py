@@ -81,3 +81,17 @@ def test_intervals_cover_as_often_as_stated(law, truth):
         totals += low <= sum(truth) <= high
     assert 0.935 < shares / times < 0.985
     assert 0.935 < totals / times < 0.985
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.99])
+def test_sums_of_laplace_noise_stay_within_the_root_of_the_squares(confidence):
+    """For different scales the tail of the sum is known: the sum of c_i exp(-t/b_i), by partial fractions."""
+    rng = random.Random(7)
+    for _ in range(500):
+        scales = sorted({round(rng.uniform(0.05, 1), 4) for _ in range(rng.randint(2, 6))})
+        t = -math.log(1 - confidence) * math.hypot(*scales)
+        shares = [math.prod(b * b / (b * b - c * c) for c in scales if c != b) for b in scales]
+        if max(map(abs, shares)) > 1e6:
+            continue  # scales that are almost equal: floats cannot subtract these terms
+        tail = sum(share * math.exp(-t / b) for share, b in zip(shares, scales, strict=True))
+        assert tail <= 1 - confidence + 1e-6

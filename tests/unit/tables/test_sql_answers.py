@@ -185,6 +185,14 @@ ANSWERED = [
     "SELECT carrier, MAX(COUNT(*)) OVER () AS most, MIN(COUNT(*)) OVER () AS least FROM flights GROUP BY carrier",
     "SELECT month(time) AS m, SUM(COUNT(*)) OVER (ORDER BY month(time)) AS so_far FROM flights GROUP BY 1",
     "SELECT origin, RANK() OVER (ORDER BY SUM(distance) DESC) AS place FROM flights GROUP BY origin",
+    "SELECT month(time) AS m, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY month(time)) AS change FROM flights GROUP BY 1",
+    "SELECT month(time) AS m, LEAD(COUNT(*)) OVER (ORDER BY month(time)) AS later FROM flights GROUP BY 1",
+    "SELECT month(time) AS m, LAG(COUNT(*)) OVER (ORDER BY month(time) DESC) AS later FROM flights GROUP BY 1",
+    "SELECT carrier, COUNT(*) AS n, n / 10 AS tenth FROM flights GROUP BY carrier",
+    "SELECT COUNT(*), COUNT(1), COUNT(delay), COUNT(delay) FROM flights",
+    "SELECT SUM(delay > 15) AS late, SUM(cancelled) AS c FROM flights",
+    "SELECT AVG(n) AS a FROM (SELECT tailnum, SUM(cancelled) AS n FROM flights GROUP BY tailnum)",
+    "SELECT date_part('month', time) AS m, COUNT(*) AS n FROM flights GROUP BY m",
     # LIMIT
     "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY 1 ORDER BY n DESC FETCH FIRST 1 ROWS ONLY",
     # subqueries
@@ -204,6 +212,7 @@ ANSWERED = [
     "SELECT COUNT(*) AS n FROM flights f, planes p WHERE f.tailnum = p.tailnum AND p.maker = 'Boeing' AND f.delay > 0",
     "SELECT maker, AVG(delay) AS d FROM flights, planes WHERE flights.tailnum = planes.tailnum GROUP BY maker",
     "SELECT COUNT(*) AS n FROM flights f CROSS JOIN planes p WHERE f.tailnum = p.tailnum",
+    "SELECT COUNT(*) AS n FROM flights f JOIN airports a ON f.origin = a.code JOIN airports b ON f.origin = b.code WHERE a.altitude + b.altitude > 30",
     "SELECT COUNT(*) AS n FROM flights f, airports a WHERE f.origin = a.code AND a.city = 'Newark'",
 ]  # fmt: skip
 

@@ -43,7 +43,8 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.ApproxDistinct: "COUNT(DISTINCT {column})",
     exp.ApproxQuantile: "QUANTILE({argument}, 0.5)",
     exp.First: "COUNT(DISTINCT {column})", exp.Last: "COUNT(DISTINCT {column})",
-    exp.AnyValue: "COUNT(DISTINCT {column})", exp.ArgMax: "MAX({column})", exp.ArgMin: "MIN({column})",
+    exp.AnyValue: "COUNT(DISTINCT {column})", exp.ArgMax: "COUNT(DISTINCT {column})",
+    exp.ArgMin: "COUNT(DISTINCT {column})",
     exp.GroupConcat: "COUNT(DISTINCT {column})", exp.ArrayAgg: "COUNT(DISTINCT {column})",
     exp.LogicalOr: "COUNT_IF({argument}) > 0", exp.LogicalAnd: "COUNT_IF(NOT {argument}) = 0",
     exp.Skewness: "STDDEV({argument})", exp.Kurtosis: "STDDEV({argument})",
@@ -113,7 +114,10 @@ def _instead(node: exp.Expr) -> Fix:
     column = "x" if named is None else _text(named)
     table = "TABLE" if read is None else _text(exp.Table(this=read.this))
     if isinstance(node, exp.Window):
-        if node.this.find(exp.AggFunc) and not isinstance(node.this, exp.RowNumber) and named is not None:
+        inner = node.this.this
+        if isinstance(inner, exp.Expr) and inner.find(exp.AggFunc):
+            return Say(f"SUM({_text(inner)}) OVER ()")
+        if isinstance(inner, exp.Column):
             return Do("aggregate-per-unit", unit="UNIT", column=column, table=table)
         return Say("RANK() OVER (ORDER BY COUNT(*) DESC)")
     template = _INSTEAD.get(type(node))

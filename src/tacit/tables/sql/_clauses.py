@@ -16,6 +16,8 @@ from tacit.tables.sql._names import sql_name
 from tacit.tables.sql._select_list import has_aggregate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.tables._query import Rows
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._select_list import SelectList
@@ -31,6 +33,7 @@ __all__ = [
     "order_of",
     "outputs_of",
     "unaliased",
+    "with_earlier_aliases",
 ]
 
 
@@ -115,10 +118,13 @@ def distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
 
 def outputs_of(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     """Name every item of the SELECT list."""
-    named = [
-        (name or (node.name if isinstance(node, Column) else f"column_{i + 1}"), node)
-        for i, (name, node) in enumerate(items)
-    ]
+    given = {name.lower() for name, _ in items if name}
+    named: list[tuple[str, Node]] = []
+    for i, (name, node) in enumerate(items):
+        base = name or (node.name if isinstance(node, Column) else f"column_{i + 1}")
+        taken = {one.lower() for one, _ in named} | (set() if name else given)
+        free = (f"{base}_{n}" for n in range(2, len(items) + 2) if f"{base}_{n}".lower() not in taken)
+        named.append((base if name or base.lower() not in taken else next(free), node))
     return distinct_names(named)
 
 
@@ -146,6 +152,24 @@ def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
         return part
 
     return node.copy().transform(put)
+
+
+def with_earlier_aliases(select: exp.Expr, columns: Iterable[str]) -> list[exp.Expr]:
+    """Return the SELECT list; a name of an earlier item stands for it, unless it is a column of the table."""
+    taken, known = {column.lower() for column in columns}, dict[str, exp.Expr]()
+    made = []
+    for item in select.expressions:
+        inner = unaliased(item)
+        new = (
+            _expanded(inner, known)
+            if any(c.name.lower() in known for c in inner.find_all(exp.Column))
+            else inner
+        )
+        made.append(item if new is inner else exp.Alias(this=new, alias=item.args.get("alias")))
+        name = alias_of(item).lower()
+        if name and name not in taken:
+            known[name] = new
+    return made
 
 
 def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:

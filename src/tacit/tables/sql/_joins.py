@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tacit.core import Fact
 from tacit.errors import TacitError
 from tacit.fixes import Declare
-from tacit.tables._algebra import JoinUnits, Project, scope
+from tacit.tables._algebra import JoinPublic, JoinUnits, Project, scope
 from tacit.tables._expressions import Column
+from tacit.tables._keys import key_node
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._names import FromClause, sql_name
 from tacit.tables.sql._units import names_whole_unit, unit_column, unit_columns
@@ -83,9 +85,15 @@ def join_public(source: FromClause, join: exp.Expr, name: str, alias: str, how: 
         condition = f"ON {sql_name(first[1])} = {sql_name(alias)}.{sql_name(key)}"
         raise refuse(join, f"a public table is joined on its key, {key!r}", condition)
     on = source.find(*first)
-    before = set(scope(source.rows.relation))
-    joined = source.rows.join(name, on, how=how)
-    columns = {(alias.lower(), c.lower()): c for c in scope(joined.relation) if c not in before}
+    table, facts = source.rows.tables[name], scope(source.rows.relation)
+    if table.columns is None:
+        source.rows.join(name, on, how=how)  # refuses a table whose columns are not known
+    taken = {c.lower() for c in facts}
+    brought = {c: c if c.lower() not in taken else f"{alias}.{c}" for c in table.columns or () if c != key}
+    node = key_node(Column(on), facts, table.facts.get(key, Fact()).kind)
+    lookup = tuple((new, c) for c, new in brought.items())
+    joined = replace(source.rows, relation=JoinPublic(source.rows.relation, table, node, lookup, how))
+    columns = {(alias.lower(), c.lower()): new for c, new in brought.items()}
     columns[alias.lower(), key.lower()] = on
     return source.with_table(joined, columns, alias)
 

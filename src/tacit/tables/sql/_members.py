@@ -100,8 +100,8 @@ def _as_in(node: exp.Expr, source: FromClause) -> exp.Expr:
     for part in parts:
         sides = [s for s in (part.this, part.args.get("expression")) if isinstance(s, exp.Column)]
         tables = [side.table.lower() for side in sides]
-        outer = source.aliases - {own}
-        if isinstance(part, exp.EQ) and len(sides) == 2 and own in tables and outer & set(tables):
+        others = source.aliases - {own}
+        if isinstance(part, exp.EQ) and len(sides) == 2 and own in tables and others & set(tables):
             pairs.append(sides if tables[1] == own else sides[::-1])
         else:
             rest.append(part)

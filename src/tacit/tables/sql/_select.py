@@ -26,6 +26,7 @@ from tacit.tables.sql._clauses import (
     order_of,
     outputs_of,
     unaliased,
+    with_earlier_aliases,
 )
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._fixes import SqlAdvice
@@ -167,7 +168,8 @@ def _question(
     rows = selected_rows(select, source, reach)
     by = _groups(select, source.find)
     listed = SelectList(source.find, by, after_noise=True)
-    items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in select.expressions]
+    written = with_earlier_aliases(select, source.facts)
+    items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in written]
     having = having_of(select, listed)
     order = order_of(select, listed, {name.lower(): node for name, node in items if name})
     if not listed.aggregates:

@@ -87,7 +87,7 @@ class SelectList:
         aggregate = _aggregate(node, self._find)
         if aggregate is not None:
             return Column(self._collect(node, aggregate, alias))
-        if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
+        if not has_aggregate(node):
             return self._grouped(read_expression(node, self._find))
         return _rebuilt(node, {id(child): self.read(child) for child in _values_in(node)})
 

@@ -33,6 +33,11 @@ def over_function(node: exp.Expr) -> OverFunction | None:
     if isinstance(function, exp.Rank) and not function.expressions and order is not None:
         by, descending = _order(node, order)
         return OverFunction("rank_down" if descending else "rank_up", (by, *keys))
+    if isinstance(function, exp.Lag | exp.Lead) and order is not None and function.this.find(exp.AggFunc):
+        only(function, "this")
+        by, descending = _order(node, order)
+        backwards = isinstance(function, exp.Lag) != descending
+        return OverFunction("line_before" if backwards else "line_after", (function.this, by, *keys))
     op = _FUNCTIONS.get(type(function))
     if op is None or not isinstance(function.this, exp.Expr) or not function.this.find(exp.AggFunc):
         return None

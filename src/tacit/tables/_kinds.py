@@ -288,20 +288,27 @@ def _bounds_of(node: Node, scope: Scope) -> Ends | None:
             return _union([bounds_of(a, scope) for a in (*args[1::2], args[-1]) if not _is_null(a)])
         case Call("coalesce", args):
             return _union([bounds_of(a, scope) for a in args if not _is_null(a)])
-        case Call(op, _) if op in DATE_PARTS:
-            return DATE_PARTS[op]
         case Call("to_number" | "to_whole", (inner,)) if kind_of(inner) == "boolean":
             return Fraction(0), Fraction(1)
-        case Call(op, (inner,)) if op in OF_ONE:
-            a = bounds_of(inner, scope)
-            return None if a is None else OF_ONE[op](a)
-        case Call("least" | "greatest" as op, (first, second, third, *others)):
-            return bounds_of(Call(op, (Call(op, (first, second)), third, *others)), scope)
-        case Call(op, (left, right)) if op in OF_TWO:
-            a, b = bounds_of(left, scope), bounds_of(right, scope)
-            return None if a is None or b is None else OF_TWO[op](a, b)
+        case Call(op, args):
+            return DATE_PARTS[op] if op in DATE_PARTS else _of_parts(op, [bounds_of(a, scope) for a in args])
         case _:
             return None
+
+
+def _of_parts(op: str, parts: list[Ends | None]) -> Ends | None:
+    """Return the bounds of a function from those of its arguments."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not known:
+        return None
+    if len(known) == 1:
+        return OF_ONE[op](known[0]) if op in OF_ONE else known[0] if op in {"least", "greatest"} else None
+    if op not in OF_TWO or (len(known) > 2 and op not in {"least", "greatest"}):
+        return None
+    found: Ends | None = known[0]
+    for part in known[1:]:
+        found = None if found is None else OF_TWO[op](found, part)
+    return found
 
 
 def _is_null(node: Node) -> bool:

@@ -5,7 +5,6 @@ It is free and not part of the plan's hash.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._expressions import Call, Column, Node, names
 from tacit.tables._release_arithmetic import check_computable, evaluate
-from tacit.tables._release_totals import looks_over_lines, with_totals
+from tacit.tables._release_totals import looks_over_lines, sortable, with_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +51,12 @@ class PostProcessing:
             check_computable(node)
         if self.having is not None:
             check_computable(self.having)
+            if looks_over_lines(self.having):
+                raise TacitError(
+                    "not-allowed",
+                    "HAVING cannot look over the lines of the answer",
+                    fix="ORDER BY 2 DESC LIMIT 10",
+                )
 
     def check_columns(self, known: Iterable[str]) -> None:
         """Refuse columns that the release will not have, before anything is charged."""
@@ -97,7 +102,7 @@ class PostProcessing:
         nodes = [*(node for _, node in self.outputs), *(node for node, _ in self.order)]
         lines = with_totals(lines, nodes, confidence, evaluate)
         for node, descending in reversed(self.order):
-            lines.sort(key=lambda line, node=node: _sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
+            lines.sort(key=lambda line, node=node: sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
         return lines[: self.limit] if self.limit is not None else lines
 
 
@@ -119,10 +124,3 @@ def _note(node: Node, cells: Cells | None) -> str:
     if numbers and None in cells.low:
         said.append("no interval: its parts have none, or the noise may change which value it is")
     return "; ".join(said)
-
-
-def _sortable(value: Value) -> tuple[int, float, str]:
-    """Order numbers by size and text by its characters, missing values last."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return (1, 0.0, "")
-    return (0, float(value), "") if isinstance(value, int | float) else (0, 0.0, value)

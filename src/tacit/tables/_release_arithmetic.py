@@ -9,7 +9,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Do
 from tacit.tables._expressions import Call, Column, Literal, Node, text_of
 from tacit.tables._release_functions import FUNCTIONS, choose, rounded
-from tacit.tables._release_totals import OVER
+from tacit.tables._release_totals import OVER, looks_over_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,6 +55,10 @@ def check_computable(node: Node) -> None:
             fix=Do("export-release"),
         )
     for argument in node.args:
+        if node.op in OVER and looks_over_lines(argument):
+            raise TacitError(
+                "not-allowed", "a function over the lines of the answer cannot hold another", fix="OVER ()"
+            )
         check_computable(argument)
 
 
@@ -119,7 +123,10 @@ def _certain_comparison(op: str, a: ValueWithInterval, b: ValueWithInterval) -> 
 
 def _computed(op: str, args: list[ValueWithInterval]) -> ValueWithInterval:
     if op in FUNCTIONS:
-        return FUNCTIONS[op](args)
+        try:
+            return FUNCTIONS[op](args)
+        except (ValueError, TypeError, OverflowError, ZeroDivisionError):  # text in the place of a number
+            return None, None, None
     values = [a[0] for a in args]
     if op in _LOGIC:
         return _LOGIC[op](values), None, None

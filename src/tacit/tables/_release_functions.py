@@ -70,7 +70,7 @@ def _extreme(
 
 def rounded(x: float, digits: float) -> float:
     """Round half away from zero, as SQL does; -0.0 is 0."""
-    scale = 10.0 ** int(digits)
+    scale = 10.0 ** int(max(-300.0, min(300.0, digits))) if digits == digits else math.inf
     if not math.isfinite(x * scale) or abs(x * scale) >= 2**52:
         return x
     shown = repr(math.floor(abs(x) * scale + 0.5) / scale)
@@ -151,7 +151,7 @@ def _written(args: Sequence[ValueWithInterval]) -> ValueWithInterval:
     value = args[0][0]
     if isinstance(value, bool):
         return ("true" if value else "false"), None, None
-    if isinstance(value, float) and value == int(value):
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     return (None if value is None else str(value)), None, None
 

@@ -14,6 +14,9 @@ for which that is not further from 0 than its half-width (Fieller 1954).
 from __future__ import annotations
 
 import math
+import operator
+from bisect import bisect_left
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from tacit.tables._expressions import Call, Literal, Node, text_of
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from tacit.core import Value
     from tacit.tables._release_functions import ValueWithInterval
 
-__all__ = ["ORDERED", "OVER", "looks_over_lines", "with_totals"]
+__all__ = ["ORDERED", "OVER", "looks_over_lines", "sortable", "with_totals"]
 
 _MISSING: Final[ValueWithInterval] = (None, None, None)
 _SQUARES_FROM = 0.95
@@ -61,23 +64,20 @@ def with_totals(
     for part in parts:
         share = _share(part)
         over = share[1] if share else part
-        values = [evaluate(over.args[0], line) for line in lines]
-        order = [evaluate(a, line)[0] for a in over.args[1:2] for line in lines] if _ordered(over) else []
-        groups = [tuple(evaluate(a, line)[0] for a in over.args[1 + _ordered(over) :]) for line in lines]
-        for group in dict.fromkeys(groups):
-            chosen = [i for i, one in enumerate(groups) if one == group]
-            own = [values[i] for i in chosen]
-            if share:
-                found = _shares(own, share[0], confidence)
-            else:
-                found = _over(over.op, own, [order[i] for i in chosen] if order else [], confidence)
+        ordered = over.op in ORDERED
+        groups: dict[tuple[Value, ...], list[int]] = {}
+        for i, line in enumerate(lines):
+            groups.setdefault(tuple(evaluate(a, line)[0] for a in over.args[1 + ordered :]), []).append(i)
+        for chosen in groups.values():
+            own = [evaluate(over.args[0], lines[i]) for i in chosen]
+            order = [evaluate(over.args[1], lines[i])[0] for i in chosen] if ordered else []
+            factor = share[0] if share else None
+            found = (
+                _over(over.op, own, order, confidence) if factor is None else _shares(own, factor, confidence)
+            )
             for i, value in zip(chosen, found, strict=True):
                 made[i][text_of(part)] = value
     return made
-
-
-def _ordered(over: Call) -> bool:
-    return over.op in ORDERED
 
 
 def _parts(node: Node) -> list[Call]:
@@ -125,17 +125,29 @@ def _half_widths(values: Sequence[ValueWithInterval]) -> list[float] | None:
 
 
 def _sum(values: Sequence[ValueWithInterval], confidence: float) -> ValueWithInterval:
-    numbers = [float(v) for v, _, _ in values if isinstance(v, int | float)]
-    if len(numbers) < len(values):
-        return _MISSING
-    total, widths = math.fsum(numbers), _half_widths(values)
-    if widths is not None and confidence >= _SQUARES_FROM:
-        h = math.hypot(*widths)
-        return total, total - h, total + h
-    ends = [(low, high) for _, low, high in values if low is not None and high is not None]
-    if len(ends) < len(values):
-        return total, None, None
-    return total, math.fsum(low for low, _ in ends), math.fsum(high for _, high in ends)
+    return _running(values, confidence)[-1] if values else _MISSING
+
+
+def _running(values: Sequence[ValueWithInterval], confidence: float) -> list[ValueWithInterval]:
+    """Return the sums of the first values, one after the other."""
+    evenly = confidence >= _SQUARES_FROM and _half_widths(values) is not None
+    total, low, high, squares = 0.0, 0.0, 0.0, 0.0
+    known, ends = True, True
+    made: list[ValueWithInterval] = []
+    for value, first, last in values:
+        known = known and isinstance(value, int | float)
+        ends = ends and first is not None and last is not None
+        total += float(value) if isinstance(value, int | float) else 0.0
+        low, high = low + (first or 0.0), high + (last or 0.0)
+        squares += (((last or 0.0) - (first or 0.0)) / 2) ** 2
+        h = math.sqrt(squares)
+        if not known:
+            made.append(_MISSING)
+        elif not ends:
+            made.append((total, None, None))
+        else:
+            made.append((total, total - h, total + h) if evenly else (total, low, high))
+    return made
 
 
 def _over(
@@ -143,25 +155,13 @@ def _over(
 ) -> list[ValueWithInterval]:
     """Compute the value of each line of a group."""
     match op:
-        case "running_sum":
-            return [
-                _sum([v for v, place in zip(values, order, strict=True) if _before(place, here)], confidence)
-                for here in order
-            ]
-        case "line_before" | "line_after":
-            lines = list(zip(order, values, strict=True))
-            if op == "line_before":
-                return [
-                    _nearest([x for x in lines if x[0] != at and _before(x[0], at)], _before) for at in order
-                ]
-            return [
-                _nearest([x for x in lines if x[0] != at and _before(at, x[0])], lambda a, b: _before(b, a))
-                for at in order
-            ]
+        case "running_sum" | "line_before" | "line_after":
+            return _in_order(op, values, order, confidence)
         case "rank_up" | "rank_down":
             sign = 1.0 if op == "rank_up" else -1.0
             numbers = [sign * float(v) if isinstance(v, int | float) else math.inf for v, _, _ in values]
-            return [(1.0 + sum(other < own for other in numbers), None, None) for own in numbers]
+            places = sorted(numbers)
+            return [(1.0 + bisect_left(places, own), None, None) for own in numbers]
         case "over_min" | "over_max":
             return [FUNCTIONS["least" if op == "over_min" else "greatest"](values)] * len(values)
         case _:
@@ -173,23 +173,30 @@ def _over(
             return [(value / n, *ends)] * len(values)
 
 
-def _nearest(
-    lines: list[tuple[Value, ValueWithInterval]], further: Callable[[Value, Value], bool]
-) -> ValueWithInterval:
-    """Return the value of the line that no other one of these is nearer than; nothing where there is none."""
-    best = None
-    for line in lines:
-        best = line if best is None or further(best[0], line[0]) else best
-    return _MISSING if best is None else best[1]
+def _in_order(
+    op: str, values: list[ValueWithInterval], order: list[Value], confidence: float
+) -> list[ValueWithInterval]:
+    """Compute running totals, or the value of the line before or after; lines of one place count together."""
+    places = sorted(range(len(values)), key=lambda i: sortable(order[i]))
+    made = [_MISSING] * len(values)
+    if op == "running_sum":
+        found = _running([values[i] for i in places], confidence)
+        for at in reversed(range(len(places))):
+            same = at + 1 < len(places) and order[places[at]] == order[places[at + 1]]
+            made[places[at]] = made[places[at + 1]] if same else found[at]
+        return made
+    step = -1 if op == "line_before" else 1
+    for at, i in enumerate(places):
+        if 0 <= at + step < len(places):
+            made[i] = values[places[at + step]]
+    return made
 
 
-def _before(place: Value, here: Value) -> bool:
-    """Return whether a line stands before another or beside it."""
-    if isinstance(place, str) and isinstance(here, str):
-        return place <= here
-    if isinstance(place, int | float) and isinstance(here, int | float):
-        return place <= here
-    return place == here
+def sortable(value: Value) -> tuple[int, float, str]:
+    """Order numbers by size and text by its characters, missing values last."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return (1, 0.0, "")
+    return (0, float(value), "") if isinstance(value, int | float) else (0, 0.0, value)
 
 
 def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -> list[ValueWithInterval]:
@@ -198,13 +205,15 @@ def _shares(values: list[ValueWithInterval], factor: float, confidence: float) -
     if not isinstance(total, float) or not total:
         return [_MISSING] * len(values)
     squared = confidence >= _SQUARES_FROM
+    add: Callable[[float, float], float] = math.hypot if squared else operator.add
+    before = list(accumulate(widths or [], add, initial=0.0))[:-1]
+    after = list(accumulate(reversed(widths or []), add, initial=0.0))[:-1]
     made: list[ValueWithInterval] = []
     for i, (value, _, _) in enumerate(values):
         x = float(value) if isinstance(value, int | float) else 0.0
         ends = None
         if widths is not None:
-            others = [*widths[:i], *widths[i + 1 :]]
-            rest = math.hypot(*others) if squared else math.fsum(others)
+            rest = add(before[i], after[-1 - i])
             ends = _fieller(x, total, widths[i], rest, squared=squared)
         low, high = (None, None) if ends is None else sorted(factor * end for end in ends)
         made.append((factor * x / total, low, high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import duckdb
@@ -10,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.tables._expressions import Call, Column, lit
-from tacit.tables._release_arithmetic import evaluate
+from tacit.tables._expressions import OPERATORS, Call, Column, lit
+from tacit.tables._postprocessing import PostProcessing
+from tacit.tables._release_arithmetic import _COMPUTABLE, evaluate
+from tacit.tables._release_totals import OVER, with_totals
 
 A = Column("a")
 numbers = st.floats(-50, 50)
@@ -88,3 +91,36 @@ def test_a_computed_column_without_an_interval_says_why():
         epsilon=1
     )
     assert share.release().content.notes["s"] == "computed over the lines that are shown"
+
+
+NASTY = [0.0, -1.5, 3.0, 1e308, -1e308, math.inf, -math.inf, math.nan, True, "a", "", "7", None]
+
+
+@pytest.mark.parametrize("op", sorted(op for op in OPERATORS if op in _COMPUTABLE))
+def test_no_value_makes_a_function_fail_after_the_charge(op):
+    rule = OPERATORS[op]
+    size = 3 if op == "case" else len(rule.takes)
+    for values in itertools.product(NASTY, repeat=size):
+        line = {str(i): (v, None, None) for i, v in enumerate(values)}
+        evaluate(Call(op, tuple(Column(str(i)) for i in range(size))), line)
+        line = {
+            str(i): (v, *((v, v) if isinstance(v, float) else (None, None))) for i, v in enumerate(values)
+        }
+        evaluate(Call(op, tuple(Column(str(i)) for i in range(size))), line)
+
+
+@pytest.mark.parametrize("op", sorted(OVER))
+def test_no_line_makes_a_total_fail_after_the_charge(op):
+    node = Call("div", (A, Call(op, (A, Column("b")))))
+    given = [{"a": (a, None, None), "b": (b, None, None)} for a in NASTY for b in NASTY]
+    given += [{"a": (a, a, a), "b": (1.0, None, None)} for a in NASTY if isinstance(a, float)]
+    for line in with_totals(given, [node], 0.95, evaluate):
+        evaluate(node, line)
+
+
+def test_totals_of_totals_and_conditions_on_totals_are_refused_before_the_charge():
+    total = Call("over_sum", (A,))
+    for post in ([("x", Call("over_sum", (total,)))], None), ([("x", A)], Call("gt", (total, lit(1)))):
+        with pytest.raises(tc.TacitError) as refused:
+            PostProcessing(tuple(post[0]), post[1], (), None)
+        assert refused.value.code == "not-allowed"

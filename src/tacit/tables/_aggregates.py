@@ -15,7 +15,7 @@ from typing import ClassVar, Self, TypeAlias
 from tacit.core import KEY_KINDS
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Do
-from tacit.tables._expressions import Column, Node, words_of
+from tacit.tables._expressions import Call, Column, Literal, Node, words_of
 from tacit.tables._kinds import Scope, as_number, bounds_of, kind_of, resolve
 from tacit.tables._readings import (
     CellReading,
@@ -41,6 +41,7 @@ from tacit.tables._statistics import (
     SquareSums,
     Sums,
     UnitCounts,
+    UnitsWith,
     ValueBins,
     nice_step,
 )
@@ -50,7 +51,7 @@ __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
     "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "PopulationStdOf", "PopulationVarianceOf",
     "QuantileOf", "QuantilesOf", "Range", "StdOf",
-    "SumOf", "VarianceOf",
+    "SumOf", "VarianceOf", "as_value_of_any_kind", "kept_column",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -99,8 +100,7 @@ class Aggregate(ABC):
         """Return the aggregate with the kinds and bounds that the facts give its argument."""
         if self.argument is None:
             return self
-        want = kind_of(resolve(self.argument, facts)) or "text"
-        return replace(self, argument=resolve(self.argument, facts, want))  # type: ignore[type-var]
+        return replace(self, argument=as_value_of_any_kind(self.argument, facts))  # type: ignore[type-var]
 
     @abstractmethod
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
@@ -159,10 +159,27 @@ class CountDistinct(Aggregate):
     counts: ClassVar[bool] = True
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
-        """Count values; different names of units are units."""
+        """Count values; different names of units are units, also where a condition keeps some of them."""
         if self.argument in context.own:
             return CountUnits().lowered(name, context)
+        if kept_column(self.argument) in context.own:
+            return [(name, Step(UnitsWith(self.argument), AddNoise()), NumberReading())]
         return [(name, Step(DistinctCounts(self.argument), AddNoise()), NumberReading())]
+
+
+def as_value_of_any_kind(node: Node, facts: Scope) -> Node:
+    """Resolve what is only counted: a column whose kind nobody declared is read as text."""
+    want = kind_of(resolve(kept_column(node) or node, facts)) or "text"
+    return resolve(node, facts, want)
+
+
+def kept_column(node: Node | None) -> Column | None:
+    """Return the column of ``CASE WHEN condition THEN column END``; None for anything else."""
+    match node:
+        case Call("case", (_, Column() as column, Literal(None))):
+            return column
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

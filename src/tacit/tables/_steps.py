@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.accounting import largest_pure, pure_rho, rho_cap
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, KeySelection, QuantileChoice, TopK
-from tacit.tables._statistics import UnitCounts
+from tacit.tables._statistics import UnitCounts, UnitsWith
 
 if TYPE_CHECKING:
     from tacit.mechanisms import IntegerMechanism
@@ -157,7 +157,9 @@ def calibrate(
 
 def _relative(step: Step, who: Contribution) -> Fraction:
     """Return the sensitivity in units of what one row can carry: steps get budget in proportion to it."""
-    return Fraction(who.units_l1 if isinstance(step.statistic, UnitCounts) else who.times * who.total)
+    return Fraction(
+        who.units_l1 if isinstance(step.statistic, UnitCounts | UnitsWith) else who.times * who.total
+    )
 
 
 def _predicted(paid: tuple[PaidStep, ...]) -> float:

@@ -136,3 +136,16 @@ def test_a_member_of_a_subquery_does_not_change_how_many_rows_a_unit_has():
         count(data, "SELECT COUNT(*) FROM crashes WHERE car IN (SELECT car FROM crashes WHERE kind = 'a')")
         == 400
     )
+
+
+def test_units_that_a_condition_keeps_cost_as_little_as_units():
+    data = protected({"crashes": CRASHES}, name="t", keys={"kind": ["a", "b"]})
+    every = data.sql("SELECT COUNT(DISTINCT car) AS n FROM crashes").plan(epsilon=1)
+    kept = data.sql("SELECT COUNT(DISTINCT car) FILTER (WHERE kind = 'a') AS n FROM crashes").plan(epsilon=1)
+    assert kept.forecast[0].error == every.forecast[0].error
+    assert count(data, "SELECT COUNT(DISTINCT CASE WHEN kind = 'c' THEN car END) FROM crashes") == 0
+    assert count(data, "SELECT COUNT(DISTINCT car) FILTER (WHERE kind = 'a') FROM crashes") == 200
+    limited = data.limit(groups=1, per_group=1).agg(
+        n=tc.count_distinct(tc.when(tc.col("kind") == "a", tc.col("car")))
+    )
+    assert limited.plan(epsilon=10**6).release().value == 200

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.core import Fact
-from tacit.tables._expressions import OPERATORS, Call, Column
+from tacit.tables._expressions import OPERATORS, Call, Column, Literal
 from tacit.tables._ranges import DATE_PARTS
 
 if TYPE_CHECKING:
@@ -24,6 +24,20 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
         "November", "December",
     ),
+}  # fmt: skip
+
+
+def _digits(first: int, last: int, width: int) -> tuple[str, ...]:
+    return tuple(f"{n:0{width}}" for n in range(first, last + 1))
+
+
+#: The texts that a format of one part can have.
+_FORMATS: dict[str, tuple[str, ...]] = {
+    "%A": _NAMES["dayname"], "%a": tuple(name[:3] for name in _NAMES["dayname"]),
+    "%B": _NAMES["monthname"], "%b": tuple(name[:3] for name in _NAMES["monthname"]),
+    "%m": _digits(1, 12, 2), "%d": _digits(1, 31, 2), "%H": _digits(0, 23, 2), "%I": _digits(1, 12, 2),
+    "%M": _digits(0, 59, 2), "%S": _digits(0, 59, 2), "%j": _digits(1, 366, 3), "%u": _digits(1, 7, 1),
+    "%w": _digits(0, 6, 1), "%p": ("AM", "PM"),
 }  # fmt: skip
 
 
@@ -42,6 +56,8 @@ def known_values(node: Node, facts: Scope) -> tuple[object, ...] | None:
             return (False, True) if fact.keys is None and fact.kind == "boolean" else fact.keys
         case Call(op, _) if op in _NAMES:
             return _NAMES[op]
+        case Call("strftime", (_, Literal(str() as form))):
+            return _FORMATS.get(form)
         case Call(op, _) if op in DATE_PARTS:
             low, high = DATE_PARTS[op]
             return tuple(float(n) for n in range(int(low), int(high) + 1))

@@ -168,7 +168,7 @@ def _question(
     rows = selected_rows(select, source, reach)
     by = _groups(select, source.find)
     listed = SelectList(source.find, by, after_noise=True)
-    written = with_earlier_aliases(select, source.facts)
+    written = select.expressions if source.facts.open else with_earlier_aliases(select, source.facts)
     items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in written]
     having = having_of(select, listed)
     order = order_of(select, listed, {name.lower(): node for name, node in items if name})

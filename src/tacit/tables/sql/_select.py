@@ -108,6 +108,8 @@ def _parsed(text: object, table: str = "", *, wrap: str = "{}") -> exp.Expr:
 
 def _without_top(text: str) -> tuple[str, str | None]:
     """Take ``TOP 5`` out of ``SELECT TOP 5 ...``, which other dialects write for LIMIT 5."""
+    if "top" not in text.lower():
+        return text, None
     depth, tokens = 0, sqlglot.tokenize(text, read="duckdb")
     for i, token in enumerate(tokens):
         depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)

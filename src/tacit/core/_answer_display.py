@@ -78,6 +78,7 @@ def _below_zero(answer: AnswerTable) -> list[str]:
 def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
     lines = [f"{name}: {answer.notes[name]}" for name in answer.columns if name in answer.notes]
     values = {name: answer.columns[name].value for name in without}
+    without = [name for name in without if "no interval" not in answer.notes.get(name, "")]
     numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
     words = [name for name in without if name not in numbers]
     why = "the error depends on how close together the values lie, which is private"

@@ -109,7 +109,8 @@ def _points(answer: AnswerTable, column: str | None) -> tuple[str, list[_Point]]
     labels = ["" if not answer.keys else _label(answer, i) for i in range(len(answer))]
     points = []
     for cell in cells:
-        points += _of(answer, cell, [(visible(cell.removeprefix(name)), label) for label in labels[:_MOST_SERIES]])
+        place = visible(cell.removeprefix(name))
+        points += _of(answer, cell, [(place, label) for label in labels[:_MOST_SERIES]])
     return name, points
 
 

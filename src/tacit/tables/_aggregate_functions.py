@@ -21,6 +21,8 @@ from tacit.tables._aggregates import (
     MeanOf,
     MedianOf,
     MostCommonOf,
+    PopulationStdOf,
+    PopulationVarianceOf,
     QuantileIntervalOf,
     QuantileOf,
     QuantilesOf,
@@ -89,14 +91,24 @@ def mean(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggre
     return MeanOf(as_node(column), _bounds("mean", bounds))
 
 
-def variance(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggregate:
-    """Estimate the sample variance of a column clipped to its bounds (three sums, one price)."""
-    return VarianceOf(as_node(column), _bounds("variance", bounds))
+def variance(
+    column: str | Expr, *, bounds: Sequence[Number] | None = None, population: bool = False
+) -> Aggregate:
+    """Estimate the variance of a column clipped to its bounds (three sums, one price).
+
+    The values are a sample unless ``population`` is true.
+    """
+    kind = PopulationVarianceOf if population else VarianceOf
+    return kind(as_node(column), _bounds("variance", bounds))
 
 
-def std(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggregate:
-    """Estimate the sample standard deviation of a column clipped to its bounds."""
-    return StdOf(as_node(column), _bounds("std", bounds))
+def std(column: str | Expr, *, bounds: Sequence[Number] | None = None, population: bool = False) -> Aggregate:
+    """Estimate the standard deviation of a column clipped to its bounds.
+
+    The values are a sample unless ``population`` is true.
+    """
+    kind = PopulationStdOf if population else StdOf
+    return kind(as_node(column), _bounds("std", bounds))
 
 
 def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:

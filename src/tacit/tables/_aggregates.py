@@ -15,8 +15,8 @@ from typing import ClassVar, Self, TypeAlias
 from tacit.core import KEY_KINDS
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Declare, Do, Set
-from tacit.tables._expressions import Column, Node, words_of
-from tacit.tables._kinds import Scope, bounds_of, kind_of, resolve
+from tacit.tables._expressions import Call, Column, Literal, Node, words_of
+from tacit.tables._kinds import Scope, as_number, bounds_of, kind_of, resolve
 from tacit.tables._listed_values import MOST_CANDIDATES, candidate_values
 from tacit.tables._quantile_readings import BracketedQuantile, ChosenQuantile, QuantileFromCounts
 from tacit.tables._readings import (
@@ -41,6 +41,7 @@ from tacit.tables._statistics import (
     SquareSums,
     Sums,
     UnitCounts,
+    UnitsWith,
     ValueBins,
     nice_step,
 )
@@ -48,8 +49,9 @@ from tacit.tables._steps import AddNoise, ChooseQuantile, ChooseQuantileEnds, Ch
 
 __all__ = [
     "Aggregate", "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "LoweringContext",
-    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "QuantileIntervalOf", "QuantileOf", "QuantilesOf",
-    "Range", "StdOf", "SumOf", "VarianceOf", "bounds_missing",
+    "MeanOf", "MedianOf", "MostCommonOf", "OnBounds", "PopulationStdOf", "PopulationVarianceOf",
+    "QuantileIntervalOf", "QuantileOf", "QuantilesOf", "Range", "StdOf", "SumOf", "VarianceOf",
+    "as_value_of_any_kind", "bounds_missing", "kept_column",
 ]  # fmt: skip
 
 Range: TypeAlias = tuple[Fraction, Fraction]
@@ -98,8 +100,7 @@ class Aggregate(ABC):
         """Return the aggregate with the kinds and bounds that the facts give its argument."""
         if self.argument is None:
             return self
-        want = kind_of(resolve(self.argument, facts)) or "text"
-        return replace(self, argument=resolve(self.argument, facts, want))  # type: ignore[type-var]
+        return replace(self, argument=as_value_of_any_kind(self.argument, facts))  # type: ignore[type-var]
 
     def column_names(self, name: str) -> list[str]:
         """Return the names of the released columns, where the aggregate is called ``name``."""
@@ -167,10 +168,27 @@ class CountDistinct(Aggregate):
     counts: ClassVar[bool] = True
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
-        """Count values; different names of units are units."""
+        """Count values; different names of units are units, also where a condition keeps some of them."""
         if self.argument in context.own:
             return CountUnits().lowered(name, context)
+        if kept_column(self.argument) in context.own:
+            return [(name, Step(UnitsWith(self.argument), AddNoise()), NumberReading())]
         return [(name, Step(DistinctCounts(self.argument), AddNoise()), NumberReading())]
+
+
+def as_value_of_any_kind(node: Node, facts: Scope) -> Node:
+    """Resolve what is only counted: a column whose kind nobody declared is read as text."""
+    want = kind_of(resolve(kept_column(node) or node, facts)) or "text"
+    return resolve(node, facts, want)
+
+
+def kept_column(node: Node | None) -> Column | None:
+    """Return the column of ``CASE WHEN condition THEN column END``; None for anything else."""
+    match node:
+        case Call("case", (_, Column() as column, Literal(None))):
+            return column
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +201,7 @@ class OnBounds(Aggregate):
 
     def resolved(self, facts: Scope) -> Self:
         """Read the argument as a number, with the bounds that its form and the facts show."""
-        node = resolve(self.argument, facts, "number")
+        node = resolve(as_number(self.argument, facts), facts, "number")
         found = self.bounds or bounds_of(node, facts)
         known = found if found is not None and found[0] < found[1] else None
         return replace(self, argument=node, bounds=known)
@@ -255,6 +273,22 @@ class StdOf(VarianceOf):
 
     word: ClassVar[str] = "std"
     from_parts: ClassVar[Reading] = PartsSpread(root=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationVarianceOf(VarianceOf):
+    """The mean squared distance of clipped values from their mean."""
+
+    word: ClassVar[str] = "population_variance"
+    from_parts: ClassVar[Reading] = PartsSpread(sample=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationStdOf(VarianceOf):
+    """The root of the population variance."""
+
+    word: ClassVar[str] = "population_std"
+    from_parts: ClassVar[Reading] = PartsSpread(root=True, sample=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from tacit.tables._statistics import (
     Statistic,
     Sums,
     UnitCounts,
+    UnitsWith,
     ValueBins,
     grid_for,
 )
@@ -307,6 +308,8 @@ def _over_rows(statistic: Statistic, q: str) -> list[str]:
             return ["count(*)" if argument is None else f"count({q})"]
         case UnitCounts():
             return ["count(DISTINCT tacit_u)"]
+        case UnitsWith():
+            return [f"count(DISTINCT CASE WHEN {q} IS NOT NULL THEN tacit_u END)"]
         case Sums() | ScoreSums():
             return sums
         case _:
@@ -342,6 +345,8 @@ def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tup
     match statistic:
         case UnitCounts():
             return [], ["count(*)"]
+        case UnitsWith():
+            return [f"count({q}) AS {n}"], [f"coalesce(sum(CASE WHEN {n} > 0 THEN 1 ELSE 0 END), 0)"]
         case RowCounts(argument):
             counted = "count(*)" if argument is None else f"count({q})"
             return [f"{counted} AS {n}"], [f"coalesce(sum({number_of}), 0)"]

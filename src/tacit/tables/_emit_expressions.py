@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -30,6 +31,12 @@ _FIRST, _LAST = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999
 _TRUNC = ("year", "quarter", "month", "week", "day", "hour", "minute")
 _DIFF = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _MOST_DAYS = 4_000_000
+_FORMAT = re.compile(r"%-?.?", re.DOTALL)
+_FORMAT_PARTS = frozenset({
+    "%a", "%A", "%w", "%u", "%d", "%-d", "%b", "%B", "%m", "%-m", "%y", "%-y", "%Y", "%H", "%-H", "%I", "%-I",
+    "%p", "%M", "%-M", "%S", "%-S", "%j", "%-j", "%U", "%W", "%V", "%G", "%%",
+})  # fmt: skip
+_LONGEST_FORMAT = 200
 _MOST_SQL = 50_000
 
 
@@ -182,6 +189,41 @@ def _date_diff(args: tuple[Node, ...]) -> str:
     return f"CAST(date_diff('{part}', {first}, {second}) AS DOUBLE)"
 
 
+def _replace(args: tuple[Node, ...]) -> str:
+    """Write a replacement that cannot outgrow the longest text: where it may grow, its input is cut first."""
+    old, new = (str(a.value) if isinstance(a, Literal) else "" for a in args[1:])
+    times = max(1, -(-len(new) // max(len(old), 1)))
+    given = f"substring({expression_sql(args[0])}, 1, {MOST_TEXT // times})"
+    return f"replace({given}, {_string(old)}, {_string(new)})"
+
+
+def _right(args: tuple[Node, ...]) -> str:
+    return f"right({expression_sql(args[0])}, {max(0, _small(args[1], 10**6))})"
+
+
+def _split_part(args: tuple[Node, ...]) -> str:
+    text, sign = (expression_sql(a) for a in args[:2])
+    return f"split_part({text}, {sign}, {max(1, _small(args[2], 10**6))})"
+
+
+def _strftime(args: tuple[Node, ...]) -> str:
+    """Write a date in a public format; only parts that every date between the years 1 and 9999 has."""
+    form = str(args[1].value) if isinstance(args[1], Literal) else ""
+    unknown = [one for one in _FORMAT.findall(form) if one not in _FORMAT_PARTS]
+    if unknown or len(form) > _LONGEST_FORMAT:
+        raise TacitError(
+            "bad-expression",
+            f"strftime cannot use the format {form[:40]!r}",
+            why=f"{unknown[0]} is not a part of a date that Tacit writes" if unknown else "it is too long",
+            fix=Choose(tuple(sorted(_FORMAT_PARTS)), given=unknown[0] if unknown else ""),
+        )
+    return f"strftime({expression_sql(args[0])}, {_string(form)})"
+
+
+def _add_months(args: tuple[Node, ...]) -> str:
+    return _in_calendar(f"({expression_sql(args[0])} + to_months({_small(args[1], 120_000)}))")
+
+
 def _part(op: str, node: Node, allowed: tuple[str, ...]) -> str:
     part = str(node.value).lower() if isinstance(node, Literal) else ""
     if part not in allowed:
@@ -210,6 +252,9 @@ _WRITTEN: dict[str, _Template] = {
     "neg": "(-{0})", "abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})",
     "sqrt": "(CASE WHEN {0} >= 0e0 THEN sqrt({0}) END)",
     "ln": "(CASE WHEN {0} > 0e0 THEN ln({0}) END)",
+    "log2": "(CASE WHEN {0} > 0e0 THEN log2({0}) END)", "log10": "(CASE WHEN {0} > 0e0 THEN log10({0}) END)",
+    "trunc": "trunc({0})",
+    "power": "(CASE WHEN isfinite(pow({0}, {1})) THEN pow({0}, {1}) END)",
     "exp": "(CASE WHEN {0} <= 709e0 THEN exp({0}) END)",
     "sign": "(CASE WHEN {0} > 0e0 THEN 1e0 WHEN {0} < 0e0 THEN -1e0 WHEN {0} = 0e0 THEN 0e0 END)",
     "round": _round, "least": _extreme("least"), "greatest": _extreme("greatest"),
@@ -219,16 +264,23 @@ _WRITTEN: dict[str, _Template] = {
     "in": _in, "is_null": "({0} IS NULL)",
     "and": _joined("AND"), "or": _joined("OR"), "not": "(NOT {0})",
     "case": _case, "coalesce": _coalesce,
-    "lower": "lower({0})", "upper": "upper({0})", "trim": "trim({0})",
+    "lower": "lower({0})", "upper": "upper({0})",
+    "trim": "trim({0})", "ltrim": "ltrim({0})", "rtrim": "rtrim({0})",
     "length": "CAST(length({0}) AS DOUBLE)",
-    "concat": _concat, "substring": _substring,
-    "like": "({0} LIKE {1})", "starts_with": "starts_with({0}, {1})",
+    "concat": _concat, "substring": _substring, "right": _right, "replace": _replace,
+    "split_part": _split_part, "position": "CAST(strpos({0}, {1}) AS DOUBLE)",
+    "like": "({0} LIKE {1})", "starts_with": "starts_with({0}, {1})", "ends_with": "ends_with({0}, {1})",
+    "contains": "contains({0}, {1})",
     "year": "CAST(year({0}) AS DOUBLE)", "month": "CAST(month({0}) AS DOUBLE)",
     "day": "CAST(day({0}) AS DOUBLE)", "hour": "CAST(hour({0}) AS DOUBLE)",
     "minute": "CAST(minute({0}) AS DOUBLE)", "weekday": "CAST(dayofweek({0}) AS DOUBLE)",
-    "quarter": "CAST(quarter({0}) AS DOUBLE)",
-    "date_trunc": _date_trunc, "date_diff": _date_diff, "add_days": _add_days,
-    "to_number": "TRY_CAST({0} AS DOUBLE)", "to_text": "TRY_CAST({0} AS VARCHAR)",
+    "quarter": "CAST(quarter({0}) AS DOUBLE)", "second": "CAST(second({0}) AS DOUBLE)",
+    "isodow": "CAST(isodow({0}) AS DOUBLE)", "week": "CAST(week({0}) AS DOUBLE)",
+    "dayofyear": "CAST(dayofyear({0}) AS DOUBLE)",
+    "dayname": "dayname({0})", "monthname": "monthname({0})", "strftime": _strftime,
+    "date_trunc": _date_trunc, "date_diff": _date_diff, "add_days": _add_days, "add_months": _add_months,
+    "to_number": "TRY_CAST({0} AS DOUBLE)", "to_text": "tacit_text({0})",
+    "to_whole": "CAST(TRY_CAST({0} AS BIGINT) AS DOUBLE)",
     "to_boolean": "TRY_CAST({0} AS BOOLEAN)", "to_date": _in_calendar("TRY_CAST({0} AS TIMESTAMP)"),
 }  # fmt: skip
 #: Total: this fails at import if an operator cannot be written.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.tables._expressions import Call, Column, Literal
+from tacit.core import Fact
+from tacit.tables._expressions import OPERATORS, Call, Column, Literal
+from tacit.tables._ranges import DATE_PARTS
 
 if TYPE_CHECKING:
     from tacit.tables._expressions import Node
@@ -12,17 +14,46 @@ if TYPE_CHECKING:
 
 __all__ = ["can_be_missing", "keys_of"]
 
+_NAMES: dict[str, tuple[str, ...]] = {
+    "dayname": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "monthname": (
+        "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+        "November", "December",
+    ),
+}  # fmt: skip
+
+
+def _digits(first: int, last: int, width: int) -> tuple[str, ...]:
+    return tuple(f"{n:0{width}}" for n in range(first, last + 1))
+
+
+#: The texts that a format of one part can have.
+_FORMATS: dict[str, tuple[str, ...]] = {
+    "%A": _NAMES["dayname"], "%a": tuple(name[:3] for name in _NAMES["dayname"]),
+    "%B": _NAMES["monthname"], "%b": tuple(name[:3] for name in _NAMES["monthname"]),
+    "%m": _digits(1, 12, 2), "%d": _digits(1, 31, 2), "%H": _digits(0, 23, 2), "%I": _digits(1, 12, 2),
+    "%M": _digits(0, 59, 2), "%S": _digits(0, 59, 2), "%j": _digits(1, 366, 3), "%u": _digits(1, 7, 1),
+    "%w": _digits(0, 6, 1), "%p": ("AM", "PM"),
+}  # fmt: skip
+
 
 def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
     """Return the public keys of an expression if they follow from its form, otherwise None.
 
     A column has its declared keys. CASE and COALESCE have those of all their values, if all are known: a
-    constant is its own key, and NULL is none.
+    constant is its own key, and NULL is none. Conditions, weekdays, months, hours and similar parts of dates
+    have the values that they can have.
+
+    Examples
+    --------
+    >>> from tacit.tables._kinds import Scope
+    >>> keys_of(Call("quarter", (Column("day"),)), Scope({}))
+    (1.0, 2.0, 3.0, 4.0)
     """
     match node:
         case Column(name, _):
-            fact = scope.get(name)
-            return fact.keys if fact else None
+            fact = scope[name] if name in scope else Fact()
+            return (False, True) if fact.keys is None and fact.kind == "boolean" else fact.keys
         case Literal(value, _):
             return () if value is None else (value,)
         case Call("case" as op, args) | Call("coalesce" as op, args):
@@ -32,6 +63,15 @@ def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
             if not can_be_missing(node, scope):
                 known.pop(None, None)
             return None if None in found else tuple(known)
+        case Call(op, _) if op in _NAMES:
+            return _NAMES[op]
+        case Call("strftime", (_, Literal(str() as form))):
+            return _FORMATS.get(form)
+        case Call(op, _) if op in DATE_PARTS:
+            low, high = DATE_PARTS[op]
+            return tuple(float(n) for n in range(int(low), int(high) + 1))
+        case Call(op, _) if op in OPERATORS and OPERATORS[op].gives == "boolean":
+            return False, True
         case _:
             return None
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import TypeAlias
 
 from tacit.core import Fact
 from tacit.errors import TacitError
@@ -22,15 +21,9 @@ from tacit.tables._expressions import (
     is_iso,
     words_of,
 )
+from tacit.tables._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
 
-__all__ = [
-    "Scope",
-    "bounds_of",
-    "choose_name",
-    "expand_kinds",
-    "kind_of",
-    "resolve",
-]
+__all__ = ["Scope", "as_number", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 
 _SPOKEN: dict[Kind, str] = {"number": "a number", "text": "text", "boolean": "a boolean", "date": "a date"}
 _SQL_TYPES: dict[Kind, str] = {"number": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE"}
@@ -107,6 +100,11 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
             return _agree(Call(op, _arguments(op, args, scope, want)), want)
 
 
+def as_number(node: Node, scope: Scope) -> Node:
+    """Return a condition as the number 1 or 0, so that it can be added up; anything else as it is."""
+    return Call("to_number", (node,)) if kind_of(resolve(node, scope)) == "boolean" else node
+
+
 def _fact(name: str, scope: Scope) -> Fact:
     """Return the facts of a column, or refuse one that does not exist or cannot be read."""
     fact = scope.get(name)
@@ -180,7 +178,7 @@ def _default(node: Node, scope: Scope, op: str) -> Kind | None:
         and node.name in scope
         and scope[node.name].kind is None
     ):
-        return "date" if op == "to_date" else "number" if op == "to_number" else "text"
+        return "date" if op == "to_date" else "number" if op in {"to_number", "to_whole"} else "text"
     return None
 
 
@@ -280,7 +278,6 @@ def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
     return made[0] if len(made) == 1 else Either(*made[:2])
 
 
-_Range: TypeAlias = tuple[Fraction, Fraction]
 _LARGEST_BOUND = Fraction(10) ** 100
 
 
@@ -296,7 +293,7 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     return found
 
 
-def _bounds_of(node: Node, scope: Scope) -> _Range | None:
+def _bounds_of(node: Node, scope: Scope) -> Ends | None:
     match node:
         case Column(name, _):
             fact = scope.get(name)
@@ -309,23 +306,34 @@ def _bounds_of(node: Node, scope: Scope) -> _Range | None:
             return _union([bounds_of(a, scope) for a in (*args[1::2], args[-1]) if not _is_null(a)])
         case Call("coalesce", args):
             return _union([bounds_of(a, scope) for a in args if not _is_null(a)])
-        case Call(op, _) if op in _PARTS:
-            return _PARTS[op]
-        case Call(op, (inner,)) if op in _OF_ONE:
-            a = bounds_of(inner, scope)
-            return None if a is None else _OF_ONE[op](a)
-        case Call(op, (left, right)) if op in _OF_TWO:
-            a, b = bounds_of(left, scope), bounds_of(right, scope)
-            return None if a is None or b is None else _OF_TWO[op](a, b)
+        case Call("to_number" | "to_whole", (inner,)) if kind_of(inner) == "boolean":
+            return Fraction(0), Fraction(1)
+        case Call(op, args):
+            return DATE_PARTS[op] if op in DATE_PARTS else _of_parts(op, [bounds_of(a, scope) for a in args])
         case _:
             return None
+
+
+def _of_parts(op: str, parts: list[Ends | None]) -> Ends | None:
+    """Return the bounds of a function from those of its arguments."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not known:
+        return None
+    if len(known) == 1:
+        return OF_ONE[op](known[0]) if op in OF_ONE else known[0] if op in {"least", "greatest"} else None
+    if op not in OF_TWO or (len(known) > 2 and op not in {"least", "greatest"}):
+        return None
+    found: Ends | None = known[0]
+    for part in known[1:]:
+        found = None if found is None else OF_TWO[op](found, part)
+    return found
 
 
 def _is_null(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
 
 
-def _chosen_bounds(node: Node, scope: Scope) -> _Range | None:
+def _chosen_bounds(node: Node, scope: Scope) -> Ends | None:
     """Bound a count within a unit as the question does, if it does: the default bound is void then."""
     match node:
         case Call("clip" | "least", (Column(name, _), *ends)) if name in scope and scope[name].default:
@@ -336,37 +344,12 @@ def _chosen_bounds(node: Node, scope: Scope) -> _Range | None:
             return None
 
 
-def _clipped(own: _Range | None, low: Fraction, high: Fraction) -> _Range:
+def _clipped(own: Ends | None, low: Fraction, high: Fraction) -> Ends:
     return (min(max(own[0], low), high), max(min(own[1], high), low)) if own else (low, high)
 
 
-def _union(ranges: list[_Range | None]) -> _Range | None:
+def _union(ranges: list[Ends | None]) -> Ends | None:
     known = [r for r in ranges if r is not None]
     if len(known) != len(ranges) or not known:
         return None
     return min(r[0] for r in known), max(r[1] for r in known)
-
-
-def _absolute(a: _Range) -> _Range:
-    return max(a[0], -a[1], Fraction(0)), max(abs(a[0]), abs(a[1]))
-
-
-def _corners(a: _Range, b: _Range) -> _Range:
-    products = [x * y for x in a for y in b]
-    return min(products), max(products)
-
-
-#: The parts of a date that have a natural range.
-_PARTS: dict[str, _Range] = {
-    "month": (Fraction(1), Fraction(12)),
-    "hour": (Fraction(0), Fraction(23)),
-    "weekday": (Fraction(0), Fraction(6)),
-}
-_OF_ONE: dict[str, Callable[[_Range], _Range]] = {"neg": lambda a: (-a[1], -a[0]), "abs": _absolute}
-_OF_TWO: dict[str, Callable[[_Range, _Range], _Range]] = {
-    "least": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    "greatest": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "mul": _corners,
-}

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf
+from tacit.tables._aggregates import LoweringContext, OnBounds, SumOf, kept_column
 from tacit.tables._algebra import Scan, document, scope
 from tacit.tables._expressions import Call, Column, Literal, Node
 from tacit.tables._statistics import MomentSums, RowCounts, SquareSums, Sums, UnitCounts, grid_for
@@ -83,7 +83,8 @@ def _context(question: TableQuestion, *, by_row: bool, added: bool) -> LoweringC
             own = aggregate.host(aggregate.argument, grid_for(aggregate.needed_bounds, aggregate.bits))
             hosts[key] = max(hosts.get(key, own), own, key=lambda host: order.index(type(host)))
     facts = scope(question.input)
-    used = [a.argument for _, a in question.aggregates if isinstance(a.argument, Column)]
+    arguments = [a.argument for _, a in question.aggregates]
+    used = [c for a in arguments for c in (a, kept_column(a)) if isinstance(c, Column)]
     return LoweringContext(
         hosts,
         never_null=frozenset(c for c in used if facts[c.name].never_null),

@@ -5,20 +5,20 @@ It is free and not part of the plan's hash.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.core import AnswerTable, Cells, Release, Value
 from tacit.errors import TacitError
 from tacit.fixes import Choose
-from tacit.tables._expressions import Column, Node, names
+from tacit.tables._expressions import Call, Column, Node, names
 from tacit.tables._release_arithmetic import check_computable, evaluate
+from tacit.tables._release_totals import looks_over_lines, sortable, with_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.tables._release_arithmetic import ValueWithInterval
+    from tacit.tables._release_functions import ValueWithInterval
 
 __all__ = ["PostProcessing"]
 
@@ -51,6 +51,12 @@ class PostProcessing:
             check_computable(node)
         if self.having is not None:
             check_computable(self.having)
+            if looks_over_lines(self.having):
+                raise TacitError(
+                    "not-allowed",
+                    "HAVING cannot look over the lines of the answer",
+                    fix="ORDER BY 2 DESC LIMIT 10",
+                )
 
     def check_columns(self, known: Iterable[str]) -> None:
         """Refuse columns that the release will not have, before anything is charged."""
@@ -67,7 +73,7 @@ class PostProcessing:
     def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
         """Return the release as asked for."""
         answer = release.content
-        lines = self._chosen([_line(answer, i) for i in range(len(answer))])
+        lines = self._chosen([_line(answer, i) for i in range(len(answer))], answer.confidence)
         keys: dict[str, tuple[Value, ...]] = {}
         columns: dict[str, Cells] = {}
         for name, node in self.outputs:
@@ -81,18 +87,23 @@ class PostProcessing:
         chosen = ("lines chosen after the noise",) if self.having or self.limit is not None else ()
         shown = [(name, node.name) for name, node in self.outputs if isinstance(node, Column)]
         notes = {name: answer.notes[source] for name, source in shown if source in answer.notes}
+        notes |= {name: note for name, node in self.outputs if (note := _note(node, columns.get(name)))}
         counts = tuple(name for name, source in shown if source in answer.counts)
         dates = tuple(name for name, source in shown if source in answer.dates)
         marks = (*release.marks, *chosen)
         shown_answer = replace(answer, keys=keys, columns=columns, notes=notes, counts=counts, dates=dates)
         return replace(release, content=shown_answer, marks=marks)
 
-    def _chosen(self, lines: list[dict[str, ValueWithInterval]]) -> list[dict[str, ValueWithInterval]]:
-        """Apply HAVING, ORDER BY and LIMIT."""
+    def _chosen(
+        self, lines: list[dict[str, ValueWithInterval]], confidence: float
+    ) -> list[dict[str, ValueWithInterval]]:
+        """Apply HAVING, compute what looks over the lines that are left, then apply ORDER BY and LIMIT."""
         if self.having is not None:
             lines = [line for line in lines if evaluate(self.having, line)[0] is True]
+        nodes = [*(node for _, node in self.outputs), *(node for node, _ in self.order)]
+        lines = with_totals(lines, nodes, confidence, evaluate)
         for node, descending in reversed(self.order):
-            lines.sort(key=lambda line, node=node: _sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
+            lines.sort(key=lambda line, node=node: sortable(evaluate(node, line)[0]), reverse=descending)  # type: ignore[misc]
         return lines[: self.limit] if self.limit is not None else lines
 
 
@@ -105,8 +116,12 @@ def _line(answer: AnswerTable, i: int) -> dict[str, ValueWithInterval]:
     return line
 
 
-def _sortable(value: Value) -> tuple[int, float, str]:
-    """Order numbers by size and text by its characters, missing values last."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return (1, 0.0, "")
-    return (0, float(value), "") if isinstance(value, int | float) else (0, 0.0, value)
+def _note(node: Node, cells: Cells | None) -> str:
+    """Say of a computed column over which lines it is computed, and why it has no interval."""
+    if not isinstance(node, Call) or cells is None:
+        return ""
+    said = ["computed over the lines that are shown"] if looks_over_lines(node) else []
+    numbers = any(isinstance(value, int | float) for value in cells.value)
+    if numbers and None in cells.low:
+        said.append("no interval: its parts have none, or the noise may change which value it is")
+    return "; ".join(said)

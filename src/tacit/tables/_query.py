@@ -13,7 +13,7 @@ from tacit.core import AnswerTable, Fact, Limits, Plan, Table, Unit
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Code, Declare, Set
-from tacit.tables._aggregates import Aggregate, OnBounds
+from tacit.tables._aggregates import Aggregate, OnBounds, as_value_of_any_kind
 from tacit.tables._algebra import (
     How,
     JoinPublic,
@@ -39,7 +39,7 @@ from tacit.tables._keys import (
     read_group_keys,
     typed_keys,
 )
-from tacit.tables._kinds import bounds_of, kind_of, resolve
+from tacit.tables._kinds import as_number, bounds_of, resolve
 from tacit.tables._levels import Levels, check_levels, cube_levels, named_levels, rollup_levels
 from tacit.tables._planning import make_plans
 from tacit.tables._python_expressions import Expr, as_node, as_value
@@ -168,11 +168,9 @@ class Rows(PandasHabits):
         counted = None if most is None else (Fraction(0), Fraction(most))
         if aggregate.argument is None:
             return Measure(name, "count", None, counted)
-        numeric = isinstance(aggregate, OnBounds)
-        node = resolve(aggregate.argument, facts, "number" if numeric else None)
-        node = resolve(node, facts, "text") if kind_of(node) is None else node
         if not isinstance(aggregate, OnBounds):
-            return Measure(name, function, node, counted)
+            return Measure(name, function, as_value_of_any_kind(aggregate.argument, facts), counted)
+        node = resolve(as_number(aggregate.argument, facts), facts, "number")
         own = aggregate.bounds or bounds_of(node, facts)
         if function == "sum" and own is not None and most is None:
             raise TacitError(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from tacit.core import Value
 from tacit.errors import TacitError
 from tacit.fixes import Do
-from tacit.tables._expressions import Call, Column, Literal, Node
+from tacit.tables._expressions import Call, Column, Literal, Node, text_of
+from tacit.tables._release_functions import FUNCTIONS, choose, rounded
+from tacit.tables._release_totals import OVER, looks_over_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["ValueWithInterval", "check_computable", "evaluate"]
+    from tacit.core import Value
+    from tacit.tables._release_functions import ValueWithInterval
 
-#: A value and the two ends of its interval, None where there is no interval.
-ValueWithInterval: TypeAlias = tuple[Value, float | None, float | None]
+__all__ = ["check_computable", "evaluate"]
 
 _COMPARISONS: Final[dict[str, Callable[..., bool]]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le,
@@ -36,22 +37,28 @@ _ARITHMETIC: Final[dict[str, Callable[[float, float], float | None]]] = {
     "div": lambda a, b: a / b if b else None,
     "neg": lambda a, _: -a,
     "abs": lambda a, _: abs(a),
-    "round": lambda a, digits: round(a, int(digits)),
+    "round": rounded,
 }
+_CHOICES: Final = frozenset({"case", "coalesce"})
+_COMPUTABLE: Final = frozenset({*_COMPARISONS, *_LOGIC, *_ARITHMETIC, *_CHOICES, *FUNCTIONS, *OVER})
 
 
 def check_computable(node: Node) -> None:
     """Refuse an expression that cannot be computed on released values, before anything is charged."""
     if not isinstance(node, Call):
         return
-    if not (node.op in _COMPARISONS or node.op in _LOGIC or node.op in _ARITHMETIC):
+    if node.op not in _COMPUTABLE:
         raise TacitError(
             "not-allowed",
             f"{node.op} cannot be computed on released values",
-            why="Tacit computes arithmetic and comparisons; do anything else with the release itself",
+            why="Tacit computes numbers, conditions and simple text; do the rest with the release itself",
             fix=Do("export-release"),
         )
     for argument in node.args:
+        if node.op in OVER and looks_over_lines(argument):
+            raise TacitError(
+                "not-allowed", "a function over the lines of the answer cannot hold another", fix="OVER ()"
+            )
         check_computable(argument)
 
 
@@ -69,11 +76,57 @@ def evaluate(node: Node, line: Mapping[str, ValueWithInterval]) -> ValueWithInte
             return number, number, number
         case Literal(value, _):
             return value, None, None
+        case Call(op, _) if op in OVER or (op == "div" and text_of(node) in line):
+            return line[text_of(node)]
+        case Call("case", args):
+            pairs = list(zip(args[:-1:2], args[1::2], strict=True))
+            return choose(
+                [(evaluate(c, line)[0], _certain(c, line), evaluate(v, line)) for c, v in pairs],
+                evaluate(args[-1], line),
+            )
+        case Call("coalesce", args):
+            found = [evaluate(a, line) for a in args]
+            return next((one for one in found if one[0] is not None), (None, None, None))
         case Call(op, args):
             return _computed(op, [evaluate(a, line) for a in args])
 
 
+def _certain(node: Node, line: Mapping[str, ValueWithInterval]) -> bool | None:
+    """Return whether a condition holds for all values in the intervals, for none, or (None) for some."""
+    match node:
+        case Call("not", (inner,)):
+            found = _certain(inner, line)
+            return None if found is None else not found
+        case Call("and" | "or" as op, args):
+            parts, decides = [_certain(a, line) for a in args], op == "or"
+            return decides if decides in parts else None if None in parts else not decides
+        case Call("is_null", (inner,)):
+            return False if evaluate(inner, line)[1] is not None else None
+        case Call("eq" | "ne" | "lt" | "le" | "gt" | "ge" as op, (first, second)):
+            return _certain_comparison(op, evaluate(first, line), evaluate(second, line))
+        case _:
+            return None
+
+
+def _certain_comparison(op: str, a: ValueWithInterval, b: ValueWithInterval) -> bool | None:
+    """Compare two intervals; text is exact, because only keys and constants are text."""
+    if isinstance(a[0], str) and isinstance(b[0], str):
+        return _compared(op, a[0], b[0])
+    if a[1] is None or a[2] is None or b[1] is None or b[2] is None:
+        return None
+    if op in {"eq", "ne"}:
+        apart, same = a[2] < b[1] or b[2] < a[1], a[1] == a[2] == b[1] == b[2]
+        return (op == "ne") if apart else (op == "eq") if same else None
+    corners = {_compared(op, x, y) for x in a[1:] for y in b[1:]}
+    return corners.pop() if len(corners) == 1 else None
+
+
 def _computed(op: str, args: list[ValueWithInterval]) -> ValueWithInterval:
+    if op in FUNCTIONS:
+        try:
+            return FUNCTIONS[op](args)
+        except (ValueError, TypeError, OverflowError, ZeroDivisionError):  # text in the place of a number
+            return None, None, None
     values = [a[0] for a in args]
     if op in _LOGIC:
         return _LOGIC[op](values), None, None
@@ -102,7 +155,7 @@ def _interval(op: str, args: list[ValueWithInterval], digits: float) -> tuple[fl
     if op == "div" and second[0] <= 0 <= second[1]:
         return None, None
     if op == "round":
-        return round(first[0], int(digits)), round(first[1], int(digits))
+        return rounded(first[0], digits), rounded(first[1], digits)
     corners = [c for x in first for y in second if (c := _ARITHMETIC[op](x, y)) is not None]
     if op == "abs" and first[0] <= 0 <= first[1]:
         corners.append(0.0)

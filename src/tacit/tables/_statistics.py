@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BinCounts", "Bins", "DistinctCounts", "EdgeBins", "EvenBins", "ListedBins", "MomentSums", "RowCounts",
-    "SquareSums", "Statistic", "Sums", "UnitCounts", "ValueBins", "ValueGrid", "grid_for", "nice_step",
+    "SquareSums", "Statistic", "Sums", "UnitCounts", "UnitsWith", "ValueBins", "ValueGrid",
+    "grid_for", "nice_step",
 ]  # fmt: skip
 
 _LEAST_EXPONENT = -1000  # 2/step is a double
@@ -136,6 +137,18 @@ class UnitCounts(Statistic):
 
     word: ClassVar[str] = "units"
     argument: ClassVar[Node | None] = None  # type: ignore[misc]
+
+    def sensitivity(self, who: Contribution) -> tuple[int, int]:
+        """One unit changes each group that it reaches by one."""
+        return who.units_l1, who.units_l1
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsWith(Statistic):
+    """1 for each unit that has the argument in at least one of its rows, in each group."""
+
+    word: ClassVar[str] = "units with a value"
+    argument: Node
 
     def sensitivity(self, who: Contribution) -> tuple[int, int]:
         """One unit changes each group that it reaches by one."""

@@ -37,6 +37,7 @@ from tacit.tables._levels import MOST_LEVELS, check_levels
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
+from tacit.tables._release_totals import ORDERED, OVER
 from tacit.tables._sampling import MOST_SAMPLED
 from tacit.tables._utility_aggregates import BestOf
 
@@ -57,7 +58,8 @@ _NODES: dict[str, type] = {
         )),
         *(getattr(_aggregates, name) for name in (
             "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
-            "MostCommonOf", "QuantileIntervalOf", "QuantileOf", "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
+            "MostCommonOf", "PopulationStdOf", "PopulationVarianceOf", "QuantileIntervalOf", "QuantileOf",
+            "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
         )),
         *(getattr(_pair_aggregates, name) for name in (
             "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",
@@ -78,6 +80,8 @@ _MADE: dict[str, Callable[[Any, Expr], Aggregate]] = {
     "MeanOf": lambda a, x: ask.mean(x, bounds=a.bounds),
     "VarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds),
     "StdOf": lambda a, x: ask.std(x, bounds=a.bounds),
+    "PopulationVarianceOf": lambda a, x: ask.variance(x, bounds=a.bounds, population=True),
+    "PopulationStdOf": lambda a, x: ask.std(x, bounds=a.bounds, population=True),
     "QuantileOf": lambda a, x: ask.quantile(x, *a.levels, bounds=a.bounds, candidates=a.candidates or None),
     "QuantileIntervalOf": lambda a, x: ask.quantile(
         x, *a.levels, bounds=a.bounds, candidates=a.candidates or None, interval=True
@@ -169,7 +173,10 @@ def _check_shown(node: Node) -> None:
         case Literal():
             _check_parts(node, Scope({}))
         case Call(op, args):
-            expand_kinds(op, len(args))
+            if op in OVER:
+                _insist(len(args) > (op in ORDERED))
+            else:
+                expand_kinds(op, len(args))
             for one in args:
                 _check_shown(one)
         case _:

@@ -74,7 +74,7 @@ bad-sql | SELEC COUNT(*) FROM visits
 not-allowed | SELECT * FROM visits
 not-allowed | SELECT x FROM visits
 not-allowed | SELECT pid, x FROM visits LIMIT 1
-not-allowed | SELECT DISTINCT h FROM visits
+answered | SELECT DISTINCT h FROM visits
 not-allowed | SELECT COUNT(*), * FROM visits
 not-allowed | SELECT x, COUNT(*) FROM visits
 not-allowed | SELECT h, x, COUNT(*) FROM visits GROUP BY h
@@ -112,11 +112,17 @@ not-allowed | SELECT REGR_COUNT(x, y) FROM visits
 missing-bounds | SELECT REGR_SLOPE(x, y) FROM visits
 not-allowed | SELECT ENTROPY(x) FROM visits
 not-allowed | SELECT MAX(x, 3) FROM visits
-not-allowed | SELECT VAR_POP(x) FROM visits
+answered | SELECT VAR_POP(x) FROM visits
 not-allowed | SELECT SUM(DISTINCT x) FROM visits
 not-allowed | SELECT AVG(DISTINCT x) FROM visits
 not-allowed | SELECT COUNT(DISTINCT x, y) FROM visits
-not-allowed | SELECT COUNT(*) FILTER (WHERE x > 1) FROM visits
+answered | SELECT COUNT(*) FILTER (WHERE x > 1) FROM visits
+not-allowed | SELECT COUNT(*) FILTER (WHERE x > (SELECT AVG(x) FROM visits)) FROM visits
+bad-expression | SELECT COUNT(*) FILTER (WHERE x) FROM visits
+not-allowed | SELECT COUNT(*) FILTER (WHERE COUNT(*) > 1) FROM visits
+not-allowed | SELECT SUM(SUM(x)) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM visits
+not-allowed | SELECT SUM(x + COUNT(*)) OVER () FROM visits
+not-allowed | SELECT AVG(n) FROM (SELECT pid, SUM(COUNT(*)) OVER () AS n FROM visits GROUP BY pid)
 not-allowed | SELECT SUM(x) OVER (PARTITION BY h) FROM visits
 not-allowed | SELECT ROW_NUMBER() OVER (), COUNT(*) FROM visits
 not-allowed | SELECT COUNT(*) FROM visits QUALIFY ROW_NUMBER() OVER () = 1
@@ -137,11 +143,13 @@ answered | SELECT h, COUNT(*) FROM visits GROUP BY GROUPING SETS ((h), ())
 not-allowed | SELECT WIDTH_BUCKET(x, 0, y, 3), COUNT(*) FROM visits GROUP BY 1
 bad-parameter | SELECT WIDTH_BUCKET(x, 0, 1, 100000), COUNT(*) FROM visits GROUP BY 1
 answered | SELECT WIDTH_BUCKET(x, 0, 1, 10), COUNT(*) FROM visits GROUP BY 1
-not-allowed | SELECT h, COUNT(*) FROM visits GROUP BY ALL
+answered | SELECT h, COUNT(*) FROM visits GROUP BY ALL
 not-allowed | SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits
 not-allowed | SELECT COUNT(*) FROM visits EXCEPT SELECT 1
 not-allowed | SELECT COUNT(*) FROM visits INTERSECT SELECT 1
-not-allowed | SELECT DISTINCT COUNT(*) FROM visits
+answered | SELECT DISTINCT COUNT(*) FROM visits
+not-allowed | SELECT DISTINCT ON (h) h FROM visits
+not-allowed | SELECT DISTINCT COUNT(*) FROM visits GROUP BY h
 not-allowed | SELECT COUNT(*) INTO x FROM visits
 not-allowed | SELECT COUNT(*) FROM visits FOR UPDATE
 not-allowed | SELECT COUNT(COLUMNS(*)) FROM visits
@@ -168,8 +176,9 @@ not-allowed | SELECT COUNT(*) FROM visits WHERE regexp_matches(h, '(a+)+$')
 not-allowed | SELECT COUNT(*) FROM visits WHERE h ~ '(a+)+$'
 not-allowed | SELECT COUNT(*) FROM visits WHERE repeat(h, 1000000000) = 'x'
 not-allowed | SELECT COUNT(*) FROM visits WHERE x << 70 > 0
-not-allowed | SELECT COUNT(*) FROM visits WHERE x // 0 = 1
-not-allowed | SELECT COUNT(*) FROM visits WHERE POWER(x, y) > 1
+answered | SELECT COUNT(*) FROM visits WHERE x // 0 = 1
+bad-expression | SELECT COUNT(*) FROM visits WHERE POWER(x, y) > 1
+answered | SELECT COUNT(*) FROM visits WHERE POWER(x, -0.5) > 1
 not-allowed | SELECT COUNT(*) FROM visits WHERE FACTORIAL(y) > 1
 not-allowed | SELECT COUNT(*) FROM visits WHERE CHR(y) = 'a'
 not-allowed | SELECT COUNT(*) FROM visits WHERE [1, 2][y] = 1
@@ -181,7 +190,9 @@ not-allowed | SELECT COUNT(*) FROM visits WHERE CAST(h AS STRUCT(a INT)) IS NULL
 not-allowed | SELECT COUNT(*) FROM visits WHERE CAST(h AS UUID) IS NULL
 not-allowed | SELECT COUNT(*) FROM visits WHERE CAST(h AS BLOB) IS NULL
 not-allowed | SELECT COUNT(*) FROM visits WHERE STRPTIME(h, '%Y') IS NULL
-not-allowed | SELECT COUNT(*) FROM visits WHERE d + INTERVAL '1' YEAR > d
+answered | SELECT COUNT(*) FROM visits WHERE d + INTERVAL '1' YEAR > d
+bad-expression | SELECT COUNT(*) FROM visits WHERE d + INTERVAL '999999999' YEAR > d
+not-allowed | SELECT COUNT(*) FROM visits WHERE d + INTERVAL '1' HOUR > d
 not-allowed | SELECT COUNT(*) FROM visits WHERE d + INTERVAL (y) DAY > d
 not-allowed | SELECT COUNT(*) FROM visits WHERE h LIKE 'a!%' ESCAPE '!'
 not-allowed | SELECT COUNT(*) FROM visits WHERE h SIMILAR TO 'a+'
@@ -196,8 +207,18 @@ not-allowed | SELECT COUNT(*) FROM visits WHERE EXTRACT(epoch FROM d) > 1
 not-allowed | SELECT COUNT(*) FROM visits WHERE EXTRACT(julian FROM d) > 1
 # subqueries that mix units
 not-allowed | SELECT COUNT(*) FROM visits WHERE x > (SELECT AVG(x) FROM visits)
-not-allowed | SELECT COUNT(*) FROM visits WHERE pid IN (SELECT pid FROM visits WHERE x > 5)
-not-allowed | SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid = visits.pid)
+answered | SELECT COUNT(*) FROM visits WHERE pid IN (SELECT pid FROM visits WHERE x > 5)
+not-allowed | SELECT COUNT(*) FROM visits WHERE h IN (SELECT h FROM visits WHERE x > 5)
+not-allowed | SELECT COUNT(*) FROM visits WHERE pid IN (SELECT y FROM visits)
+not-allowed | SELECT COUNT(*) FROM visits WHERE pid + 1 IN (SELECT pid FROM visits)
+not-allowed | SELECT COUNT(*) FROM visits WHERE y IN (SELECT pid FROM visits)
+unknown-table | SELECT COUNT(*) FROM visits WHERE pid IN (SELECT pid FROM people p WHERE p.age > visits.x)
+not-allowed | SELECT COUNT(*) FROM visits WHERE pid IN (SELECT pid FROM people LIMIT 1)
+answered | SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid = visits.pid)
+not-allowed | SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits v WHERE v.h = visits.h)
+not-allowed | SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits v WHERE v.x > visits.x)
+not-allowed | SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits v)
+not-allowed | SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1 FROM visits WHERE visits.pid = visits.pid)
 not-allowed | SELECT COUNT(*) FROM visits v WHERE x = (SELECT MAX(x) FROM visits w WHERE w.pid = v.pid)
 not-allowed | SELECT (SELECT COUNT(*) FROM visits)
 not-allowed | SELECT COUNT(*) + (SELECT COUNT(*) FROM visits) FROM visits
@@ -238,9 +259,11 @@ not-allowed | SELECT COUNT(*) FROM visits JOIN people ON visits.x = people.pid
 not-allowed | SELECT COUNT(*) FROM visits JOIN visits ON visits.pid = visits.pid
 # missing facts
 missing-bounds | SELECT SUM(z) FROM (SELECT x / y AS z FROM visits)
-missing-bounds | SELECT AVG(EXP(x)) FROM visits
+answered | SELECT AVG(EXP(x)) FROM visits
+missing-bounds | SELECT AVG(EXP(y)) FROM visits
 missing-bounds | SELECT MEDIAN(LENGTH(h)) FROM visits
-missing-bounds | SELECT SUM(x) FROM (SELECT x / 2 AS x FROM visits)
+missing-bounds | SELECT SUM(x) FROM (SELECT x / y AS x FROM visits)
+missing-bounds | SELECT SUM(x) FROM (SELECT LN(x) AS x FROM visits)
 unknown-kind | SELECT COUNT(*) FROM visits WHERE free = other
 # answered: hostile values meet total operators
 answered | SELECT COUNT(*) FROM visits WHERE x / 0 > 1

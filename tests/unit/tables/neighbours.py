@@ -138,6 +138,11 @@ CONDITIONS = [
     "LN(x) > 0", "SQRT(x) >= 1", "d + INTERVAL 7 DAY > '2024-06-01'", "UPPER(h) IN ('A', 'B')", "x % y = 0",
     "CAST(h AS DOUBLE) IS NULL", "LENGTH(h) > 0", "DATE_TRUNC('month', d) = '2024-02-01'", "ABS(x) < 5", "x BETWEEN 0 AND 1",  # noqa: E501
     "DATEDIFF('day', d, '2024-01-01') > 3", "EXP(x) > 5", "ROUND(x, 1) = 2.5", "y * y * 1e200 * 1e200 > 0",
+    "REPLACE(h, 'A', 'BB') = 'BB'", "STRFTIME(d, '%Y-%m') = '2024-02'", "DAYNAME(d) = 'Monday'",
+    "ISODOW(d) = 7", "POWER(x, 3) > 1 OR POWER(x, -0.5) < 2", "CAST(x AS INTEGER) = 2",
+    "x IS DISTINCT FROM y", "h NOT LIKE 'A%'",
+    "d + INTERVAL 1 MONTH > '2024-06-01'", "CONCAT(h, x, y) LIKE '%1%'", "TRUNC(x) // 2 = 1", "LOG10(x) > 0",
+    "SPLIT_PART(h, 'A', 2) = '' AND STRPOS(h, 'A') > 0", "RIGHT(h, 1) = 'A' OR CONTAINS(h, 'B')",
 ]  # fmt: skip
 FORMULAE = {
     "z": [
@@ -147,6 +152,13 @@ FORMULAE = {
         "LEAST(GREATEST(x, 0), 5)",
         "x + y",
         "COALESCE(x, 1)",
+        "CASE WHEN h = 'A' THEN x END",
+        "FLOOR(x / 2)",
+        "LN(y + 2)",
+        "x % 3",
+        "POWER(y, 2)",
+        "ROUND(x, -1)",
+        "CAST(x AS INTEGER)",
     ],
     "x": ["y", "x + 100", "-x", "1e308 * x"],
 }

@@ -75,7 +75,7 @@ limits = {{rows = 5}}
 def test_no_row_can_be_reached():
     data = visits()
     public = {n for n in dir(data) if not n.startswith("_")}
-    assert not public & {"rows", "head", "count", "len", "columns", "to_pandas", "describe", "shape"}
+    assert not public & {"rows", "head", "count", "len", "to_pandas", "describe", "shape"}
     with pytest.raises(TypeError):
         len(data)
 

@@ -138,7 +138,6 @@ def test_a_selection_shares_one_rho_with_the_columns_where_that_shows_more():
     assert len(plan.release()) > 0
 
 
-
 AGES = pd.DataFrame(
     {
         "pid": range(100),

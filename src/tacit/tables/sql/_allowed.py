@@ -20,20 +20,47 @@ _FLAGS = {
     "_type", "is_left",
     "is_null", "decimals_", "regexp", "action", "requires_string", "ignore_nulls_",
 }  # fmt: skip
-#: What to write instead, with the author's own column, arguments and table in the braces.
+#: What to write instead, with the author's own column, arguments and table in the braces; a test pastes each.
 _INSTEAD: dict[type[exp.Expr], str] = {
+    # functions of rows
     exp.Rand: "leave it out: Tacit adds the noise",
-    exp.Subquery: "a WITH clause, or a JOIN on the unit",
-    exp.Exists: "a JOIN on the unit",
-    exp.RegexpLike: "{column} LIKE 'prefix%'",
+    exp.RegexpLike: "contains({column}, 'part')",
+    exp.SimilarTo: "{column} LIKE 'prefix%'",
+    exp.Escape: "contains({column}, 'part')",
     exp.RegexpExtract: "SUBSTRING({column}, 1, 3)",
-    exp.Pow: "{argument} * {argument}",
-    exp.Concat: "{joined}",
+    exp.RegexpReplace: "REPLACE({column}, 'old', 'new')",
+    exp.Bracket: "SUBSTRING({column}, 1, 3)",
+    exp.ConcatWs: "CONCAT({column}, '-', {column})",
+    exp.ToChar: "STRFTIME({column}, '%Y-%m')",
+    exp.StrToTime: "CAST({column} AS TIMESTAMP)",
+    exp.DateBin: "DATE_TRUNC('month', {column})",
+    exp.LastDay: "DATE_TRUNC('month', {column})",
+    exp.TimeToUnix: "DATE_DIFF('second', '1970-01-01', {column})",
+    exp.CurrentDate: "DATE '2024-01-31'",
+    exp.CurrentTimestamp: "TIMESTAMP '2024-01-31'",
+    exp.Cbrt: "POWER({argument}, 3)",
+    # aggregates that would reveal a row
     exp.ApproxDistinct: "COUNT(DISTINCT {column})",
+    exp.ApproxQuantile: "QUANTILE({argument}, 0.5)",
+    exp.First: "COUNT(DISTINCT {column})", exp.Last: "COUNT(DISTINCT {column})",
+    exp.AnyValue: "COUNT(DISTINCT {column})", exp.ArgMax: "COUNT(DISTINCT {column})",
+    exp.ArgMin: "COUNT(DISTINCT {column})",
+    exp.GroupConcat: "COUNT(DISTINCT {column})", exp.ArrayAgg: "COUNT(DISTINCT {column})",
+    exp.LogicalOr: "COUNT_IF({argument}) > 0", exp.LogicalAnd: "COUNT_IF(NOT {argument}) = 0",
+    exp.Skewness: "STDDEV({argument})", exp.Kurtosis: "STDDEV({argument})",
+    # others
     exp.Anonymous: "a function that Tacit reads: docs/reference/sql.md lists them",
     exp.Star: "COUNT(*)",
-    exp.TimeToStr: "EXTRACT(year FROM {column})",
-}
+    exp.Qualify: "ORDER BY 2 DESC LIMIT 10",
+    exp.Offset: "LIMIT 10",
+}  # fmt: skip
+#: The same for functions that the parser does not know, by name.
+_INSTEAD_BY_NAME = {
+    "now": "TIMESTAMP '2024-01-31'", "age": "DATE_DIFF('year', {column}, '2024-01-31')",
+    "isoyear": "YEAR({column})", "decade": "YEAR({column})", "century": "YEAR({column})",
+    "mad": "STDDEV({argument})", "geomean": "EXP(AVG(LN({argument})))", "total": "SUM({argument})",
+    "percentile_approx": "QUANTILE({argument}, 0.5)", "even": "ROUND({argument})",
+}  # fmt: skip
 _WRITTEN = "tacit_written"
 
 
@@ -60,7 +87,8 @@ def only(node: exp.Expr, *allowed: str) -> None:
         if part in allowed or part in _FLAGS or value is None or value is False or value == []:
             continue
         written = _text(_original(node))[:80]
-        raise refuse(node, f"{part.strip('_').upper()} is not allowed in {written!r}")
+        fix = _INSTEAD.get(type(value), "") if isinstance(value, exp.Qualify | exp.Offset) else ""
+        raise refuse(node, f"{part.strip('_').upper()} is not allowed in {written!r}", fix)
 
 
 def _original(node: exp.Expr) -> exp.Expr:
@@ -80,12 +108,21 @@ def _text(node: exp.Expr) -> str:
 
 def _instead(node: exp.Expr) -> Fix:
     """Say what to write instead, with the names that the author used."""
-    inner = node.this if isinstance(node.this, exp.Expr) else node
+    inner = node.this if isinstance(node.this, exp.Expr) else next(iter(node.expressions), node)
+    inner = inner.this if isinstance(inner, exp.Distinct) and isinstance(inner.this, exp.Expr) else inner
     named, read = inner.find(exp.Column) or node.find(exp.Column), node.root().find(exp.Table)
     column = "x" if named is None else _text(named)
     table = "TABLE" if read is None else _text(exp.Table(this=read.this))
     if isinstance(node, exp.Window):
-        return Do("aggregate-per-unit", unit="UNIT", column=column, table=table)
-    template = _INSTEAD.get(type(node), "SELECT group, aggregates FROM {table} WHERE ... GROUP BY group")
-    joined = " || ".join(_text(one) for one in node.expressions) or "x || y"
-    return Say(template.format(column=column, argument=_text(inner), table=table, joined=joined))
+        inner = node.this.this
+        if isinstance(inner, exp.Expr) and inner.find(exp.AggFunc):
+            return Say(f"SUM({_text(inner)}) OVER ()")
+        if isinstance(inner, exp.Column):
+            return Do("aggregate-per-unit", unit="UNIT", column=column, table=table)
+        return Say("RANK() OVER (ORDER BY COUNT(*) DESC)")
+    template = _INSTEAD.get(type(node))
+    if isinstance(node, exp.Anonymous):
+        template = _INSTEAD_BY_NAME.get(str(node.this).lower(), template)
+    if template is None:
+        return Do("ask-a-count", table=table)
+    return Say(template.format(column=column, argument=_text(inner), table=table))

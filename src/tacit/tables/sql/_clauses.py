@@ -14,8 +14,11 @@ from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._levels import group_columns, group_levels, has_levels
 from tacit.tables.sql._names import sql_name
+from tacit.tables.sql._select_list import has_aggregate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacit.tables._levels import Levels
     from tacit.tables._query import Rows
     from tacit.tables.sql._names import ColumnFinder
@@ -33,6 +36,7 @@ __all__ = [
     "order_of",
     "outputs_of",
     "unaliased",
+    "with_earlier_aliases",
 ]
 
 
@@ -59,12 +63,13 @@ def groups_of(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> 
     clause = select.args.get("group")
     if clause is None:
         return []
-    only(clause, "expressions")
+    only(clause, "expressions", "all")
     if has_levels(clause) and not levels:
         raise refuse(clause, "a subquery has no totals", "GROUP BY with columns alone")
     aliases = {alias_of(e).lower(): e for e in select.expressions if alias_of(e)}
     made: list[tuple[str, Node]] = []
-    for i, written in enumerate(group_columns(clause)):
+    written_groups = _all_groups(select) if clause.args.get("all") else group_columns(clause)
+    for i, written in enumerate(written_groups):
         target = written
         if isinstance(written, exp.Literal) and not written.is_string:
             target = _at_place(select, written, "GROUP BY")
@@ -74,6 +79,11 @@ def groups_of(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> 
         name = alias_of(target) or (node.name if isinstance(node, Column) else f"group_{i + 1}")
         made.append((name, node))
     return made
+
+
+def _all_groups(select: exp.Expr) -> list[exp.Expr]:
+    """Return the items of the SELECT list that GROUP BY ALL stands for: those without an aggregate."""
+    return [e for e in select.expressions if e.find(exp.Column) and not has_aggregate(e)]
 
 
 def _at_place(select: exp.Expr, number: exp.Literal, clause: str) -> exp.Expr:
@@ -122,10 +132,13 @@ def distinct_names(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
 
 def outputs_of(items: list[tuple[str, Node]]) -> list[tuple[str, Node]]:
     """Name every item of the SELECT list."""
-    named = [
-        (name or (node.name if isinstance(node, Column) else f"column_{i + 1}"), node)
-        for i, (name, node) in enumerate(items)
-    ]
+    given = {name.lower() for name, _ in items if name}
+    named: list[tuple[str, Node]] = []
+    for i, (name, node) in enumerate(items):
+        base = name or (node.name if isinstance(node, Column) else f"column_{i + 1}")
+        taken = {one.lower() for one, _ in named} | (set() if name else given)
+        free = (f"{base}_{n}" for n in range(2, len(items) + 2) if f"{base}_{n}".lower() not in taken)
+        named.append((base if name or base.lower() not in taken else next(free), node))
     return distinct_names(named)
 
 
@@ -135,6 +148,8 @@ def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
     if clause is None:
         return None
     only(clause, "this")
+    if window := clause.this.find(exp.Window):
+        raise refuse(window, "HAVING cannot look over the lines of the answer", "ORDER BY 2 DESC LIMIT 10")
     return listed.read(_expanded(clause.this, _aliases(select)))
 
 
@@ -153,6 +168,24 @@ def _expanded(node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
     return node.copy().transform(put)
 
 
+def with_earlier_aliases(select: exp.Expr, columns: Iterable[str]) -> list[exp.Expr]:
+    """Return the SELECT list; a name of an earlier item stands for it, unless it is a column of the table."""
+    taken, known = {column.lower() for column in columns}, dict[str, exp.Expr]()
+    made = []
+    for item in select.expressions:
+        inner = unaliased(item)
+        new = (
+            _expanded(inner, known)
+            if any(c.name.lower() in known for c in inner.find_all(exp.Column))
+            else inner
+        )
+        made.append(item if new is inner else exp.Alias(this=new, alias=item.args.get("alias")))
+        name = alias_of(item).lower()
+        if name and name not in taken:
+            known[name] = new
+    return made
+
+
 def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> list[tuple[Node, bool]]:
     """Read ORDER BY: expressions, names or places of the SELECT list, each with whether it is descending."""
     clause = select.args.get("order")
@@ -161,7 +194,7 @@ def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> 
     only(clause, "expressions")
     aliases = _aliases(select)
     made = []
-    for part in clause.expressions:
+    for part in _all_ordered(select, clause):
         only(part, "this", "desc")
         target = part.this
         if isinstance(target, exp.Literal) and not target.is_string:
@@ -173,13 +206,26 @@ def order_of(select: exp.Expr, listed: SelectList, outputs: dict[str, Node]) -> 
     return made
 
 
+def _all_ordered(select: exp.Expr, clause: exp.Expr) -> list[exp.Expr]:
+    """Return the parts of ORDER BY; ALL stands for every item of the SELECT list."""
+    match clause.expressions:
+        case [exp.Ordered(this=exp.Var(this=str(word))) as one] if word.upper() == "ALL":
+            descending = one.args.get("desc")
+            return [exp.Ordered(this=unaliased(e).copy(), desc=descending) for e in select.expressions]
+        case parts:
+            return list(parts)
+
+
 def limit_of(select: exp.Expr) -> int | None:
-    """Read LIMIT."""
+    """Read LIMIT, or FETCH FIRST."""
     clause = select.args.get("limit")
     if clause is None:
         return None
-    only(clause, "expression")
-    number = clause.expression
+    only(clause, "expression", "count", "direction", "limit_options")
+    options = clause.args.get("limit_options")
+    if options is not None:
+        only(options, "rows")
+    number = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
     if not isinstance(number, exp.Literal) or number.is_string or not str(number.this).isdigit():
         raise refuse(clause, "LIMIT takes a whole number", "LIMIT 10")
     return int(number.this)

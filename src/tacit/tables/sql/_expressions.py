@@ -11,23 +11,23 @@ from tacit.fixes import Choose
 from tacit.tables._expressions import Call, Column, Literal, Node, as_date, lit
 from tacit.tables._listed_values import bucket_node
 from tacit.tables.sql._allowed import only, refuse
+from tacit.tables.sql._date_functions import DATE_READERS, date_part, moved
+from tacit.tables.sql._text_functions import TEXT_READERS
 
 if TYPE_CHECKING:
-    from tacit.tables.sql._names import ColumnFinder
+    from tacit.tables.sql._names import ColumnFinder, PartReader
 
 __all__ = ["read_expression"]
 
 _CASTS: dict[str, frozenset[str]] = {
-    "to_number": frozenset({
-        "INT", "BIGINT", "SMALLINT", "TINYINT", "DOUBLE", "FLOAT", "DECIMAL", "UINT", "UBIGINT", "INT128",
+    "to_number": frozenset({"DOUBLE", "FLOAT", "DECIMAL"}),
+    "to_whole": frozenset({
+        "INT", "BIGINT", "SMALLINT", "TINYINT", "UINT", "UBIGINT", "USMALLINT", "UTINYINT", "INT128",
     }),
     "to_text": frozenset({"VARCHAR", "TEXT", "CHAR", "NVARCHAR"}),
     "to_boolean": frozenset({"BOOLEAN"}),
     "to_date": frozenset({"DATE", "TIMESTAMP", "DATETIME", "TIMESTAMPNTZ"}),
 }  # fmt: skip
-_DATE_PARTS = {"year", "month", "day", "hour", "minute", "quarter", "weekday"}
-_DATE_PART_NAMES = {"dow": "weekday", "dayofweek": "weekday"}
-_INTERVAL_DAYS = {"DAY": 1, "WEEK": 7}
 
 
 def read_expression(node: exp.Expr, find: ColumnFinder) -> Node:
@@ -94,7 +94,7 @@ def _as_clip(node: Call) -> Node:
 
 
 def _column(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "table")
+    only(node, "this", "table", "db")
     if isinstance(node.this, exp.Star):
         raise refuse(node.this)
     return Column(find(cast("exp.Column", node).table, node.name))
@@ -138,7 +138,7 @@ def _between(node: exp.Expr, find: ColumnFinder) -> Node:
 
 def _in(node: exp.Expr, find: ColumnFinder) -> Node:
     if not node.expressions:
-        raise refuse(node, "IN takes a list of constants", "a WITH clause, or a JOIN on the unit")
+        raise refuse(node, "IN takes a list of constants, and a subquery in WHERE only", "IN ('A', 'B')")
     only(node, "this", "expressions")
     listed = tuple(read_expression(e, find) for e in node.expressions)
     if not all(isinstance(e, Literal) for e in listed):
@@ -201,22 +201,57 @@ def _cast(node: exp.Expr, find: ColumnFinder) -> Node:
     return Call("date_trunc", (lit("day"), made)) if name == "DATE" else made  # a day has no time of day
 
 
-def _ilike(node: exp.Expr, find: ColumnFinder) -> Node:
+def _power(node: exp.Expr, find: ColumnFinder) -> Node:
     only(node, "this", "expression")
-    pattern = read_expression(node.expression, find)
-    if not isinstance(pattern, Literal):
-        raise refuse(node, "ILIKE takes a constant pattern", "ILIKE 'prefix%'")
-    lower = Call("lower", (read_expression(node.this, find),))
-    return Call("like", (lower, lit(str(pattern.value).lower())))
+    value, exponent = read_expression(node.this, find), read_expression(node.expression, find)
+    return Call("mul", (value, value)) if exponent == lit(2) else Call("power", (value, exponent))
 
 
-def _square(node: exp.Expr, find: ColumnFinder) -> Node:
-    exponent = node.expression
-    if not isinstance(exponent, exp.Literal) or exponent.this != "2":
-        raise refuse(node)
+def _log(node: exp.Expr, find: ColumnFinder) -> Node:
+    """Read LOG, which is the logarithm to the base 10, LOG2, LOG10 and LOG(base, x)."""
     only(node, "this", "expression")
-    value = read_expression(node.this, find)
-    return Call("mul", (value, value))
+    if node.args.get("expression") is None:
+        return Call("log10", (read_expression(node.this, find),))
+    base, value = read_expression(node.this, find), read_expression(node.expression, find)
+    known = {2.0: "log2", 10.0: "log10"}.get(base.value if isinstance(base, Literal) else None)  # type: ignore[arg-type]
+    return Call(known, (value,)) if known else Call("div", (Call("ln", (value,)), Call("ln", (base,))))
+
+
+def _whole_quotient(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this", "expression")
+    parts = (read_expression(node.this, find), read_expression(node.expression, find))
+    return Call("trunc", (Call("div", parts),))
+
+
+def _truncated(node: exp.Expr, find: ColumnFinder) -> Node:
+    only(node, "this")
+    return Call("trunc", (read_expression(node.this, find),))
+
+
+def _same_or_both_missing(negated: bool) -> _NodeReader:  # noqa: FBT001 - one of two readers
+    """Read IS [NOT] DISTINCT FROM: an equality that is never NULL."""
+
+    def read(node: exp.Expr, find: ColumnFinder) -> Node:
+        only(node, "this", "expression")
+        a, b = read_expression(node.this, find), read_expression(node.expression, find)
+        if isinstance(b, Literal) and b.value is None:
+            same: Node = Call("is_null", (a,))
+        else:
+            missing = Call("and", (Call("is_null", (a,)), Call("is_null", (b,))))
+            same = Call("or", (Call("coalesce", (Call("eq", (a, b)), lit(value=False))), missing))
+        return Call("not", (same,)) if negated else same
+
+    return read
+
+
+def _named(node: exp.Expr, find: ColumnFinder) -> Node:
+    """Read the functions that the parser does not know by name."""
+    name, given = str(node.this).lower(), node.expressions
+    if name in {"date_part", "datepart"} and len(given) == 2 and given[0].is_string:
+        return date_part(node, given[0].name, read_expression(given[1], find))
+    if name == "isnull" and len(given) == 1:
+        return Call("is_null", (read_expression(given[0], find),))
+    raise refuse(node)
 
 
 def _round(node: exp.Expr, find: ColumnFinder) -> Node:
@@ -224,26 +259,6 @@ def _round(node: exp.Expr, find: ColumnFinder) -> Node:
     digits = node.args.get("decimals")
     value = read_expression(node.this, find)
     return Call("round", (value, read_expression(digits, find) if digits else lit(0)))
-
-
-def _substring(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "start", "length")
-    start, length = node.args.get("start"), node.args.get("length")
-    return Call(
-        "substring",
-        (
-            read_expression(node.this, find),
-            read_expression(start, find) if start else lit(1),
-            read_expression(length, find) if length else lit(10**6),
-        ),
-    )
-
-
-def _left(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "expression")
-    return Call(
-        "substring", (read_expression(node.this, find), lit(1), read_expression(node.expression, find))
-    )
 
 
 def _shifted(op: str) -> _NodeReader:
@@ -254,48 +269,13 @@ def _shifted(op: str) -> _NodeReader:
         if not isinstance(node.expression, exp.Interval):
             return plain(node, find)
         only(node, "this", "expression")
-        moment = read_expression(node.this, find)
-        return Call("add_days", (moment, lit(_days(node.expression) * sign)))
+        return moved(read_expression(node.this, find), node.expression, sign)
 
     return read
 
 
-def _days(interval: exp.Interval) -> float:
-    days = _INTERVAL_DAYS.get(_unit(interval).upper().rstrip("S"))
-    amount = interval.this
-    if days is not None and isinstance(amount, exp.Literal):
-        try:
-            return float(str(amount.this)) * days
-        except ValueError:
-            pass
-    raise refuse(interval, "an interval is a number of days or weeks", "INTERVAL 7 DAY")
-
-
-def _unit(node: exp.Expr) -> str:
-    unit = node.args.get("unit")
-    return str(unit.name if isinstance(unit, exp.Expr) else unit or "day").lower()
-
-
-def _extract(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "expression")
-    moment = read_expression(node.expression, find)
-    name = str(node.this.name or node.this).lower()
-    part = _DATE_PART_NAMES.get(name, name)
-    if part not in _DATE_PARTS:
-        allowed = Choose(tuple(sorted(_DATE_PARTS)), given=name[:20])
-        raise refuse(node, f"EXTRACT({name[:20]}) is not on the list of allowed SQL", allowed)
-    return Call(part, (moment,))
-
-
-def _date_trunc(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "unit")
-    return Call("date_trunc", (lit(_unit(node)), read_expression(node.this, find)))
-
-
-def _date_diff(node: exp.Expr, find: ColumnFinder) -> Node:
-    only(node, "this", "expression", "unit")
-    later, earlier = node.this, node.expression
-    return Call("date_diff", (lit(_unit(node)), read_expression(earlier, find), read_expression(later, find)))
+def _in_parts(reader: Callable[[exp.Expr, PartReader], Node]) -> _NodeReader:
+    return lambda node, find: reader(node, lambda part: read_expression(part, find))
 
 
 def _width_bucket(node: exp.Expr, find: ColumnFinder) -> Node:
@@ -314,22 +294,31 @@ _READERS: dict[type[exp.Expr], _NodeReader] = {
     exp.Add: _shifted("add"), exp.Sub: _shifted("sub"), exp.Mul: _binary("mul"), exp.Div: _binary("div"),
     exp.Mod: _binary("mod"), exp.Neg: _negated, exp.Abs: _unary("abs"), exp.Sqrt: _unary("sqrt"),
     exp.Ln: _unary("ln"), exp.Exp: _unary("exp"), exp.Sign: _unary("sign"), exp.Floor: _unary("floor"),
-    exp.Ceil: _unary("ceil"), exp.Round: _round, exp.Pow: _square,
+    exp.Ceil: _unary("ceil"), exp.Round: _round, exp.Pow: _power,
+    exp.Log: _log, exp.Trunc: _truncated, exp.IntDiv: _whole_quotient,
     exp.Least: _listed("least"), exp.Greatest: _listed("greatest"), exp.WidthBucket: _width_bucket,
     # conditions
     exp.EQ: _binary("eq"), exp.NEQ: _binary("ne"), exp.LT: _binary("lt"), exp.LTE: _binary("le"),
     exp.GT: _binary("gt"), exp.GTE: _binary("ge"), exp.And: _chain("and"), exp.Or: _chain("or"),
     exp.Not: _unary("not"), exp.Between: _between, exp.In: _in, exp.Is: _is, exp.Case: _case, exp.If: _if,
     exp.Nullif: _nullif, exp.Coalesce: _listed("coalesce"),
+    exp.NullSafeEQ: _same_or_both_missing(negated=False),
+    exp.NullSafeNEQ: _same_or_both_missing(negated=True),
     # conversions
     exp.Cast: _cast, exp.TryCast: _cast,
     # text
-    exp.DPipe: _binary("concat"), exp.Like: _binary("like"), exp.ILike: _ilike,
-    exp.StartsWith: _binary("starts_with"), exp.Lower: _unary("lower"), exp.Upper: _unary("upper"),
-    exp.Trim: _unary("trim"), exp.Length: _unary("length"), exp.Substring: _substring, exp.Left: _left,
+    exp.DPipe: _binary("concat"),
+    exp.StartsWith: _binary("starts_with"), exp.EndsWith: _binary("ends_with"),
+    exp.Contains: _binary("contains"), exp.Right: _binary("right"),
+    exp.Lower: _unary("lower"), exp.Upper: _unary("upper"), exp.Length: _unary("length"),
+    **{kind: _in_parts(reader) for kind, reader in TEXT_READERS.items()},
     # dates
     exp.Year: _unary("year"), exp.Month: _unary("month"), exp.Day: _unary("day"),
     exp.Quarter: _unary("quarter"), exp.Hour: _unary("hour"), exp.Minute: _unary("minute"),
-    exp.DayOfWeek: _unary("weekday"), exp.Extract: _extract, exp.TimestampTrunc: _date_trunc,
-    exp.DateTrunc: _date_trunc, exp.DateDiff: _date_diff,
+    exp.Second: _unary("second"), exp.DayOfWeek: _unary("weekday"), exp.DayOfWeekIso: _unary("isodow"),
+    exp.Week: _unary("week"), exp.WeekOfYear: _unary("week"), exp.DayOfYear: _unary("dayofyear"),
+    exp.Dayname: _unary("dayname"), exp.Monthname: _unary("monthname"),
+    **{kind: _in_parts(reader) for kind, reader in DATE_READERS.items()},
+    # by name
+    exp.Anonymous: _named,
 }  # fmt: skip

@@ -25,8 +25,10 @@ from tacit.tables.sql._clauses import (
     unaliased,
 )
 from tacit.tables.sql._expressions import read_expression
-from tacit.tables.sql._joins import join_public, join_units, kind_of_join
-from tacit.tables.sql._names import FromClause, TablesInReach, sql_name
+from tacit.tables.sql._joins import join_public, join_units, kind_of_join, move_join_conditions
+from tacit.tables.sql._members import asked_members, with_members
+from tacit.tables.sql._names import FromClause, TablesInReach, declared_name, sql_name
+from tacit.tables.sql._public_values import put_public_values
 from tacit.tables.sql._select_list import SelectList
 from tacit.tables.sql._units import names_whole_unit, unit_columns, unit_noun
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from tacit.core import Kind
     from tacit.tables._query import Rows
 
-__all__ = ["from_clause", "with_clauses"]
+__all__ = ["from_clause", "selected_rows", "with_clauses"]
 
 
 def with_clauses(select: exp.Expr, reach: TablesInReach) -> TablesInReach:
@@ -62,10 +64,26 @@ def from_clause(select: exp.Expr, reach: TablesInReach) -> FromClause:
     if clause is None:
         raise refuse(select, "a question needs FROM", f"FROM {sql_name(reach.dataset.main)}")
     only(clause, "this")
+    put_public_values(select, reach)
     source = FromClause.of(*_table(clause.this, reach, sample=True))
+    move_join_conditions(select)
     for join in select.args.get("joins") or []:
         source = _joined(source, join, reach)
     return source
+
+
+def selected_rows(select: exp.Expr, source: FromClause, reach: TablesInReach) -> Rows:
+    """Apply WHERE, in which a unit may be looked for in a subquery."""
+    asked = asked_members(select, source)
+    if not asked:
+        return filtered(select, source.rows, source.find)
+    before = source.rows
+    for member in asked:
+        source = with_members(source, member, _subquery(member.select, reach))
+    rows = filtered(select, source.rows, source.find)
+    facts = scope(before.relation)
+    kept = tuple((c, Column(c, facts[c].kind)) for c in facts)
+    return replace(rows, relation=Project(rows.relation, kept))
 
 
 def _table(node: exp.Expr, reach: TablesInReach, *, sample: bool = False) -> tuple[Rows, str]:
@@ -77,12 +95,13 @@ def _table(node: exp.Expr, reach: TablesInReach, *, sample: bool = False) -> tup
             rows, alias = _table(whole, reach)
             return rows.sample(_share(drawn)), alias
         case exp.Table():
-            only(node, "this", "alias")
-            if not isinstance(node.this, exp.Identifier):
-                written = node.sql(dialect="duckdb")[:60]
+            only(node, "this", "alias", "db", "catalog")
+            name = declared_name(node, reach)
+            if name is None:
+                written = exp.Table(this=node.this, db=node.args.get("db")).sql(dialect="duckdb")[:60]
                 main = sql_name(reach.dataset.main)
                 raise refuse(node, f"{written!r} is not a declared table", f"FROM {main}")
-            return reach.rows(node.name), node.alias or node.name
+            return reach.rows(name), node.alias or node.name
         case exp.Subquery():
             only(node, "this", "alias")
             return _subquery(node.this, reach), node.alias or "subquery"
@@ -100,11 +119,11 @@ def _share(drawn: exp.TableSample) -> Fraction:
 
 
 def _joined(source: FromClause, join: exp.Expr, reach: TablesInReach) -> FromClause:
-    how = kind_of_join(join)
+    how = kind_of_join(join, source.rows)
     target = join.this
-    if isinstance(target, exp.Table) and isinstance(target.this, exp.Identifier):
-        only(target, "this", "alias")
-        public = reach.public_table(target.name)
+    if isinstance(target, exp.Table) and (name := declared_name(target, reach)):
+        only(target, "this", "alias", "db", "catalog")
+        public = reach.public_table(name)
         if public is not None:
             return join_public(source, join, public, target.alias or target.name, how)
     rows, alias = _table(target, reach)
@@ -123,7 +142,7 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
     reach = with_clauses(select, reach)
     source = from_clause(select, reach)
     find = source.find
-    rows = filtered(select, source.rows, find)
+    rows = selected_rows(select, source, reach)
     by = groups_of(select, find)
     distinct = select.args.get("distinct")
     if distinct is not None:

@@ -11,14 +11,19 @@ from tacit.fixes import Choose
 from tacit.tables._algebra import scope
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._expressions import Node
     from tacit.tables._kinds import Scope
     from tacit.tables._query import Rows
 
-__all__ = ["ColumnFinder", "FromClause", "TablesInReach", "sql_name"]
+__all__ = ["ColumnFinder", "FromClause", "PartReader", "TablesInReach", "declared_name", "sql_name"]
 
 #: Turns a column as written (table alias or "", name) into the column of the relation.
 ColumnFinder: TypeAlias = Callable[[str, str], str]
+#: Reads a part of an expression.
+PartReader: TypeAlias = Callable[["exp.Expr"], "Node"]
 
 
 def sql_name(name: str) -> str:
@@ -61,6 +66,33 @@ class TablesInReach:
             return None
         tables = self.dataset.tables.items()
         return next((n for n, t in tables if n.lower() == name.lower() and t.key is not None), None)
+
+
+_FILES = frozenset({"csv", "tsv", "txt", "parquet", "json", "arrow", "feather", "xlsx", "duckdb", "db"})
+
+
+def declared_name(table: exp.Table, reach: TablesInReach) -> str | None:
+    """Return the name under which a written table is declared; None where a file or a schema is not known.
+
+    ``telemetry.crashes`` is the table declared with that name, or the table ``crashes`` of a dataset that is
+    called ``telemetry``. ``covid.csv`` is the table declared as ``covid``: a question reads no files.
+    """
+    from sqlglot import exp
+
+    if not isinstance(table.this, exp.Identifier):
+        return None
+    parts = [*(str(table.args[p].name) for p in ("catalog", "db") if table.args.get(p)), table.name]
+    full = ".".join(parts)
+    known = {name.lower(): name for name in (*reach.dataset.tables, *reach.named)}
+    if full.lower() in known:
+        return known[full.lower()]
+    stem, _, end = full.rpartition(".")
+    if end.lower() in _FILES and stem.lower() in known:
+        return known[stem.lower()]
+    if len(parts) == 1:
+        return full
+    owner = reach.dataset.identity.name.lower()
+    return known.get(end.lower()) if stem.lower() in {owner, f"{owner}.main"} else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,32 +9,33 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
 from tacit.errors import TacitError
 from tacit.fixes import Do, Fix, Say
 from tacit.tables._algebra import scope
-from tacit.tables._expressions import Column, Node
+from tacit.tables._expressions import Column, Node, names
 from tacit.tables._key_values import keys_of
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._clauses import (
     alias_of,
-    filtered,
     groups_of,
     having_of,
     levels_of,
     limit_of,
+    name_of,
     order_of,
     outputs_of,
     unaliased,
+    with_earlier_aliases,
 )
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._fixes import SqlAdvice
-from tacit.tables.sql._from import from_clause, with_clauses
+from tacit.tables.sql._from import from_clause, selected_rows, with_clauses
 from tacit.tables.sql._names import TablesInReach, sql_name
-from tacit.tables.sql._select_list import SelectList
+from tacit.tables.sql._select_list import SelectList, has_aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._levels import Levels
     from tacit.tables._query import Query, Rows
+    from tacit.tables.sql._names import ColumnFinder
 
 __all__ = ["parse_expression", "parse_query"]
 
@@ -89,12 +91,15 @@ def _parsed(text: object, table: str = "", *, wrap: str = "{}") -> exp.Expr:
             "bad-sql", f"SQL must be text of at most {_MOST_TEXT:,} characters", fix=_example(table)
         )
     try:
+        text, top = _without_top(text)
         parsed = sqlglot.parse(wrap.format(text), dialect="duckdb")
     except (SqlglotError, RecursionError) as error:
         detail = _trouble(error, len(wrap.partition("{")[0]))
         raise TacitError("bad-sql", f"this SQL cannot be read: {detail}", fix=_example(table)) from None
     match [one for one in parsed if one is not None]:
         case [exp.Select() as select]:
+            if top is not None and select.args.get("limit") is None:
+                select.set("limit", exp.Limit(expression=exp.Literal.number(top)))
             return select
         case [exp.SetOperation()]:
             what, why = "UNION, INTERSECT and EXCEPT are not allowed", "one question is one SELECT"
@@ -103,6 +108,22 @@ def _parsed(text: object, table: str = "", *, wrap: str = "{}") -> exp.Expr:
         case _:
             what, why = "this is not a SELECT", "a question can only read aggregates of the data"
     raise TacitError("not-allowed", what, why=why, fix=_example(table))
+
+
+def _without_top(text: str) -> tuple[str, str | None]:
+    """Take ``TOP 5`` out of ``SELECT TOP 5 ...``, which other dialects write for LIMIT 5."""
+    if "top" not in text.lower():
+        return text, None
+    depth, tokens = 0, sqlglot.tokenize(text, read="duckdb")
+    for i, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth or token.token_type != TokenType.SELECT:
+            continue
+        at = i + 1 + (i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.DISTINCT)
+        match tokens[at : at + 2]:
+            case [word, number] if word.text.upper() == "TOP" and number.token_type == TokenType.NUMBER:
+                return text[: word.start] + text[number.end + 1 :], number.text
+    return text, None
 
 
 def _example(table: str) -> Fix:
@@ -133,20 +154,55 @@ def _trouble(error: SqlglotError | RecursionError, before: int) -> str:
 def _question(
     select: exp.Expr, reach: TablesInReach, keys: dict[str, Sequence[object] | str]
 ) -> tuple[Query, SelectList]:
-    only(select, "expressions", "from_", "where", "group", "having", "order", "limit", "joins", "with_")
+    only(
+        select,
+        "expressions",
+        "from_",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "joins",
+        "with_",
+        "distinct",
+    )
     reach = with_clauses(select, reach)
     source = from_clause(select, reach)
     if any(e.is_star for e in select.expressions):
         raise _rows_asked("SELECT * asks for the rows themselves", reach)
-    rows = filtered(select, source.rows, source.find)
-    by = groups_of(select, source.find, levels=True)
-    listed = SelectList(source.find, by)
-    items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in select.expressions]
+    rows = selected_rows(select, source, reach)
+    by = _groups(select, source.find, levels=True)
+    listed = SelectList(source.find, by, after_noise=True)
+    written = select.expressions if source.facts.open else with_earlier_aliases(select, source.facts)
+    items = [(alias_of(e), listed.read(unaliased(e), alias_of(e))) for e in written]
+    having = having_of(select, listed)
+    order = order_of(select, listed, {name.lower(): node for name, node in items if name})
     if not listed.aggregates:
-        raise _rows_asked("a question needs at least one aggregate", reach)
-    post = _postprocessing(select, listed, items)
+        if not by:
+            raise _rows_asked("a question needs at least one aggregate", reach)
+        listed.count_units()
+    if not any(names(node) & listed.aggregates.keys() for _, node in items):
+        items += [(name, Column(name)) for name in listed.aggregates]  # groups alone show how large they are
+    post = _postprocessing(listed, items, having, order, limit_of(select))
     answer = _aggregated(rows, by, listed, keys, levels_of(select))
     return replace(answer, post=post), listed
+
+
+def _groups(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> list[tuple[str, Node]]:
+    """Read GROUP BY, or DISTINCT, which groups by the whole SELECT list."""
+    by, distinct = groups_of(select, find, levels=levels), select.args.get("distinct")
+    if distinct is None:
+        return by
+    only(distinct)
+    if not by and not any(has_aggregate(e) for e in select.expressions):
+        return [
+            (name_of(e, i), read_expression(unaliased(e), find)) for i, e in enumerate(select.expressions)
+        ]
+    shown = [read_expression(unaliased(e), find) for e in select.expressions if not has_aggregate(e)]
+    if any(node not in shown for _, node in by):
+        raise refuse(select, "DISTINCT needs every group in the SELECT list", "leave DISTINCT out")
+    return by
 
 
 def _rows_asked(what: str, reach: TablesInReach) -> TacitError:
@@ -159,12 +215,13 @@ def _rows_asked(what: str, reach: TablesInReach) -> TacitError:
 
 
 def _postprocessing(
-    select: exp.Expr, listed: SelectList, items: list[tuple[str, Node]]
+    listed: SelectList,
+    items: list[tuple[str, Node]],
+    having: Node | None,
+    order: list[tuple[Node, bool]],
+    limit: int | None,
 ) -> PostProcessing | None:
-    """Read the SELECT list, HAVING, ORDER BY and LIMIT; None where the answer is shown as it is."""
-    having = having_of(select, listed)
-    order = order_of(select, listed, {name.lower(): node for name, node in items if name})
-    limit = limit_of(select)
+    """Put together how the answer is shown; None where it is shown as it is."""
     outputs = outputs_of(items)
     listed.check_grouped([*(n for _, n in outputs), *(n for n, _ in order), *([having] if having else [])])
     for name, node in outputs:

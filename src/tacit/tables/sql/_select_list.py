@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from tacit.errors import TacitError
 from tacit.tables import _aggregate_functions as ask
-from tacit.tables._aggregates import CountDistinct, CountRows, MeanOf, StdOf, SumOf, VarianceOf
-from tacit.tables._expressions import Call, Column, Literal, Node, names
+from tacit.tables._aggregates import (
+    CountDistinct,
+    CountRows,
+    CountUnits,
+    MeanOf,
+    PopulationStdOf,
+    PopulationVarianceOf,
+    StdOf,
+    SumOf,
+    VarianceOf,
+)
+from tacit.tables._expressions import Call, Column, Literal, Node, lit, names
 from tacit.tables._pair_aggregates import (
     CorrelationOf,
     CovarianceOf,
@@ -22,14 +33,16 @@ from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse, written_as
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import sql_name
+from tacit.tables.sql._windows import over_function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tacit.tables._aggregates import Aggregate
     from tacit.tables.sql._names import ColumnFinder
+    from tacit.tables.sql._windows import OverFunction
 
-__all__ = ["SelectList"]
+__all__ = ["SelectList", "has_aggregate"]
 
 
 #: A new aggregate that takes one argument is a line here.
@@ -38,6 +51,8 @@ _SIMPLE: dict[type[exp.Expr], Callable[[Node], Aggregate]] = {
     exp.Min: lambda node: ask.min(Expr(node)), exp.Max: lambda node: ask.max(Expr(node)),
     exp.Median: lambda node: ask.median(Expr(node)),
     exp.Mode: lambda node: ask.most_common(Expr(node)),
+    exp.VariancePop: PopulationVarianceOf, exp.StddevPop: PopulationStdOf,
+    exp.CountIf: lambda node: CountRows(_where(node, lit(1))),
 }  # fmt: skip
 #: A new aggregate of two columns is a line here.
 _PAIRS: dict[type[exp.Expr], Callable[[Node, Node], Aggregate]] = {
@@ -45,7 +60,18 @@ _PAIRS: dict[type[exp.Expr], Callable[[Node, Node], Aggregate]] = {
     exp.CovarPop: lambda x, y: CovarianceOf(x, y, population=True),
     exp.RegrSlope: SlopeOf, exp.RegrIntercept: InterceptOf, exp.RegrR2: DeterminationOf,
 }  # fmt: skip
+#: Aggregates that the parser does not know, by name, with those that they stand for.
+_OTHER_NAMES: dict[str, type[exp.Expr]] = {"var": exp.Variance, "std": exp.Stddev, "mean": exp.Avg}
+_CONSTANT = (exp.Interval, exp.Literal, exp.Boolean, exp.Null, exp.DataType, exp.Var, exp.Identifier)
 _QUANTILES = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile)
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Return whether an item of the SELECT list has an aggregate in it."""
+    if node.find(exp.AggFunc, exp.WithinGroup, exp.Window, exp.Filter):
+        return True
+    named = _OTHER_NAMES.keys() | _NAMED.keys()
+    return any(str(call.this).lower() in named for call in node.find_all(exp.Anonymous))
 
 
 class SelectList:
@@ -61,8 +87,9 @@ class SelectList:
         The arguments of the aggregates, each with the SQL that the user wrote.
     """
 
-    def __init__(self, find: ColumnFinder, by: list[tuple[str, Node]]) -> None:
+    def __init__(self, find: ColumnFinder, by: list[tuple[str, Node]], *, after_noise: bool = False) -> None:
         self._find = find
+        self._after_noise = after_noise
         self._by = {node: name for name, node in by}
         self.keys = {name: name for name, _ in by}
         self.aggregates: dict[str, Aggregate] = {}
@@ -70,18 +97,35 @@ class SelectList:
 
     def read(self, node: exp.Expr, alias: str = "") -> Node:
         """Read one item."""
+        if self._after_noise and (over := over_function(node)):
+            return self._over(node, over)
+        node = _by_its_name(node)
         aggregate = _aggregate(node, self._find)
         if aggregate is not None:
             return Column(self._collect(node, aggregate, alias))
-        if not node.find(exp.AggFunc, exp.Anonymous, exp.Filter, exp.WithinGroup, exp.Window):
-            plain = read_expression(node, self._find)
-            return Column(self._by[plain]) if plain in self._by else plain
-        parts = {
-            id(child): self.read(child)
-            for child in node.iter_expressions()
-            if not isinstance(child, exp.Interval)
-        }
-        return _rebuilt(node, parts)
+        if not has_aggregate(node):
+            return self._grouped(read_expression(node, self._find))
+        return _rebuilt(node, {id(child): self.read(child) for child in _values_in(node)})
+
+    def _grouped(self, node: Node) -> Node:
+        """Put the keys of groups in the place of the expressions that they are."""
+        if node in self._by:
+            return Column(self._by[node])
+        if isinstance(node, Call):
+            return Call(node.op, tuple(self._grouped(a) for a in node.args))
+        return node
+
+    def _over(self, node: exp.Expr, over: OverFunction) -> Node:
+        """Read a function over the lines of the answer; rows of a table are refused."""
+        made = Call(over.op, tuple(self.read(part) for part in over.parts))
+        if names(made) - self.aggregates.keys() - self.keys.keys():
+            raise refuse(node)
+        return made
+
+    def count_units(self) -> None:
+        """Ask for the number of units in each group, where groups are asked for alone."""
+        name = _default_name("count_units", CountUnits(), {*self.keys})
+        self.aggregates[name] = CountUnits()
 
     def check_grouped(self, nodes: list[Node]) -> None:
         """Refuse columns that are neither grouped nor aggregated: their values differ within a group."""
@@ -117,6 +161,7 @@ class SelectList:
     def _collect(self, node: exp.Expr, aggregate: Aggregate, alias: str) -> str:
         """Return the column of an aggregate; the same aggregate is asked only once."""
         if aggregate.argument is not None:
+            node = node.this if isinstance(node, exp.Filter) else node
             inner = node.expression.expressions[0] if isinstance(node, exp.WithinGroup) else node
             written = inner.expressions[0] if isinstance(inner, exp.Anonymous) else inner.this
             self.arguments.setdefault(aggregate.argument, written)
@@ -143,6 +188,15 @@ def _default_name(word: str, aggregate: Aggregate, taken: set[str]) -> str:
     return name
 
 
+def _values_in(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Return the parts of a node that have a value of their own; constants and types stay where they are."""
+    for child in node.iter_expressions():
+        if isinstance(node, exp.Case) and isinstance(child, exp.If):
+            yield from _values_in(child)
+        elif not isinstance(child, _CONSTANT):
+            yield child
+
+
 def _rebuilt(node: exp.Expr, parts: dict[int, Node]) -> Node:
     """Read a node whose children have been read: columns with names that no query can have stand for them."""
     stand_ins: dict[str, Node] = {}
@@ -153,9 +207,8 @@ def _rebuilt(node: exp.Expr, parts: dict[int, Node]) -> Node:
         return exp.Column(this=exp.Identifier(this=name, quoted=True))
 
     copy = written_as(node, node.copy())
-    for child, original in zip(list(copy.iter_expressions()), list(node.iter_expressions()), strict=True):
-        if id(original) in parts:
-            child.replace(stand_in(original))
+    for child, original in zip(list(_values_in(copy)), list(_values_in(node)), strict=True):
+        child.replace(stand_in(original))
     return _substituted(read_expression(copy, lambda _, name: name), stand_ins)
 
 
@@ -169,15 +222,47 @@ def _substituted(node: Node, stand_ins: dict[str, Node]) -> Node:
             return node
 
 
+def _by_its_name(node: exp.Expr) -> exp.Expr:
+    """Return the aggregate that another name of it stands for."""
+    if isinstance(node, exp.Filter):
+        inner = _by_its_name(node.this)
+        return node if inner is node.this else exp.Filter(this=inner, expression=node.expression.copy())
+    known = _OTHER_NAMES.get(str(node.this).lower()) if isinstance(node, exp.Anonymous) else None
+    if known is None or len(node.expressions) != 1:
+        return node
+    return written_as(node, known(this=node.expressions[0].copy()))
+
+
+def _where(condition: Node, value: Node) -> Node:
+    """Keep a value where a condition holds; it is missing elsewhere, so that no aggregate counts it."""
+    return Call("case", (condition, value, lit(None)))
+
+
+def _filtered(node: exp.Expr, find: ColumnFinder) -> Aggregate:
+    """Read FILTER: rows that do not meet the condition have no value."""
+    only(node, "this", "expression")
+    inner = _aggregate(node.this, find)
+    if inner is None or isinstance(inner, CountUnits):
+        raise refuse(node)
+    only(node.expression, "this")
+    condition = read_expression(node.expression.this, find)
+    kept = _where(condition, lit(1) if inner.argument is None else inner.argument)
+    return replace(inner, argument=kept)  # type: ignore[type-var]
+
+
 def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
     """Read an aggregate call; None where the node is not one."""
     kind = type(node)
+    if kind is exp.Filter:
+        return _filtered(node, find)
     if kind is exp.Count:
         return _count(node, find)
     if kind in _SIMPLE:
         only(node, "this")
         if isinstance(node.this, exp.Distinct) or node.this is None:
-            raise refuse(node, "DISTINCT is allowed in COUNT only", "COUNT(DISTINCT x)")
+            column = node.find(exp.Column)
+            shown = "x" if column is None else column.sql(dialect="duckdb")
+            raise refuse(node, "DISTINCT is allowed in COUNT only", f"COUNT(DISTINCT {shown})")
         return _SIMPLE[kind](read_expression(node.this, find))
     if kind in _PAIRS:
         only(node, "this", "expression")
@@ -204,8 +289,11 @@ def _word(node: exp.Expr, asked: Aggregate) -> str:
 
 def _count(node: exp.Expr, find: ColumnFinder) -> Aggregate:
     counted = node.this
-    if counted is None or (isinstance(counted, exp.Distinct) and len(counted.expressions) != 1):
-        raise refuse(node)  # COUNT(), or COUNT(DISTINCT a, b)
+    if counted is None:
+        raise refuse(node, fix="COUNT(*)")
+    if isinstance(counted, exp.Distinct) and len(counted.expressions) != 1:
+        together = ", '|', ".join(e.sql(dialect="duckdb") for e in counted.expressions)
+        raise refuse(node, "COUNT(DISTINCT ...) takes one column", f"COUNT(DISTINCT CONCAT({together}))")
     only(node, "this")
     match counted:
         case exp.Star():
@@ -268,4 +356,7 @@ _NAMED: dict[str, Callable[[exp.Expr, ColumnFinder], Aggregate]] = {
 def _level(node: exp.Expr) -> float:
     if isinstance(node, exp.Literal) and not node.is_string:
         return float(node.this)
-    raise refuse(node, "the level of a quantile must be a constant between 0 and 1", "QUANTILE(x, 0.5)")
+    column = node.parent.find(exp.Column) if node.parent else None
+    shown = "x" if column is None else column.sql(dialect="duckdb")
+    what = "the level of a quantile must be a constant between 0 and 1"
+    raise refuse(node, what, f"QUANTILE({shown}, 0.5)")

@@ -10,7 +10,7 @@ from tacit.tables._expressions import Column
 if TYPE_CHECKING:
     from tacit.tables._query import Rows
 
-__all__ = ["names_whole_unit", "unit_columns", "unit_noun"]
+__all__ = ["names_whole_unit", "unit_column", "unit_columns", "unit_noun"]
 
 
 def unit_columns(rows: Rows) -> tuple[str, ...]:
@@ -34,6 +34,11 @@ def names_whole_unit(rows: Rows, names: list[str]) -> bool:
         facts = scope(rows.relation)
         return any(name in facts and facts[name].unit for name in names)
     return bool(needed) and all(any(_is(rows.relation, n, column) for n in names) for column in needed)
+
+
+def unit_column(rows: Rows, name: str) -> str | None:
+    """Return the declared column of the unit that a column of the rows is, untouched; None for any other."""
+    return next((column for column in unit_columns(rows) if _is(rows.relation, name, column)), None)
 
 
 def _is(relation: Relation, name: str, column: str) -> bool:

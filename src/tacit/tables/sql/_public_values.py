@@ -1,0 +1,139 @@
+"""Subqueries of public tables: answered while the question is read, because nothing in them is private."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tacit.core import Fact
+from tacit.errors import TacitError
+from tacit.tables._emit_expressions import expression_sql, quote
+from tacit.tables._keys import MOST_KEYS
+from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables.sql._allowed import only, refuse
+from tacit.tables.sql._expressions import read_expression
+from tacit.tables.sql._names import declared_name
+
+if TYPE_CHECKING:
+    from tacit.core import Table
+    from tacit.tables._expressions import Node
+    from tacit.tables.sql._names import TablesInReach
+
+__all__ = ["put_public_values"]
+
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Min: "min", exp.Max: "max", exp.Avg: "avg", exp.Sum: "sum", exp.Count: "count", exp.Median: "median",
+}  # fmt: skip
+_MOST_VALUES = 10_000
+
+
+def put_public_values(select: exp.Expr, reach: TablesInReach) -> None:
+    """Replace the subqueries of public tables in a SELECT by their values.
+
+    A scalar subquery becomes a constant, and the subquery of IN a list of constants.
+    """
+    for node in list(select.find_all(exp.Subquery)):
+        owner = node.parent
+        if isinstance(owner, exp.From | exp.Join | exp.CTE) or node.find_ancestor(exp.Select) is not select:
+            continue
+        table = _public_table(node.this, reach)
+        if table is not None:
+            values = _values(node.this, table, reach)
+            if isinstance(owner, exp.In):
+                owner.replace(_listed(owner, values))
+            else:
+                node.replace(_scalar(node, values))
+        elif not isinstance(owner, exp.In | exp.Exists):
+            raise TacitError(
+                "not-allowed",
+                f"{node.sql(dialect='duckdb')[:80]!r} is an exact number of protected rows",
+                why="ask for it first, and write the released number in its place",
+                fix=_instead(node),
+            )
+
+
+def _instead(node: exp.Expr) -> str:
+    """Write what helps: the total of a share is taken over the answer; else the subquery is asked first."""
+    items = node.this.expressions
+    if isinstance(node.parent, exp.Div) and len(items) == 1 and isinstance(items[0], exp.Count | exp.Sum):
+        return f"SUM({items[0].sql(dialect='duckdb')}) OVER ()"
+    return str(node.this.sql(dialect="duckdb"))
+
+
+def _public_table(select: exp.Expr, reach: TablesInReach) -> Table | None:
+    """Return the public table that a subquery reads; None where it reads anything else."""
+    clause = select.args.get("from_")
+    if not isinstance(select, exp.Select) or clause is None or not isinstance(clause.this, exp.Table):
+        return None
+    written = declared_name(clause.this, reach)
+    name = reach.public_table(written) if written else None
+    return None if name is None else reach.dataset.tables[name]
+
+
+def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object]:
+    """Read the different values of the one expression that a subquery of a public table selects."""
+    only(select, "expressions", "from_", "where", "distinct")
+    if len(select.expressions) != 1 or table.columns is None:
+        raise refuse(select, "a subquery of a public table selects one column", "SELECT column FROM table")
+    facts = Scope({c: table.facts.get(c, Fact()) for c in table.columns})
+    [item] = select.expressions
+    item = item.this if isinstance(item, exp.Alias) else item
+    where = select.args.get("where")
+    condition = "TRUE" if where is None else _written(where.this, facts, want_boolean=True)
+    function = _AGGREGATES.get(type(item))
+    if function is None and item.find(exp.AggFunc, exp.Window):
+        what = "a subquery of a public table selects one column or one aggregate"
+        raise refuse(select, what, "(SELECT MAX(column) FROM table) * 2")
+    if function is None:
+        value = f"CASE WHEN {condition} THEN {_written(item, facts)} END"
+    else:
+        only(item, "this")
+        inner = "*" if isinstance(item.this, exp.Star) else _written(item.this, facts)
+        source = quote(table.name)
+        value = f"(SELECT {function}({inner}) FROM {source} WHERE {condition})"  # noqa: S608 - own SQL only
+    found = reach.dataset._engine.public_values(table.name, value, min(MOST_KEYS, _MOST_VALUES) + 1)
+    if found is None or len(found) > _MOST_VALUES:
+        raise TacitError(
+            "unknown-table",
+            f"the public table {table.name!r} cannot be read now"
+            if found is None
+            else f"the subquery of {table.name!r} has more than {_MOST_VALUES:,} values",
+            why="its values are part of the plan, so they are read when it is made",
+            fix="write the values themselves",
+        )
+    return sorted(found, key=str)
+
+
+def _written(node: exp.Expr, facts: Scope, *, want_boolean: bool = False) -> str:
+    names = {column.lower(): column for column in facts}
+    read: Node = read_expression(node, lambda _, name: names.get(name.lower(), name))
+    solved = resolve(read, facts, "boolean" if want_boolean else None)
+    return expression_sql(solved if kind_of(solved) is not None else resolve(read, facts, "text"))
+
+
+def _listed(owner: exp.Expr, values: list[object]) -> exp.Expr:
+    if not values:
+        return exp.and_(exp.false(), exp.Is(this=owner.this.copy(), expression=exp.Null()))
+    return exp.In(this=owner.this.copy(), expressions=[_literal(value) for value in values])
+
+
+def _scalar(node: exp.Expr, values: list[object]) -> exp.Expr:
+    if len(values) > 1:
+        raise refuse(
+            node, "a subquery in place of a value must have one value", "SELECT MAX(column) FROM table"
+        )
+    return _literal(values[0]) if values else exp.null()
+
+
+def _literal(value: object) -> exp.Expr:
+    if isinstance(value, bool):
+        return exp.true() if value else exp.false()
+    if isinstance(value, int | float | Decimal):
+        return (
+            exp.Literal.number(float(value))
+            if value >= 0
+            else exp.Neg(this=exp.Literal.number(-float(value)))
+        )
+    return exp.Literal.string(str(value))

@@ -133,9 +133,9 @@ KIND = {"number": ["n1", "n2"], "text": ["t1", "t2"], "boolean": ["b1", "b2"], "
 SCOPE = Scope({c: Fact() for c in hostile().column_names})
 CONSTANTS = {
     "round": [(1, [0, 2, -3, 15])], "clip": [(1, [-1]), (2, [30])], "substring": [(1, [1, 0, 3]), (2, [2, 0])], "like": [(1, ["a%", "%\\", "_%"])],  # noqa: E501
-    "starts_with": [(1, ["a", ""])], "ends_with": [(1, ["a", ""])], "contains": [(1, ["a", ""])], "position": [(1, ["a", ""])],
-    "replace": [(1, ["a", "", "aa"]), (2, ["b", "x" * 9999, ""])], "right": [(1, [2, 0, -1])], "split_part": [(1, ["-", ""]), (2, [1, 3])],
-    "power": [(1, [2, 0.5, -1, 0, 300])], "strftime": [(1, ["%Y-%m", "%a %A %w %u %d %-d %b %B %m %-m %y %-y %Y %H %-H %I %-I %p %M %-M %S %-S %j %-j %U %W %V %G %%"])],
+    "starts_with": [(1, ["a", ""])], "ends_with": [(1, ["a", ""])], "contains": [(1, ["a", ""])], "position": [(1, ["a", ""])],  # noqa: E501
+    "replace": [(1, ["a", "", "aa"]), (2, ["b", "x" * 9999, ""])], "right": [(1, [2, 0, -1])], "split_part": [(1, ["-", ""]), (2, [1, 3])],  # noqa: E501
+    "power": [(1, [2, 0.5, -1, 0, 300])], "strftime": [(1, ["%Y-%m", "%a %A %w %u %d %-d %b %B %m %-m %y %-y %Y %H %-H %I %-I %p %M %-M %S %-S %j %-j %U %W %V %G %%"])],  # noqa: E501
     "add_months": [(1, [1, -120000, 120000])], "date_trunc": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute"])],  # noqa: E501
     "date_diff": [(0, ["year", "quarter", "month", "week", "day", "hour", "minute", "second"])],
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.core._display import fitted, in_html, rendered, shown, shown_interval, shown_key
+from tacit.core._display import fitted, in_html, rendered, shown, shown_interval
 from tacit.core._safe_text import visible
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[li
     """Return the head and the first lines; ``between`` stands between a value and its interval."""
     head = [visible(name) for name in (*answer.keys, *answer.columns)]
     lines = []
+    keys = [answer.shown_keys(key) for key in answer.keys]
     for i in range(min(len(answer), _LINES)):
-        line = [visible(shown_key(values[i])) for values in answer.keys.values()]
+        line = [visible(values[i]) for values in keys]
         for cells in answer.columns.values():
             low, high = cells.low[i], cells.high[i]
             interval = "" if low is None or high is None else f"{between}{shown_interval(low, high)}"

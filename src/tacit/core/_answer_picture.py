@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tacit.core._answer_display import nothing_to_show
-from tacit.core._display import shown_key
 from tacit.core._safe_text import visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose
@@ -127,7 +126,7 @@ def _places(answer: AnswerTable) -> list[tuple[str, str]]:
     """Say where each group stands, and in which series: of two keys, the one with fewer values colours."""
     whole = [(_label(answer, i), "") for i in range(len(answer))]
     if len(answer.keys) == 2:
-        first, second = ([shown_key(value) for value in values] for values in answer.keys.values())
+        first, second = (answer.shown_keys(key) for key in answer.keys)
         if len(set(first)) < len(set(second)):
             first, second = second, first
         few = len(set(first)) <= _MOST or _days(first) is not None
@@ -246,7 +245,7 @@ def _below(answer: AnswerTable, points: list[_Point]) -> str:
 def _label(answer: AnswerTable, i: int) -> str:
     if not answer.keys:
         return visible(next(iter(answer.columns)))
-    return _cut(" / ".join(shown_key(values[i]) for values in answer.keys.values()))
+    return _cut(" / ".join(answer.shown_keys(key)[i] for key in answer.keys))
 
 
 def _cut(label: str) -> str:

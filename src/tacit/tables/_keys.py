@@ -208,8 +208,10 @@ def _known_keys(name: str, node: Node, facts: Scope) -> tuple[object, ...] | Non
     keys = keys_of(node, facts)
     if keys is None or isinstance(node, Column):
         return keys
-    one_kind = len({type(key) for key in keys if key is not None}) == 1
-    return read_column_keys(name, list(keys)) if one_kind else None
+    if len({type(key) for key in keys if key is not None}) != 1:
+        return None
+    read = read_column_keys(name, list(keys))
+    return keys if set(keys) == set(read) else read  # in the order of the question, or of the calendar
 
 
 def _lists_by_column(

@@ -127,7 +127,7 @@ class SampledGaussianMgf:
         power = -c if self.add else c + 1
         size = float(weights @ np.abs(log_a))
         # A changes by the share q exp(u) / A of the error of exp(u), and by q / A of that of 1.
-        share = self.q * np.exp(-log_a) + np.exp(self.mu * x - self.mu**2 / 2 + math.log(self.q) - log_a)
+        share = 2 * self.q / (1 - self.q) - np.expm1(-log_a)  # at least q (1 + exp(u)) / A
         moved = float(weights @ (share * (self.mu * np.abs(x) + self.mu**2 + 1)))
         slip = 8 * U * (2 + float(weights @ x**2) + abs(power) * (size + moved))
         phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)

@@ -157,7 +157,10 @@ def sides(draw: random.Random) -> tuple[list[Any], list[Any], dict[str, bytes]]:
     people = ["\\xFF"] * 4 + people[:1] if close else people
     person = draw.choice([name for name in TEXTS if name not in people])
     as_bytes = dict(zip(draw.sample([*people[4:], person], 2), draw.sample(BYTES, 2), strict=True))
-    as_bytes |= {person: b"\xff"} if close else {}
+    if close:  # nobody else has the same bytes
+        as_bytes = {name: b"\xfe\xfe" if v == b"\xff" else v for name, v in as_bytes.items()} | {
+            person: b"\xff"
+        }
 
     def row(name: str, width: int) -> tuple[str, ...]:
         ward = draw.choice(["A", "B", draw.choice(TEXTS)])

@@ -63,6 +63,13 @@ def keys_of(node: Node, scope: Scope) -> tuple[object, ...] | None:
             if not can_be_missing(node, scope):
                 known.pop(None, None)
             return None if None in found else tuple(known)
+        case Call():
+            return _by_form(node)
+
+
+def _by_form(node: Call) -> tuple[object, ...] | None:
+    """Return the values that a condition, or a part of a date, can have."""
+    match node:
         case Call(op, _) if op in _NAMES:
             return _NAMES[op]
         case Call("strftime", (_, Literal(str() as form))):

@@ -34,9 +34,9 @@ __all__ = [
     "PairCorrelation", "PairCovariance", "PairDetermination", "PairIntercept", "PairSlope",
 ]  # fmt: skip
 
-_Array: TypeAlias = "NDArray[np.float64]"
+_Parts: TypeAlias = "NDArray[np.float64]"
 #: A value of each group and the ends of its interval; a value is NaN where there is none.
-_PairEnds: TypeAlias = tuple[_Array, _Array, _Array]
+_PairEnds: TypeAlias = tuple[_Parts, _Parts, _Parts]
 
 _X = np.array([0.0, 0.5, 1.0])  # x is the second part's half and the third part
 _ONE = np.ones(3)
@@ -64,14 +64,14 @@ class PairNoise:
         """The variance of one integer's noise."""
         return 2 * math.fsum(b * b for b in self.laplace) + self.normal**2
 
-    def ratio(self, weights: _Array, failing: float) -> _Array:
+    def ratio(self, weights: _Parts, failing: float) -> _Parts:
         """Return the half-width of a weighted sum of noises, in its standard deviations."""
         norms = np.sqrt((weights**2).sum(axis=(1, 2)) * self.variance)
         unit = (weights / np.where(norms > 0, norms, 1)[:, None, None]).reshape(len(weights), 9)
         terms = np.concatenate([unit * b for b in self.laplace] or [unit[:, :0]], axis=1)
         normal = self.normal * np.sqrt((unit**2).sum(axis=1))
 
-        def logarithm(at: _Array) -> _Array:
+        def logarithm(at: _Parts) -> _Parts:
             return np.asarray(np.log(linear_tail(at, terms, normal) / failing))
 
         # the ratio lies between those of normal and of one Laplace noise, where this is nearly a line
@@ -93,35 +93,35 @@ class PairSums:
     Arrays have one entry for each group; weights are of shape (groups, 3, 3), the parts of x first.
     """
 
-    cells: _Array
+    cells: _Parts
     noise: PairNoise
     failing: float
 
     @property
-    def count(self) -> _Array:
+    def count(self) -> _Parts:
         """The noisy number of rows."""
         return np.asarray(self.cells.sum(axis=(1, 2)))
 
-    def mean(self, axis: int) -> _Array:
+    def mean(self, axis: int) -> _Parts:
         """Return the noisy mean of x (0) or y (1), in [0, 1]."""
         total, sums = self.count, self.cells.sum(axis=2 - axis) @ _X
-        found: _Array = np.divide(sums, total, out=np.full_like(total, 0.5), where=total > 0)
+        found: _Parts = np.divide(sums, total, out=np.full_like(total, 0.5), where=total > 0)
         return np.clip(found, 0, 1)
 
-    def sum(self, weights: _Array) -> _Array:
+    def sum(self, weights: _Parts) -> _Parts:
         """Return a weighted sum of the noisy products."""
         return np.asarray((weights * self.cells).sum(axis=(1, 2)))
 
-    def products(self) -> _Array:
+    def products(self) -> _Parts:
         """Return the weights of the sum of (x - mean)(y - mean)."""
         return _outer(_X - self.mean(0)[:, None], _X - self.mean(1)[:, None])
 
-    def squares(self, axis: int) -> _Array:
+    def squares(self, axis: int) -> _Parts:
         """Return the weights of the sum of squared deviations of x (0) or y (1)."""
         parts = _squared(self.mean(axis)[:, None])
         return _outer(parts, _all(parts)) if axis == 0 else _outer(_all(parts), parts)
 
-    def ratio(self, above: _Array, below: _Array) -> _PairEnds:
+    def ratio(self, above: _Parts, below: _Parts) -> _PairEnds:
         """Return A/B and every theta for which A - theta B may be noise alone; infinite without an end."""
         a, b = self.sum(above), self.sum(below)
         value = np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
@@ -137,8 +137,8 @@ class PairSums:
         return value, np.where(bounded, ends[0], -np.inf), np.where(bounded, ends[1], np.inf)
 
     def _end(
-        self, above: _Array, below: _Array, sums: tuple[_Array, _Array], reach: _Array, sign: float
-    ) -> _Array:
+        self, above: _Parts, below: _Parts, sums: tuple[_Parts, _Parts], reach: _Parts, sign: float
+    ) -> _Parts:
         """Solve (A - theta B)^2 = reach^2 variance(theta), a quadratic equation, for one of its ends."""
         a, b = sums
         spread = reach**2 * self.noise.variance
@@ -147,19 +147,19 @@ class PairSums:
         rest = a * a - spread * (above * above).sum(axis=(1, 2))
         root = np.sqrt(np.maximum(half * half - square * rest, 0))
         clear = (square > 0) & (b > 0)
-        found: _Array = np.divide(half + sign * root, square, out=np.full_like(a, sign * np.inf), where=clear)
+        found: _Parts = np.divide(half + sign * root, square, out=np.full_like(a, sign * np.inf), where=clear)
         return found
 
 
-def _outer(first: _Array, second: _Array) -> _Array:
+def _outer(first: _Parts, second: _Parts) -> _Parts:
     return np.asarray(first[:, :, None] * second[:, None, :])
 
 
-def _all(like: _Array) -> _Array:
+def _all(like: _Parts) -> _Parts:
     return np.broadcast_to(_ONE, like.shape)
 
 
-def _squared(centre: _Array) -> _Array:
+def _squared(centre: _Parts) -> _Parts:
     """Return the weights of (x - centre)^2 on the three parts of x."""
     return np.asarray(np.concatenate([centre**2, centre**2 - centre, (1 - centre) ** 2], axis=1))
 

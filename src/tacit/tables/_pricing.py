@@ -64,7 +64,8 @@ class Pricing:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
-        flip = bool(dataset.budget.epsilon) and not dataset.budget.delta
+        budget = dataset.budget
+        flip = bool(budget.epsilon) and not budget.delta
         ask = None if ask is None else replace(ask, flip=flip and ask.rho is None and not ask.delta)
         found = cls(question, steps, columns, who, level, size, ask, weights, flip)
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column

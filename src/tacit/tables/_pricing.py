@@ -18,7 +18,7 @@ from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
 from tacit.tables._sampling import amplified_ask, check_sample, inner_ask, share_of_sample
-from tacit.tables._steps import Ask, calibrate
+from tacit.tables._steps import Ask, Flippable, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -64,8 +64,9 @@ class Pricing:
             raise _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
-        budget = dataset.budget
-        flip = bool(budget.epsilon) and not budget.delta
+        # only a choice depends on how the account that pays counts, so only then is the ledger asked
+        budget = dataset.budget if any(isinstance(step.method, Flippable) for step in steps) else None
+        flip = budget is not None and bool(budget.epsilon) and not budget.delta
         ask = None if ask is None else replace(ask, flip=flip and ask.rho is None and not ask.delta)
         found = cls(question, steps, columns, who, level, size, ask, weights, flip)
         if ask is None and len(steps) > 1:  # an error is wanted, the same for every column

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, cast, get_args
 
-from tacit.accounting._adjacency import ADJACENCIES
 from tacit.accounting._cost import Cost
 from tacit.accounting._json import DEEPEST
 from tacit.accounting._laws import LossLaw
@@ -33,9 +32,8 @@ def genuine(cost: object) -> Cost:
     if type(cost) is not Cost:
         raise _foreign(cost)
     try:
-        adjacency = ADJACENCIES[ADJACENCIES.index(cost.adjacency)] if type(cost.adjacency) is str else None
-        made = Cost(_anew(cost.parts, 0), cast("Any", adjacency))
-    except (AttributeError, KeyError, TypeError, ValueError):
+        made = Cost(_anew(cost.parts, 0), _anew(cost.adjacency, 0))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise _foreign(cost) from None
     if made.parts != cost.parts:  # both are of plain classes now; equal laws stand apart, or out of order
         raise _foreign(cost)
@@ -43,7 +41,7 @@ def genuine(cost: object) -> Cost:
 
 
 def _anew(value: object, depth: int) -> Any:
-    """Return laws, tuples and numbers made anew; a class that is not one of these is refused."""
+    """Return laws, tuples, numbers and texts made anew; a class that is not one of these is refused."""
     kind = type(value)
     if kind is tuple:
         if depth > DEEPEST:
@@ -53,7 +51,7 @@ def _anew(value: object, depth: int) -> Any:
     if kind in _LAWS:
         fields = cast("Any", kind).__slots__  # a curve is no level of its own
         return kind(*[_anew(getattr(value, name), depth + (name != "curve")) for name in fields])
-    if kind is int and 0 < cast("int", value) < _LONGEST:
+    if kind is str or (kind is int and 0 < cast("int", value) < _LONGEST):
         return value
     if kind is Fraction:
         exact = cast("Fraction", value)

@@ -59,8 +59,9 @@ class Unit:
     is_row: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, value in (("columns", ()), ("noun", self.kind), ("is_row", self.kind == "row")):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "columns", ())
+        object.__setattr__(self, "noun", self.kind)
+        object.__setattr__(self, "is_row", self.kind == "row")
         if self.kind != "column":
             return
         for name, value in (("unit", self.column), ("per", self.per or "x")):

@@ -96,6 +96,14 @@ def nested(depth):
     return parts
 
 
+def tuples(depth):
+    """Return tuples in tuples, without a law."""
+    parts = ()
+    for _ in range(depth):
+        parts = (parts,)
+    return parts
+
+
 FORGED = {
     "a subclass": type("Same", (Cost,), {})(((PureLoss(HALF), 1),)),
     "no cost": HALF,
@@ -122,6 +130,10 @@ FORGED = {
     "no adjacency": bent(((PureLoss(HALF), 1),), "nobody"),
     "a law of another adjacency": bent(Cost.pure(1).sampled(0.1).parts, "replace"),
     "too deep": bent(nested(17)),
+    "tuples without end": bent(tuples(100_000)),
+    "a text for a number": bent(((with_field("1/2"), 1),)),
+    "three for a part": bent(((PureLoss(HALF), 1, 1),)),
+    "nothing in its place": object.__new__(Cost),
 }
 
 

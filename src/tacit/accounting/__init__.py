@@ -13,6 +13,7 @@ from tacit.accounting._budget import Budget, Spend
 from tacit.accounting._calibration import calibrate, queries_within, scale_for, sigma_for
 from tacit.accounting._cost import Cost
 from tacit.accounting._filters import Filter
+from tacit.accounting._genuine import genuine
 from tacit.accounting._remaining import Remaining
 from tacit.accounting._zcdp import largest_pure, pure_rho, rho_cap
 from tacit.accounting.numeric import Bracket
@@ -27,6 +28,7 @@ __all__ = [
     "Remaining",
     "Spend",
     "calibrate",
+    "genuine",
     "largest_pure",
     "pure_rho",
     "queries_within",

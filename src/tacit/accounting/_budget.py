@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tacit.accounting._display import shown
 from tacit.accounting._divergences import pure_divergence
@@ -19,11 +20,14 @@ from tacit.accounting._json import (
     write,
     write_curve,
 )
+from tacit.accounting._numbers import exact_number
 from tacit.accounting._zcdp import pure_rho
 from tacit.accounting.numeric import on_grid
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
 from tacit.fixes import Either, Set
+
+if TYPE_CHECKING:
+    from tacit.exact import Number
 
 __all__ = ["Budget", "Spend"]
 
@@ -67,9 +71,9 @@ class Budget:
                 why="there is no default epsilon: the curator decides how much may be learned",
                 fix=Either(Set(epsilon=1), Set(epsilon=1, delta=1e-6), Set(rho=0.1)),
             )
-        object.__setattr__(self, "epsilon", None if epsilon is None else rational("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", None if epsilon is None else exact_number("epsilon", epsilon))
         object.__setattr__(self, "delta", read_delta(delta))
-        object.__setattr__(self, "rho", None if rho is None else rational("rho", rho))
+        object.__setattr__(self, "rho", None if rho is None else exact_number("rho", rho))
 
     def __repr__(self) -> str:
         return f"Budget({_fields(self.epsilon, self.delta, self.rho)})"
@@ -140,11 +144,11 @@ class Spend:
         rho: Number | None = None,
         curve: Iterable[tuple[Number, Number | None]] = (),
     ) -> None:
-        exact = None if epsilon is None else on_grid(rational("epsilon", epsilon, zero=True))
-        mass = rational("delta", delta, zero=True)
+        exact = None if epsilon is None else on_grid(exact_number("epsilon", epsilon, zero=True))
+        mass = exact_number("delta", delta, zero=True)
         if mass > 1:
             raise bad_parameter("delta", "in [0, 1]", delta, fix=Set(delta=1e-6))
-        known = None if rho is None else on_grid(rational("rho", rho, zero=True))
+        known = None if rho is None else on_grid(exact_number("rho", rho, zero=True))
         if exact is not None:
             implied = pure_rho(exact)
             known = implied if known is None else min(known, implied)
@@ -218,7 +222,7 @@ class Spend:
 
 def read_delta(delta: Number) -> Fraction:
     """Read a delta in [0, 1)."""
-    exact = rational("delta", delta, zero=True)
+    exact = exact_number("delta", delta, zero=True)
     if exact >= 1:
         raise bad_parameter(
             "delta", "in [0, 1)", delta, why="a delta of 1 guarantees nothing", fix=Set(delta=1e-6)
@@ -234,10 +238,10 @@ def _checked_curve(curve: Iterable[tuple[Number, Number | None]]) -> RenyiCurve:
             raise bad_parameter(
                 "curve", "pairs of an order and its divergence", point, fix=Set(curve=[(2, 0.1)])
             )
-        order = rational("order", point[0])
+        order = exact_number("order", point[0])
         if order <= 1 or (points and order <= points[-1][0]):
             raise bad_parameter("curve", "orders above 1, ascending", point[0], fix=Set(curve=[(2, 0.1)]))
-        value = None if point[1] is None else on_grid(rational("divergence", point[1], zero=True))
+        value = None if point[1] is None else on_grid(exact_number("divergence", point[1], zero=True))
         points.append((order, value))
     return tuple(points)
 

@@ -22,16 +22,17 @@ from tacit.accounting._budget import Budget, read_delta
 from tacit.accounting._charge import charge
 from tacit.accounting._json import VERSION, decode, encode
 from tacit.accounting._laws import Parts, canonical, merged
+from tacit.accounting._numbers import exact_number, whole_number
 from tacit.accounting._readings import Readings
 from tacit.accounting.numeric import round_up
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit.accounting._json import Json
+    from tacit.exact import Number
 
 __all__ = ["Cost"]
 
@@ -102,8 +103,8 @@ class Cost(Readings):
         >>> Cost.laplace(scale=2, sensitivity=1).epsilon(delta=0)
         0.5
         """
-        law = _laws.LaplaceLoss(rational("scale", scale), rational("sensitivity", sensitivity))
-        if count("dimension", dimension, zero=False) > 1:
+        law = _laws.LaplaceLoss(exact_number("scale", scale), exact_number("sensitivity", sensitivity))
+        if whole_number("dimension", dimension) > 1:
             return cls(((_laws.PureLoss(law.sensitivity / law.scale), 1),), adjacency)
         return cls(((law, 1),), adjacency)
 
@@ -117,7 +118,14 @@ class Cost(Readings):
         0.1
         """
         return cls(
-            ((_laws.GaussianLoss(rational("sigma", sigma), rational("sensitivity", sensitivity)), 1),),
+            (
+                (
+                    _laws.GaussianLoss(
+                        exact_number("sigma", sigma), exact_number("sensitivity", sensitivity)
+                    ),
+                    1,
+                ),
+            ),
             adjacency,
         )
 
@@ -141,8 +149,10 @@ class Cost(Readings):
         >>> round(Cost.discrete_laplace(scale=1, sensitivity=1).rho, 3)
         0.462
         """
-        law = _laws.DiscreteLaplaceLoss(rational("scale", scale), rational("sensitivity", sensitivity))
-        if count("dimension", dimension, zero=False) > 1 and law.sensitivity > 1:
+        law = _laws.DiscreteLaplaceLoss(
+            exact_number("scale", scale), exact_number("sensitivity", sensitivity)
+        )
+        if whole_number("dimension", dimension) > 1 and law.sensitivity > 1:
             return cls(((_laws.PureLoss(law.sensitivity / law.scale), 1),), adjacency)
         return cls(((law, 1),), adjacency)
 
@@ -171,8 +181,8 @@ class Cost(Readings):
         >>> Cost.discrete_gaussian(sigma=8, sensitivity=2**0.5, dimension=10).rho
         0.015625
         """
-        spread, move = rational("sigma", sigma), rational("sensitivity", sensitivity)
-        if count("dimension", dimension, zero=False) == 1:
+        spread, move = exact_number("sigma", sigma), exact_number("sensitivity", sensitivity)
+        if whole_number("dimension", dimension) == 1:
             return cls(((_laws.DiscreteGaussianLoss(spread, move), 1),), adjacency)
         squared = _whole_square(move)
         if squared == 1:  # one number moves by 1
@@ -195,9 +205,11 @@ class Cost(Readings):
         True
         """
         if categories is not None:
-            law = _laws.CategoricalResponseLoss(rational("epsilon", epsilon), count("categories", categories))
+            law = _laws.CategoricalResponseLoss(
+                exact_number("epsilon", epsilon), whole_number("categories", categories, zero=True)
+            )
             return cls(((law, 1),), adjacency)
-        return cls(((_laws.RandomizedResponseLoss(rational("epsilon", epsilon)), 1),), adjacency)
+        return cls(((_laws.RandomizedResponseLoss(exact_number("epsilon", epsilon)), 1),), adjacency)
 
     @classmethod
     def exponential(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
@@ -208,7 +220,7 @@ class Cost(Readings):
         >>> Cost.exponential(1).rho
         0.125
         """
-        return cls(((_laws.BoundedRangeLoss(rational("epsilon", epsilon)), 1),), adjacency)
+        return cls(((_laws.BoundedRangeLoss(exact_number("epsilon", epsilon)), 1),), adjacency)
 
     @classmethod
     def pure(cls, epsilon: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
@@ -219,7 +231,7 @@ class Cost(Readings):
         >>> (Cost.pure(0.1) + Cost.pure(0.2)).epsilon(delta=0)
         0.3
         """
-        return cls(((_laws.PureLoss(rational("epsilon", epsilon)), 1),), adjacency)
+        return cls(((_laws.PureLoss(exact_number("epsilon", epsilon)), 1),), adjacency)
 
     @classmethod
     def approximate(cls, epsilon: Number, delta: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
@@ -232,12 +244,14 @@ class Cost(Readings):
         mass = read_delta(delta)
         if mass == 0:
             return cls.pure(epsilon, adjacency=adjacency)
-        return cls(((_laws.ApproximateLoss(rational("epsilon", epsilon, zero=True), mass), 1),), adjacency)
+        return cls(
+            ((_laws.ApproximateLoss(exact_number("epsilon", epsilon, zero=True), mass), 1),), adjacency
+        )
 
     @classmethod
     def zcdp(cls, rho: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
         """Cost of any rho-zCDP mechanism (zero-concentrated differential privacy)."""
-        return cls(((_laws.ZCDPLoss(rational("rho", rho)), 1),), adjacency)
+        return cls(((_laws.ZCDPLoss(exact_number("rho", rho)), 1),), adjacency)
 
     @classmethod
     def renyi(cls, curve: Mapping[Number, Number], *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
@@ -250,13 +264,13 @@ class Cost(Readings):
         """
         if not isinstance(curve, Mapping):
             raise bad_parameter("curve", "orders with their divergences", curve, fix=Set(curve={2: 0.1}))
-        points = ((rational("order", a), rational("divergence", d)) for a, d in curve.items())
+        points = ((exact_number("order", a), exact_number("divergence", d)) for a, d in curve.items())
         return cls(((_laws.RenyiLoss(tuple(points)), 1),), adjacency)
 
     @classmethod
     def gdp(cls, mu: Number, *, adjacency: Adjacency = ADD_REMOVE) -> Cost:
         """Cost of any mu-GDP mechanism (Gaussian differential privacy)."""
-        return cls(((_laws.GDPLoss(rational("mu", mu)), 1),), adjacency)
+        return cls(((_laws.GDPLoss(exact_number("mu", mu)), 1),), adjacency)
 
     # -- algebra
 
@@ -278,7 +292,7 @@ class Cost(Readings):
     def __mul__(self, times: SupportsIndex) -> Cost:
         if isinstance(times, Cost):
             return NotImplemented
-        k = count("times", times)
+        k = whole_number("times", times, zero=True)
         return Cost(tuple((law, k * often) for law, often in self.parts), self.adjacency)
 
     __rmul__ = __mul__
@@ -335,7 +349,7 @@ class Cost(Readings):
         >>> round(Cost.pure(1).sampled(0.05).epsilon(delta=0), 4)
         0.0824
         """
-        rate = rational("q", q)
+        rate = exact_number("q", q)
         if rate > 1:
             raise bad_parameter("q", "in (0, 1]", q, why="it is a probability", fix=Set(q=0.01))
         match self.parts:
@@ -360,7 +374,7 @@ class Cost(Readings):
         >>> Cost.randomized_response(1).shuffled(10_000).epsilon(delta=1e-6) < 0.1
         True
         """
-        reports = count("n", n, zero=False)
+        reports = whole_number("n", n)
         check_local(self.parts)
         whole = charge(self.parts)
         if whole.epsilon is None or whole.delta or not whole.epsilon:
@@ -383,7 +397,7 @@ class Cost(Readings):
         >>> Cost.pure(0.1).group(5).epsilon(delta=0)
         0.5
         """
-        size = count("m", m, zero=False)
+        size = whole_number("m", m)
         if size == 1:
             return self
         return Cost(tuple((grouped(law, size), times) for law, times in self.parts), self.adjacency)

@@ -31,11 +31,12 @@ from tacit.accounting._laws import (
     ZCDPLoss,
     canonical,
 )
+from tacit.accounting._numbers import whole_number
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
 from tacit.fixes import Choose
 
 __all__ = [
+    "DEEPEST",
     "VERSION",
     "WITH_CURVE",
     "Json",
@@ -79,7 +80,8 @@ _NAMES: Final = {law: name for name, (law, _) in _PLAIN.items()}
 _NESTED: Final = (
     "categorical-response", "group", "parallel", "renyi", "sampled", "shuffled", "shuffled-response",
 )  # fmt: skip
-_DEEPEST = 16
+#: How deep laws may stand within laws.
+DEEPEST = 16
 _UNCHANGED = "use the stored value unchanged, as Tacit wrote it"
 
 
@@ -190,9 +192,9 @@ def encode(parts: Parts) -> list[Json]:
 
 
 def _decode(data: object, depth: int) -> Parts:
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise TacitError(
-            "bad-parameter", f"the stored cost is nested more than {_DEEPEST} levels deep", fix=_UNCHANGED
+            "bad-parameter", f"the stored cost is nested more than {DEEPEST} levels deep", fix=_UNCHANGED
         )
     return canonical((_decode_law(one, depth), _whole("times", one["times"])) for one in _objects(data))
 
@@ -269,4 +271,4 @@ def _sequence(name: str, value: object) -> Sequence[object]:
 def _whole(name: str, value: object) -> int:
     if not isinstance(value, int):
         raise bad_parameter(name, "a positive whole number", value, fix=_UNCHANGED)
-    return count(name, value, zero=False)
+    return whole_number(name, value)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction  # noqa: TC003 - field types stay resolvable
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
+from tacit.accounting._numbers import exact_number, whole_number
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count, rational
 from tacit.fixes import Code, Set
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class ApproximateLoss:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", rational("epsilon", self.epsilon, zero=True))
+        object.__setattr__(self, "epsilon", exact_number("epsilon", self.epsilon, zero=True))
         _positive(self, "delta")
         if self.delta >= 1:
             raise bad_parameter("delta", "below 1", self.delta, fix=Set(delta=1e-6))
@@ -176,10 +176,10 @@ class RenyiLoss:
     def __post_init__(self) -> None:
         points: dict[Fraction, Fraction] = {}
         for order, divergence in self.curve:
-            exact = rational("order", order)
+            exact = exact_number("order", order)
             if exact <= 1:
                 raise bad_parameter("order", "above 1", order, fix=Set(order=2))
-            points[exact] = min(points.get(exact, value := rational("divergence", divergence)), value)
+            points[exact] = min(points.get(exact, value := exact_number("divergence", divergence)), value)
         if not points:
             raise TacitError(
                 "bad-parameter",
@@ -221,7 +221,7 @@ class ShuffledLoss:
     epsilon0: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", count("n", self.n, zero=False))
+        object.__setattr__(self, "n", whole_number("n", self.n))
         _positive(self, "epsilon0")
 
 
@@ -233,7 +233,7 @@ class GroupLoss:
     parts: Parts
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "m", count("m", self.m, zero=False))
+        object.__setattr__(self, "m", whole_number("m", self.m))
         object.__setattr__(self, "parts", canonical(self.parts))
 
 
@@ -271,7 +271,7 @@ class ShuffledResponseLoss:
     categories: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", count("n", self.n, zero=False))
+        object.__setattr__(self, "n", whole_number("n", self.n))
         _positive(self, "epsilon0")
         object.__setattr__(self, "categories", _several(self.categories))
 
@@ -313,7 +313,7 @@ def canonical(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
     >>> canonical([(a, 1), (b, 1), (a, 2)]) == canonical([(b, 1), (a, 3)])
     True
     """
-    return merged((law, times) for law, times in parts if count("times", times))
+    return merged((law, times) for law, times in parts if whole_number("times", times, zero=True))
 
 
 def merged(parts: Iterable[tuple[LossLaw, int]]) -> Parts:
@@ -345,11 +345,11 @@ def _parts_key(parts: Parts) -> tuple[object, ...]:
 def _positive(law: object, *names: str) -> None:
     """Read the named fields as exact positive rationals."""
     for name in names:
-        object.__setattr__(law, name, rational(name, getattr(law, name)))
+        object.__setattr__(law, name, exact_number(name, getattr(law, name)))
 
 
 def _several(categories: int) -> int:
-    number = count("categories", categories, zero=False)
+    number = whole_number("categories", categories)
     if number < 2:
         raise bad_parameter("categories", "at least 2", categories, fix=Set(categories=3))
     return number

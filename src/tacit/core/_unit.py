@@ -44,6 +44,8 @@ class Unit:
     Unit.row()
     >>> str(Unit.edge()), Unit.node()     # graphs: one connection, or one person with all of them
     ('edge', Unit.node())
+    >>> Unit("patient_id").noun, Unit("user", per="day").noun, Unit.row().noun
+    ('patient', 'user and day', 'row')
     """
 
     column: str
@@ -51,9 +53,15 @@ class Unit:
     kind: UnitKind = "column"
     #: The columns that name the owner of a row; empty where no column does.
     columns: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    #: What one unit is called in a sentence: ``patient`` for the column ``patient_id``.
+    noun: str = field(init=False, repr=False, compare=False)
+    #: Whether each row stands for itself.
+    is_row: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", ())
+        object.__setattr__(self, "noun", self.kind)
+        object.__setattr__(self, "is_row", self.kind == "row")
         if self.kind != "column":
             return
         for name, value in (("unit", self.column), ("per", self.per or "x")):
@@ -78,7 +86,9 @@ class Unit:
             )
         if self.per == self.column:
             raise bad_parameter("per", "the name of a second column", self.per, fix=Set(per="day"))
-        object.__setattr__(self, "columns", (self.column, self.per) if self.per else (self.column,))
+        columns = (self.column, self.per) if self.per else (self.column,)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "noun", " and ".join(name.removesuffix("_id") or name for name in columns))
 
     @classmethod
     def row(cls) -> Unit:
@@ -99,25 +109,6 @@ class Unit:
     def client(cls) -> Unit:
         """Protect clients of a federated run: everything that one hospital or one phone holds."""
         return cls("", kind="client")
-
-    @property
-    def is_row(self) -> bool:
-        """Whether each row stands for itself."""
-        return self.kind == "row"
-
-    @property
-    def noun(self) -> str:
-        """What one unit is called in a sentence: ``patient`` for the column ``patient_id``.
-
-        Examples
-        --------
-        >>> Unit("patient_id").noun, Unit("user", per="day").noun, Unit.row().noun
-        ('patient', 'user and day', 'row')
-        """
-        if self.kind != "column":
-            return self.kind
-        names = [name.removesuffix("_id") or name for name in self.columns]
-        return " and ".join(names)
 
     def __repr__(self) -> str:
         if self.kind != "column":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.accounting import Budget, Cost, Spend
-from tacit.errors import TacitError, bad_parameter
+from tacit.accounting import Budget, Cost, Spend, genuine
+from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Code, Set
 from tacit.ledger._accounts import Account
@@ -130,38 +129,14 @@ def read_payload(payload: bytes | Mapping[str, object]) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _read_cost(cost: Cost) -> tuple[object, Spend, str]:
-    """Return a cost's stored form and the spend that follows from it: what is recorded is what is charged."""
-    try:
-        stored = json.loads(canonical(cost.to_json()))
-        honest = Cost.from_json(stored)
-    except (AttributeError, KeyError, TypeError, ValueError):  # a law that is not one of ours
-        raise _not_a_cost(cost) from None
-    if honest != cost:
-        raise _not_a_cost(cost)
+def _read_cost(cost: Cost) -> tuple[Cost, object, Spend, str]:
+    """Return the genuine cost, its stored form and its spend: what is recorded is what is charged."""
+    honest = genuine(cost)
     spend = honest.spend
     for part in (spend.epsilon, spend.delta, spend.rho):
         if part is not None and (type(part) is not Fraction or part < 0):
             raise bad_parameter("cost", "made of exact numbers that are not negative", spend)
-    return stored, spend, spend_to_text(spend)
-
-
-def _not_a_cost(cost: object) -> TacitError:
-    if isinstance(cost, Cost):
-        return bad_parameter(
-            "cost",
-            "a Cost made of Tacit's own laws",
-            type(cost),
-            why="a subclass, or a law of its own, could record one cost and charge another",
-            fix=Code("cost=tc.Cost.pure(0.5)"),
-        )
-    return bad_parameter(
-        "cost",
-        "a Cost",
-        cost,
-        why="a bare number does not say what it bounds",
-        fix=Code("cost=tc.Cost.pure(0.5)"),
-    )
+    return honest, honest.to_json(), spend, spend_to_text(spend)
 
 
 def read_charge(
@@ -180,9 +155,7 @@ def read_charge(
     record: str = "words",
 ) -> ChargeRequest:
     """Read a charge; the cost must be a `Cost`, not a subclass or something that looks like one."""
-    if type(cost) is not Cost:
-        raise _not_a_cost(cost)
-    stored, spend, text = _read_cost(cost)
+    honest, stored, spend, text = _read_cost(cost if type(cost) is Cost else genuine(cost))
     declared = account.version if version is None and isinstance(account, Account) else version
     if declared is not None and (type(declared) is not int or declared < 1):
         declared = count("version", declared, zero=False)
@@ -192,7 +165,7 @@ def read_charge(
         cost=stored,
         spend=spend,
         spend_text=text,
-        adjacency=cost.adjacency,
+        adjacency=honest.adjacency,
         plan="" if plan is None else read_name("plan", plan),
         who=read_text("who", who),
         purpose=read_text("purpose", purpose),
@@ -200,7 +173,7 @@ def read_charge(
         dataset="" if dataset is None else read_account_name(dataset),
         asked=read_text("asked", asked),
         blocks=read_block_names(blocks) if blocks != () else (),
-        law=cost,
+        law=honest,
         certificate=read_name("certificate", certificate) if certificate else "",
         record=read_record(record),
     )

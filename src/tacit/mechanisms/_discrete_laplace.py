@@ -62,11 +62,10 @@ class DiscreteLaplace(IntegerNoise):
         sensitivity: int,
         adjacency: Adjacency = "add/remove",
     ) -> None:
+        given = exactly_one(epsilon=epsilon, scale=scale)
         moved = Fraction(count("sensitivity", sensitivity, zero=False))
-        if exactly_one(epsilon=epsilon, scale=scale) == "epsilon":
-            spent = rational("epsilon", epsilon)  # type: ignore[arg-type]
-        else:
-            spent = moved / rational("scale", scale)  # type: ignore[arg-type]
+        read = rational(given, epsilon if given == "epsilon" else scale)  # type: ignore[arg-type]
+        spent = read if given == "epsilon" else moved / read
         self._check_size(moved / spent)
         object.__setattr__(self, "sensitivity", moved)
         object.__setattr__(self, "epsilon", spent)

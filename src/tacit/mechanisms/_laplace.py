@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from tacit.mechanisms._mechanism import Adjacency, confidence_level, exactly_one
 from tacit.mechanisms._noise_laws import LaplaceLaw
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from tacit.accounting import Cost
 
 __all__ = ["Laplace", "LaplaceTextbook", "coarsest", "laplace_cost"]
@@ -34,7 +33,7 @@ def laplace_cost(epsilon: Fraction, steps: int, adjacency: Adjacency) -> Cost:
     from tacit.accounting import Cost
 
     charged = coarsest(steps)
-    return Cost.discrete_laplace(scale=charged / epsilon, sensitivity=charged, adjacency=adjacency)
+    return Cost.discrete_laplace(scale=charged / epsilon, sensitivity=Fraction(charged), adjacency=adjacency)
 
 
 def coarsest(steps: int) -> int:

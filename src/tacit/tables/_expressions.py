@@ -180,19 +180,10 @@ def lit(value: object) -> Literal:
 
 def as_date(text: str) -> Literal:
     """Read ISO text as a date constant."""
-    if not _ISO.fullmatch(text):
-        raise TacitError(
-            "bad-expression",
-            f"{text[:40]!r} is not a date",
-            why="a date is written as year-month-day with 4, 2 and 2 digits",
-            fix=_ISO_EXAMPLE,
-        )
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        raise TacitError(
-            "bad-expression", f"{text!r} is not a date", why="this day does not exist", fix=_ISO_EXAMPLE
-        ) from None
+    if not is_iso(text):
+        digits = "a date is written as year-month-day with 4, 2 and 2 digits"
+        why = "this day does not exist" if _ISO.fullmatch(text) else digits
+        raise TacitError("bad-expression", f"{text[:40]!r} is not a date", why=why, fix=_ISO_EXAMPLE)
     return Literal(text, "date")
 
 
@@ -204,9 +195,11 @@ def is_iso(text: str) -> bool:
     >>> is_iso("2024-02-29"), is_iso("2024-02-29 12:00"), is_iso("2023-02-29"), is_iso("March")
     (True, True, False, False)
     """
+    if not _ISO.fullmatch(text):
+        return False
     try:
-        as_date(text)
-    except TacitError:
+        datetime.fromisoformat(text)
+    except ValueError:
         return False
     return True
 

@@ -91,6 +91,7 @@ def _plan(
         left_out(question, pricing.who, paid, dataset),
         dataset._engine,
         blocks,
+        share,
     )
     return Plan.of(
         dataset,
@@ -100,7 +101,11 @@ def _plan(
         facts=(
             *facts_of(question, pricing.who, paid, columns, dataset),
             *facts_of_blocks(dataset, blocks),
-            *([("delta", warning)] if (warning := warn_of_delta(float(ask.delta), pricing.size)) else []),
+            *(
+                [("delta", warning)]
+                if ask.delta and (warning := warn_of_delta(float(ask.delta), pricing.size))
+                else []
+            ),
         ),
         confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),

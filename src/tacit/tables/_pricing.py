@@ -18,7 +18,7 @@ from tacit.tables._levels import check_totals
 from tacit.tables._lowering import lower
 from tacit.tables._readings import ChosenValue, StepNoise
 from tacit.tables._sampling import amplified_ask, check_sample, inner_ask, share_of_sample
-from tacit.tables._steps import Ask, ChooseQuantile, ChooseTop, calibrate
+from tacit.tables._steps import Ask, Flippable, calibrate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -108,7 +108,7 @@ def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[Step, .
     """Return whether choices may be charged as pure epsilon: plan and budget know neither rho nor delta."""
     if goal.rho is not None or goal.delta:
         return False
-    if not any(isinstance(step.method, ChooseQuantile | ChooseTop) for step in steps):
+    if not any(isinstance(step.method, Flippable) for step in steps):
         return False
     budget = dataset.budget
     return budget.rho is None and not budget.delta

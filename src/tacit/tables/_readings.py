@@ -138,7 +138,8 @@ class _FromParts(Reading):
         """Return the noise in units of what one row adds, the lower bound and the width of the range."""
         statistic: MomentSums = noise.statistic  # type: ignore[assignment]
         grid = statistic.grid
-        return noise.linear.over(statistic.weight), float(grid.lo * grid.step), float(grid.width * grid.step)
+        low, width = float(grid.lo * grid.step), float(grid.width * grid.step)
+        return noise.linear.over(statistic.weight), low, width
 
     @staticmethod
     def parts(noise: StepNoise, lines: list[list[int]]) -> NDArray[np.float64]:
@@ -196,8 +197,8 @@ class PartsMean(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the means."""
-        linear, low, width = self.scaled(noise)
-        sets = mean_sets(self.parts(noise, lines), linear, float(1 - confidence))
+        parts, (linear, low, width) = self.parts(noise, lines), self.scaled(noise)
+        sets = mean_sets(parts, linear, float(1 - confidence))
         return [Cell(*ends) for ends in (low + width * np.stack(sets, axis=-1)).tolist()]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
@@ -219,8 +220,8 @@ class PartsSpread(_FromParts):
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the variances or the standard deviations."""
-        linear, _, width = self.scaled(noise)
-        sets = variance_sets(self.parts(noise, lines), linear, float(1 - confidence), sample=self.sample)
+        parts, (linear, _, width) = self.parts(noise, lines), self.scaled(noise)
+        sets = variance_sets(parts, linear, float(1 - confidence), sample=self.sample)
         ends = np.stack(sets, axis=-1)
         return [Cell(*one) for one in (width * np.sqrt(ends) if self.root else width**2 * ends).tolist()]
 

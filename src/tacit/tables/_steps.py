@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from tacit.tables._statistics import Statistic
 
 __all__ = [
-    "AddNoise", "Ask", "ChooseQuantile", "ChooseQuantileEnds", "ChooseTop", "PaidStep", "SelectKeys", "Step",
-    "calibrate",
+    "AddNoise", "Ask", "ChooseQuantile", "ChooseQuantileEnds", "ChooseTop", "Flippable", "PaidStep",
+    "SelectKeys", "Step", "calibrate",
 ]  # fmt: skip
 
 
@@ -163,6 +163,8 @@ class SelectKeys:
         return KeySelection(rho=rho, delta=delta, groups=who.groups, adjacency=who.adjacency)
 
 
+#: The choices that permute-and-flip can make.
+Flippable: TypeAlias = ChooseQuantile | ChooseTop
 Method: TypeAlias = AddNoise | ChooseQuantile | ChooseQuantileEnds | ChooseTop | SelectKeys
 
 
@@ -260,7 +262,7 @@ def _laplace_family(
 
 def _pure(step: Step, who: Contribution, share: Fraction, ask: Ask) -> IntegerMechanism:
     """Return a step's mechanism for its share of epsilon."""
-    if ask.flip and isinstance(step.method, ChooseQuantile | ChooseTop):
+    if ask.flip and isinstance(step.method, Flippable):
         return step.method.flipped(step.statistic, who, share)
     return step.method.pure(step.statistic, who, share, ask.delta)
 

@@ -13,7 +13,7 @@ from tacit.fixes import Declare
 from tacit.tables._algebra import document, sources_of
 from tacit.tables._kinds import kind_of
 from tacit.tables._levels import lines_of, read_levels
-from tacit.tables._sampling import drawn_sample, share_of_sample
+from tacit.tables._sampling import drawn_sample
 from tacit.tables._statistics import BinCounts
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class TableTask:
         Where the data is.
     blocks
         The blocks of the data that the question reads; none stands for all of it.
+    sampled
+        The probability with which a unit is in the sample; None where all units are read.
     """
 
     asked: TableQuestion
@@ -76,6 +78,7 @@ class TableTask:
     left_out: tuple[str, ...]
     engine: Engine
     blocks: tuple[str, ...] = ()
+    sampled: Fraction | None = None
 
     @property
     def question(self) -> JSON:
@@ -90,11 +93,6 @@ class TableTask:
             **({} if self.asked.sample is None else {"sample": self.asked.sample}),
             "steps": document(self.steps),
         }
-
-    @property
-    def sampled(self) -> Fraction | None:
-        """The probability with which a unit is in the sample; None where all units are read."""
-        return None if self.asked.sample is None else share_of_sample(self.asked.sample)
 
     @property
     def sql(self) -> tuple[str, ...]:
@@ -135,6 +133,12 @@ class TableTask:
         else:
             keys = [list(key) for key in (self.asked.keys or ())] if self.asked.by else [[]]
         totals = lines_of(keys, self.asked.levels)
+        keys = [key for key, _ in totals] or keys
+        dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
+        groups = {
+            name: _shown([key[i] for key in keys], dates=name in dates)
+            for i, (name, _) in enumerate(self.asked.by)
+        }
         columns = {}
         for column in self.columns:
             noise = self.noises[column.step]
@@ -145,18 +149,14 @@ class TableTask:
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
-        keys = [key for key, _ in totals] or keys
         return AnswerTable(
-            {
-                name: _shown([key[i] for key in keys], dates=kind_of(node) == "date")
-                for i, (name, node) in enumerate(self.asked.by)
-            },
+            groups,
             columns,
             float(confidence),
             notes=self.notes,
             left_out=self.left_out,
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
-            dates=tuple(name for name, node in self.asked.by if kind_of(node) == "date"),
+            dates=dates,
             totals=bool(self.asked.levels),
         )
 

@@ -113,3 +113,15 @@ def test_a_plan_warns_once_of_a_large_delta(delta, size, warned):
     text = " ".join(repr(plan).split())
     assert text.count("warning: delta") == bool(warned)
     assert warned in text
+
+
+def test_only_a_plan_with_a_choice_asks_the_ledger(monkeypatch):
+    data = visits(budget=tc.Budget(epsilon=9))
+    asked = []
+    ledger = type(data._ledger)
+    read = ledger.account
+    monkeypatch.setattr(ledger, "account", lambda self, name: asked.append(name) or read(self, name))
+    data.agg(n=tc.count(), m=tc.mean("length_of_stay")).plan(epsilon=1)
+    assert not asked
+    data.agg(q=tc.median("length_of_stay")).plan(epsilon=1)
+    assert asked

@@ -154,8 +154,10 @@ def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str,
 
 def check_sources(config: Config, name: str) -> None:
     """Refuse a missing file before anything is charged."""
+    from tacit.engines import read_source
+
     for file in config.files(name):
-        if not file.exists():
+        if not read_source(file).is_there:
             raise TacitError(
                 "bad-parameter",
                 f"{file} does not exist",

@@ -75,9 +75,10 @@ def protect(
     Parameters
     ----------
     source
-        A Parquet or CSV file, a DuckDB file or connection (as ``(database, "table")`` where its table has
-        another name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's
-        column.
+        A Parquet or CSV file, a folder or pattern of Parquet files (``"visits/*.parquet"``) that have the
+        same columns, a DuckDB file or connection (as ``(database, "table")`` where its table has another
+        name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's column.
+        `csv_file` declares a decimal comma or an encoding.
     unit
         The column that says to whom a row belongs, ``Unit.row()``, or ``Unit("patient_id", per="day")``. Rows
         without a unit are dropped.
@@ -317,8 +318,8 @@ def _check_files(
 
     Without such a ledger the dataset can be planned with, and a release is refused before its charge.
     """
-    files = [place.source.place for place in places.values() if isinstance(place.source.place, Path)]
-    absent = next((file for file in files if "*" not in str(file) and not file.exists()), None)
+    files = [place.source for place in places.values() if isinstance(place.source.place, Path)]
+    absent = next((Path(str(file.place)) for file in files if not file.is_there), None)
     if absent is None or ledger is None or _has_account(ledger, name):
         return
     raise TacitError(

@@ -85,8 +85,10 @@ class Source:
     @property
     def is_folder(self) -> bool:
         """Whether the place stands for any number of Parquet files: a folder, or a pattern."""
+        if self.kind != "parquet":
+            return False
         place = Path(str(self.place))
-        return self.kind == "parquet" and (is_pattern(place) or place.is_dir())
+        return is_pattern(place) or place.is_dir()
 
     @property
     def files(self) -> tuple[str, ...]:

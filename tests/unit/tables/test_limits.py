@@ -1,10 +1,15 @@
 """Limits with open eyes: for one table, for one question, suggested, and measured."""
 
+import random
+from fractions import Fraction
+
 import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.core import Limits
+from tacit.core import Limits, members_of
+from tacit.tables._cut_shares import share_beyond
+from tacit.tables._task import exact_integers
 
 BUDGET = tc.Budget(epsilon=10**6, delta=1e-6)
 VISITS = {"pid": [u for u in range(200) for _ in range(1 + u % 8)]}
@@ -247,3 +252,43 @@ def test_only_an_estimate_of_this_data_and_these_limits_can_be_noted():
 
 def test_an_attack_on_the_estimate_finds_nothing():
     assert "nothing was found" in repr(tc.audit(protected({"rows": 3}).measure_cut(epsilon=1, cap=5)))
+
+
+@pytest.mark.parametrize("adjacency", ["add/remove", "replace"])
+@pytest.mark.parametrize("limits", [{}, {"groups": 2}, {"groups": 2, "per_group": 2}, {"per_group": 1}])
+def test_one_unit_changes_what_is_kept_and_cut_by_no_more_than_is_declared(limits, adjacency):
+    """Random neighbours, also in groups and with limits on them, which `measure_cut` does not use."""
+    draw = random.Random(str(limits) + adjacency)
+    worst = Fraction(0)
+    for _ in range(15):
+        others, *units = [rows_of(draw, names) for names in (range(20), [99], [99])]
+        pair = [others | {}, others | {}]
+        for side, own in zip(pair, units if adjacency == "replace" else [units[0], None], strict=True):
+            if own is not None:
+                side |= {c: [*side[c], *own[c]] for c in side}
+        found, declared = [], 0
+        for side in pair:
+            data = tc.protect(
+                pa.table(side), unit="pid", limits={"rows": 4}, adjacency=adjacency, budget=BUDGET
+            )
+            data._engine._key = 3
+            rows = data.limit(**limits).group_by("ward", keys=["A", "B", "C"])
+            task = members_of(rows.agg(r=share_beyond("x", 3, 9)).plan(epsilon=1))[0].task
+            declared = task.mechanisms[0].sensitivity
+            [exact] = exact_integers(task.engine, task.asked, task.statements).values()
+            found.append(exact)
+        keys = {*found[0], *found[1]}
+        moved = sum(
+            abs(a - b) for key in keys for a, b in zip(*(one.get(key, [0, 0]) for one in found), strict=True)
+        )
+        assert moved <= declared
+        worst = max(worst, Fraction(moved, declared))
+    assert worst > Fraction(1, 4)  # the search comes close to what is declared
+
+
+def rows_of(draw: random.Random, names) -> dict[str, list]:
+    """Rows of some units, with values inside, at and beyond the limit and the cap."""
+    made = [
+        (name, draw.choice("ABC"), draw.choice([-1, 0, 2, 3, 8, 9, 50])) for name in names for _ in range(6)
+    ]
+    return {"pid": [m[0] for m in made], "ward": [m[1] for m in made], "x": [float(m[2]) for m in made]}

@@ -177,7 +177,8 @@ def _separator(data: Path) -> list[str]:
     if source.kind != "csv" or source.delimiter in {",", "\t"}:
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
-    return [f"the header shows that {sign} separate the columns; 3,5 is not a number here: write 3.5"]
+    fix = 'write decimal = "," under source in the config'
+    return [f"the header shows that {sign} separate the columns; if 3,5 is a number there, {fix}"]
 
 
 def _uncounted_rows(data: Path, unit: str) -> list[str]:
@@ -189,7 +190,8 @@ def _uncounted_rows(data: Path, unit: str) -> list[str]:
     if source.kind == "csv" and not source.plain_header:
         notes.append(
             f"warning: the header of {data.name} is not UTF-8, and lines that are not UTF-8 are not counted; "
-            "save the file as UTF-8 (in a spreadsheet: CSV UTF-8), then run tacit init --force again"
+            "save the file as UTF-8 (in a spreadsheet: CSV UTF-8), then run tacit init --force again; or "
+            'write its encoding under source in the config, such as encoding = "latin-1"'
         )
     return notes
 

@@ -28,6 +28,7 @@ def plan(
     confidence: question.ConfidenceOption = 0.95,
     size: question.SizeOption = None,
     keys: question.KeysOption = None,
+    limits: question.LimitsOption = None,
     config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None,
     *,
@@ -38,7 +39,7 @@ def plan(
     from tacit.ledger import Ledger
 
     declared, name = question.declared_dataset(config, dataset, sql)
-    price = question.Price(epsilon, delta, rho, within, confidence, size)
+    price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
     with Ledger.memory() as ledger:
         opened = question.alone(declared, name).dataset(name, ledger=ledger)
         made = price.plan(opened, sql, question.public_keys(declared, name, keys))

@@ -54,6 +54,7 @@ def query(
     confidence: question.ConfidenceOption = 0.95,
     size: question.SizeOption = None,
     keys: question.KeysOption = None,
+    limits: question.LimitsOption = None,
     out: _OutOption = None,
     plot: PlotOption = None,
     certificate: _CertificateToWrite = None,
@@ -72,7 +73,7 @@ def query(
     files.check()
     declared, name = question.declared_dataset(config, dataset, sql)
     question.check_sources(declared, name)
-    price = question.Price(epsilon, delta, rho, within, confidence, size)
+    price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
     public = question.public_keys(declared, name, keys)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
         price.plan(question.alone(declared, name).dataset(name, ledger=trial), sql, public)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli._context import note_dataset
-from tacit.cli._fact_options import read_question_keys
+from tacit.cli._fact_options import read_limit_option, read_question_keys
 from tacit.cli._output import typed
 from tacit.cli._sql import tables_in
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tacit.accounting import Cost
     from tacit.core import AnswerTable, Plan
@@ -30,6 +30,7 @@ __all__ = [
     "DeltaOption",
     "EpsilonOption",
     "KeysOption",
+    "LimitsOption",
     "Price",
     "RhoOption",
     "SizeOption",
@@ -56,6 +57,12 @@ KeysOption = Annotated[
     list[str] | None,
     typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),
 ]
+LimitsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit", help="rows=3 or groups=2: how much of one unit counts in this question; may be repeated."
+    ),
+]
 RhoOption = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")]
 WithinOption = Annotated[
     float | None, typer.Option("--within", help="Instead of epsilon: the error that you accept.")
@@ -79,12 +86,14 @@ class Price:
     within: float | None
     confidence: float
     size: int | None
+    limits: Sequence[str] = ()
 
     def plan(
         self, dataset: TableDataset, sql: str, keys: Mapping[str, list[object]] | None = None
     ) -> Plan[AnswerTable]:
         """Plan a question at this price."""
-        return dataset.sql(sql, keys=keys).plan(
+        limits = dict(read_limit_option(text) for text in self.limits) or None
+        return dataset.sql(sql, keys=keys, limits=limits).plan(
             epsilon=self.epsilon,
             delta=self.delta,
             rho=self.rho,
@@ -145,8 +154,10 @@ def public_keys(config: Config, name: str, given: list[str] | None) -> dict[str,
 
 def check_sources(config: Config, name: str) -> None:
     """Refuse a missing file before anything is charged."""
+    from tacit.engines import read_source
+
     for file in config.files(name):
-        if not file.exists():
+        if not read_source(file).is_there:
             raise TacitError(
                 "bad-parameter",
                 f"{file} does not exist",

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Declare, Fix
+from tacit.fixes import Choose, Declare, Fix, Set
 
 __all__ = [
     "DEFAULT_PAIRS",
@@ -22,6 +22,7 @@ __all__ = [
     "KINDS",
     "Fact",
     "Kind",
+    "LimitGiven",
     "Limits",
     "Table",
     "is_writable",
@@ -42,6 +43,8 @@ DEFAULT_ROWS = 10
 #: how long a question takes and how much memory it needs.
 DEFAULT_PAIRS = 10_000
 _MOST = 10**9
+#: A limit as the curator writes it: a number, or the limits of one table.
+LimitGiven: TypeAlias = int | Mapping[str, int | None] | None
 
 _WRITTEN: dict[str, Kind] = {
     **dict.fromkeys(
@@ -90,7 +93,8 @@ class Limits:
     Parameters
     ----------
     rows
-        Rows of each declared table, before WHERE.
+        Rows of each declared table, before WHERE. If the curator chose it, a question can lower it and
+        cannot raise it.
     groups
         Groups of one answer, after WHERE.
     per_group
@@ -102,11 +106,15 @@ class Limits:
         form more is refused.
     is_default
         Whether nobody chose ``rows``.
+    of_tables
+        Rows of single tables, by name, where they differ from ``rows``.
 
     Examples
     --------
     >>> Limits.read({"rows": 5})
     Limits(rows=5, groups=None, per_group=None, joined=None, pairs=10000)
+    >>> Limits.read({"rows": 5, "visits": {"rows": 20}}).rows_of("visits")
+    20
     """
 
     rows: int | None = DEFAULT_ROWS
@@ -115,9 +123,10 @@ class Limits:
     joined: int | None = None
     pairs: int = DEFAULT_PAIRS
     is_default: bool = field(default=False, repr=False, compare=False)
+    of_tables: tuple[tuple[str, int | None], ...] = field(default=(), repr=False)
 
     @classmethod
-    def read(cls, given: Mapping[str, int | None] | Limits | None) -> Limits:
+    def read(cls, given: Mapping[str, LimitGiven] | Limits | None) -> Limits:
         """Read limits as the curator writes them. Where nothing bounds a unit, ten rows count."""
         if given is None:
             return cls(is_default=True)
@@ -126,7 +135,11 @@ class Limits:
         if not isinstance(given, Mapping):
             raise bad_parameter("limits", "a mapping", given, fix=_LIMIT)
         read: dict[str, int | None] = {}
+        own: dict[str, int | None] = {}
         for name, value in given.items():
+            if isinstance(value, Mapping):
+                own[name] = _of_table(name, value)
+                continue
             short = _LIMITS.get(name)
             if short is None:
                 known = tuple(sorted(set(_LIMITS.values())))
@@ -135,16 +148,39 @@ class Limits:
             read[short] = None if value is None else _limit(name, value)
         is_default = "rows" not in read and not (read.get("groups") and read.get("per_group"))
         rows, pairs = DEFAULT_ROWS if is_default else read.get("rows"), read.get("pairs") or DEFAULT_PAIRS
-        return cls(rows, read.get("groups"), read.get("per_group"), read.get("joined"), pairs, is_default)
+        of_tables = tuple(sorted(own.items()))
+        return cls(
+            rows, read.get("groups"), read.get("per_group"), read.get("joined"), pairs, is_default, of_tables
+        )
 
     def but(self, **changes: int | None) -> Limits:
         """Return these limits with some of them replaced."""
-        now: dict[str, int | None] = {
+        now: dict[str, LimitGiven] = {
             "rows": self.rows, "groups": self.groups, "per_group": self.per_group, "joined": self.joined,
             "pairs": self.pairs,
         }  # fmt: skip
         made = Limits.read({**now, **changes})
-        return replace(made, is_default=self.is_default and made.rows == self.rows)
+        is_default = self.is_default and made.rows == self.rows
+        return replace(made, is_default=is_default, of_tables=self.of_tables)
+
+    def rows_of(self, table: str) -> int | None:
+        """Return how many rows of one unit count in a table; None where nothing limits them."""
+        return dict(self.of_tables).get(table, self.rows)
+
+    def is_default_of(self, table: str) -> bool:
+        """Return whether nobody chose how many rows of this table count."""
+        return self.is_default and table not in dict(self.of_tables)
+
+    def allows(self, table: str, rows: int | None) -> bool:
+        """Return whether a question may count so many rows of one unit in a table.
+
+        Every number is private, because noise grows with it. A limit that the curator chose is the most that
+        a question may count; the default, which nobody chose, can be raised.
+        """
+        declared = self.rows_of(table)
+        if rows is None:
+            return declared is None
+        return 0 < rows <= (_MOST if declared is None or self.is_default_of(table) else declared)
 
 
 _LIMITS = {
@@ -153,6 +189,16 @@ _LIMITS = {
     "rows_per_group": "per_group", "joined": "joined", "pairs": "pairs",
 }  # fmt: skip
 _LIMIT = Declare("limits", DEFAULT_ROWS, column="rows")
+
+
+def _of_table(table: str, given: Mapping[str, int | None]) -> int | None:
+    """Read the limit of one table: only its rows can be limited, for groups belong to questions."""
+    if len(given) != 1 or _LIMITS.get(next(iter(given))) != "rows":
+        raise bad_parameter(
+            f"the limit of the table {table!r}", "rows and nothing else", dict(given), fix=Set(rows=20)
+        )
+    ((name, value),) = given.items()
+    return None if value is None else _limit(name, value)
 
 
 def _limit(name: str, value: int) -> int:

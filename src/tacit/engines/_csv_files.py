@@ -7,20 +7,31 @@ the header line, which is public, decides what ends a line; any other ``\r`` or 
 A file in which such a sign occurs is read from a copy, in which two letters of a code replace it. The code is
 undone in each cell on its own. It starts with ``\x1a``, and a ``\x1a`` of the file is coded too, so that the
 copy can be read back in one way only.
+
+A file in another encoding than UTF-8 is read from such a copy in UTF-8. Only encodings are known in which
+each byte is one sign and the first 128 are those of ASCII: then separators, quotes and line ends are the same
+bytes before and after. A byte that the encoding does not define becomes a sign of its own, so that different
+bytes stay different names.
 """
 
 from __future__ import annotations
 
+import codecs
+from functools import cache
 from typing import TYPE_CHECKING
+
+from tacit.errors import bad_parameter
+from tacit.fixes import Set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["cell_sql", "copy_with_coded_cells", "header_bytes", "line_end"]
+__all__ = ["cell_sql", "copy_with_coded_cells", "header_bytes", "in_utf8", "line_end", "read_encoding"]
 
 _MOST_HEADER = 1 << 20
 _CHUNK = 1 << 24
+_LEAST_DEFINED = 200  # of 256 bytes; encodings with several bytes for a sign define fewer bytes alone
 _CODE, _RETURN, _FEED, _BOTH = b"\x1aa", b"\x1ab", b"\x1ac", b"\x1ad"
 
 
@@ -58,18 +69,68 @@ def _all(line: bytes, sign: bytes) -> Iterator[int]:
         at = line.find(sign, at + 1)
 
 
-def copy_with_coded_cells(file: Path, copy: Path) -> bool:
+def copy_with_coded_cells(file: Path, copy: Path, encoding: str = "") -> bool:
     """Copy a file so that only line ends look like line ends; make no copy and return False if they do.
 
-    Called after the charge: it reads the whole file.
+    A file with an ``encoding`` is always copied. Called after the charge: it reads the whole file.
     """
     end = line_end(file)
-    if not any(_is_stray(chunk, end) for chunk in _chunks(file)):
+    if not encoding and not any(_is_stray(chunk, end) for chunk in _chunks(file)):
         return False
     with copy.open("wb") as made:
         for chunk in _chunks(file):
-            made.write(_coded(chunk, end))
+            coded = _coded(chunk, end)
+            made.write(in_utf8(coded, encoding) if encoding else coded)
     return True
+
+
+def read_encoding(name: str) -> str:
+    """Read the name of an encoding; empty for UTF-8. Refuse one in which a sign can take several bytes.
+
+    Examples
+    --------
+    >>> read_encoding("UTF-8"), read_encoding("latin-1")
+    ('', 'iso8859-1')
+    """
+    try:
+        plain = codecs.lookup(name).name
+        if plain in {"utf-8", "utf-8-sig", "ascii"}:
+            return ""
+        _signs(plain)
+    except (LookupError, TypeError, ValueError):
+        raise bad_parameter(
+            "encoding",
+            "utf-8, or one with a byte for each sign, such as latin-1 or windows-1252",
+            name,
+            fix=Set(encoding="latin-1"),
+        ) from None
+    return plain
+
+
+def in_utf8(line: bytes, encoding: str) -> bytes:
+    """Return bytes of an encoding in UTF-8; different bytes stay different."""
+    return codecs.charmap_decode(line, "strict", _signs(encoding))[0].encode()
+
+
+@cache
+def _signs(encoding: str) -> str:
+    """Return the sign of each of the 256 bytes; bytes without one get a sign for private use."""
+    signs = []
+    for byte in range(256):
+        try:
+            signs.append(bytes([byte]).decode(encoding))
+        except UnicodeDecodeError:
+            signs.append(chr(0xF700 + byte))
+    defined = sum(ord(sign) != 0xF700 + byte for byte, sign in enumerate(signs) if len(sign) == 1)
+    plain = "".join(signs[:128]) == bytes(range(128)).decode("ascii")
+    if (
+        not plain
+        or len(set(signs)) != 256
+        or defined < _LEAST_DEFINED
+        or any(len(sign) != 1 for sign in signs)
+    ):
+        raise ValueError("a sign of this encoding can take several bytes")
+    return "".join(signs)
 
 
 def _chunks(file: Path) -> Iterator[bytes]:

@@ -219,11 +219,12 @@ class DuckDB:
         for name, table in self._tables.items():
             if table.source.kind in _FILES:
                 try:
-                    seen = Path(str(table.source.place)).stat()
-                except OSError:
+                    files = table.source.files or (str(table.source.place),)
+                    seen = [(file, Path(file).stat()) for file in files]
+                except (OSError, TacitError):
                     stamps[name] = None
                 else:
-                    stamps[name] = seen.st_mtime_ns, seen.st_size, seen.st_ino
+                    stamps[name] = [(file, s.st_mtime_ns, s.st_size, s.st_ino) for file, s in seen]
         return stamps
 
     def _opened(self) -> duckdb.DuckDBPyConnection:
@@ -240,7 +241,7 @@ class DuckDB:
             con = self._connection = open_private(folder, self._memory)
         sources = self._attached(con, folder)
         if self._shared is None:
-            lock(con, [source.file for source in sources.values() if source.kind in {"parquet", "csv"}])
+            lock(con, [file for source in sources.values() for file in source.files])
         con.execute(MACROS)
         con.execute(f"CREATE OR REPLACE TEMP MACRO tacit_key() AS {self._key}::UBIGINT")
         for name, source in sources.items():
@@ -254,11 +255,10 @@ class DuckDB:
             source = found[name] = table.source
             match source.kind:
                 case "parquet" if self._as_bytes:
-                    found[name] = replace(source, copy=folder / f"{i}.parquet")
-                    copy_with_bytes(Path(source.file), folder / f"{i}.parquet")
+                    found[name] = _with_bytes(source, folder / f"{i}.parquet")
                 case "csv":
                     copy = folder / f"{i}.csv"
-                    if copy_with_coded_cells(Path(source.file), copy):
+                    if copy_with_coded_cells(Path(source.file), copy, source.encoding):
                         found[name] = replace(source, copy=copy)
                 case "connection":
                     found[name] = self._from_connection(con, name, folder / f"{i}.duckdb")
@@ -322,3 +322,14 @@ class DuckDB:
         if not name.isidentifier():
             raise TacitError("bad-parameter", "a key table needs a plain name", fix="tacit_keys")
         con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {listed}", values)
+
+
+def _with_bytes(source: Source, copy: Path) -> Source:
+    """Copy a Parquet file, or all files of a folder, to one that has bytes in place of text."""
+    if not source.is_folder:
+        copy_with_bytes(Path(source.file), copy)
+    else:
+        copy.mkdir()
+        for j, file in enumerate(source.files):
+            copy_with_bytes(Path(file), copy / f"{j}.parquet")
+    return replace(source, copy=copy)

@@ -10,17 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacit.engines._csv_files import cell_sql, header_bytes
+from tacit.engines._csv_files import cell_sql, header_bytes, in_utf8, read_encoding
+from tacit.engines._parquet_folders import check_same_schema, is_pattern, parquet_files, refuse_lake
 from tacit.engines._values import GENERATED, UNREADABLE, quote, string
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare, Either, Say
+from tacit.fixes import Code, Declare, Either, Say, Set
 
 if TYPE_CHECKING:
     import duckdb
 
     from tacit.engines._values import ColumnTypes
 
-__all__ = ["Source", "column_names", "read_source"]
+__all__ = ["Source", "column_names", "csv_file", "read_source"]
 
 _FILES = {
     ".parquet": "parquet",
@@ -64,8 +65,13 @@ class Source:
     within
         For databases and connections: catalog, schema and name of the table, once it was found.
     copy
-        For files: a copy to read instead, once the engine has made one: a Parquet file that has bytes for
-        text, or a CSV file with coded cells.
+        For files: a copy to read instead, once the engine has made one: a Parquet file (or a folder of
+        them) that has bytes for text, or a CSV file with coded cells in UTF-8.
+    decimal
+        For CSV files: the sign before the decimals of a number.
+    encoding
+        For CSV files: how bytes stand for text, one of the encodings with one byte for each sign; empty
+        for UTF-8.
     """
 
     kind: str
@@ -73,6 +79,24 @@ class Source:
     table: str = ""
     within: tuple[str, ...] = ()
     copy: Path | None = None
+    decimal: str = "."
+    encoding: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the place stands for any number of Parquet files: a folder, or a pattern."""
+        if self.kind != "parquet":
+            return False
+        place = Path(str(self.place))
+        return is_pattern(place) or place.is_dir()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of all files that are read, sorted by name; none if the source is not a file."""
+        if self.kind not in {"parquet", "csv"}:
+            return ()
+        place = self.copy or Path(str(self.place))
+        return tuple(map(str, parquet_files(place))) if self.is_folder else (str(place),)
 
     @property
     def file(self) -> str:
@@ -83,12 +107,15 @@ class Source:
     def delimiter(self) -> str:
         """The separator of a CSV file: a comma, semicolon, tab or bar, as its header line shows."""
         path = Path(str(self.place))
-        return _delimiter(path, _first_line(path) or "")
+        return _delimiter(path, _first_line(path, self.encoding) or "")
 
     @property
     def plain_header(self) -> bool:
-        """Whether the header line of a CSV file is UTF-8; true if it cannot be read. Reads no other line."""
-        line = header_bytes(Path(str(self.place))) if self.kind == "csv" else None
+        """Whether the header line of a CSV file can be read as text; true if there is no file.
+
+        It is in UTF-8, or in the declared encoding. Reads no other line.
+        """
+        line = header_bytes(Path(str(self.place))) if self.kind == "csv" and not self.encoding else None
         try:
             (line or b"").decode("utf-8")
         except UnicodeDecodeError:
@@ -99,7 +126,7 @@ class Source:
         """Return the names of the columns, or None where they are not available. Reads no row."""
         match self.kind:
             case "csv":
-                return _header(Path(str(self.place)))
+                return _header(Path(str(self.place)), self.encoding)
             case "frame":
                 return column_names(self.place)
             case _:
@@ -112,7 +139,7 @@ class Source:
         values. No row is read.
         """
         if self.kind not in {"parquet", "database", "connection"} or (
-            self.kind != "connection" and not Path(str(self.place)).exists()
+            self.kind != "connection" and not self.is_there
         ):
             return None
         import duckdb
@@ -131,6 +158,11 @@ class Source:
         except duckdb.Error:
             return None
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file exists, or at least one file of a folder or pattern."""
+        return bool(self.files) if self.is_folder else Path(str(self.place)).exists()
+
     def described(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
         """Return the columns with their types, as a connection that has this source sees them.
 
@@ -138,14 +170,28 @@ class Source:
         computes a generated column when it is read.
         """
         source, marks = self, {}
+        if self.is_folder:
+            return self._described_files(con, name)
         if self.kind == "parquet":
-            coarse = con.execute(_COARSE, {"path": self.file}).fetchall()
-            marks = {str(c): UNREADABLE for (c,) in coarse}
+            marks = _coarse(con, self.file)
         if self.kind in {"database", "connection"}:
             source = self if self.within else self.found(con, name)
             marks = {str(c): GENERATED for (c,) in con.execute(_GENERATED, list(source.within)).fetchall()}
         lines = con.execute(f"DESCRIBE {source.sql(name)}").fetchall()
         return tuple((str(c), marks.get(str(c), str(kind))) for c, kind, *_ in lines)
+
+    def _described_files(self, con: duckdb.DuckDBPyConnection, name: str) -> ColumnTypes:
+        """Return the columns of the first file by name, which all others must have too."""
+        files = self.files
+        if not files:
+            raise OSError(f"there is no file of {name}")
+        schemas = []
+        for file in files:
+            marks = _coarse(con, file)
+            lines = con.execute(f"DESCRIBE {_parquet_sql((file,))}").fetchall()
+            schemas.append(tuple((str(c), marks.get(str(c), str(kind))) for c, kind, *_ in lines))
+        check_same_schema([Path(file) for file in files], schemas)
+        return schemas[0]
 
     def found(self, con: duckdb.DuckDBPyConnection, name: str) -> Source:
         """Find the table of a database, so that no view and no variable of Python can stand for it.
@@ -176,6 +222,8 @@ class Source:
         CSV cells are read as text. Lines that cannot be read are skipped, so that none aborts the query.
         """
         match self.kind:
+            case "parquet" if self.is_folder:
+                return _parquet_sql(self.files)
             case "parquet":
                 return f"SELECT * FROM read_parquet({string(self.file)})"
             case "csv":
@@ -196,6 +244,17 @@ class Source:
                 return f"SELECT * FROM {quote('tacit raw ' + name)}"
 
 
+def _coarse(con: duckdb.DuckDBPyConnection, file: str) -> dict[str, str]:
+    """Mark the columns of a Parquet file that keep moments in milliseconds."""
+    return {str(c): UNREADABLE for (c,) in con.execute(_COARSE, {"path": file}).fetchall()}
+
+
+def _parquet_sql(files: tuple[str, ...]) -> str:
+    """Write several Parquet files as one relation: columns by name, nothing from the names of folders."""
+    listed = ", ".join(map(string, files))
+    return f"SELECT * FROM read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
+
+
 @cache
 def _schema_reader() -> duckdb.DuckDBPyConnection:
     """Return the one connection of the process that reads the schemas of files."""
@@ -211,16 +270,7 @@ def read_source(source: object, *, table: str = "") -> Source:
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str):
         return read_source(source[0], table=source[1])
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        kind = _FILES.get(path.suffix.lower())
-        if kind is None:
-            raise bad_parameter(
-                "source",
-                f"a file that ends in {', '.join(_FILES)}",
-                str(path),
-                fix=Declare("source", "visits.parquet"),
-            )
-        return Source(kind, path.absolute(), table)
+        return _read_path(Path(source), table)
     if type(source).__name__ == "DuckDBPyConnection":
         return Source("connection", source, table)
     if type(source).__name__ == "LazyFrame":
@@ -240,6 +290,52 @@ def read_source(source: object, *, table: str = "") -> Source:
     )
 
 
+def _read_path(path: Path, table: str) -> Source:
+    """Recognise a file by how its name ends, and a folder or a pattern of Parquet files."""
+    place = path.absolute()
+    kind = "parquet" if place.is_dir() else _FILES.get(path.suffix.lower())
+    if kind is None:
+        raise bad_parameter(
+            "source",
+            f"a file that ends in {', '.join(_FILES)}, or a folder of Parquet files",
+            str(path),
+            fix=Declare("source", "visits.parquet"),
+        )
+    made = Source(kind, place, table)
+    if made.is_folder:
+        refuse_lake(place)
+    return made
+
+
+def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str = "utf-8") -> Source:
+    """Declare how a CSV file is written, for `tacit.protect`. The file is not read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    decimal
+        The sign before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a cell
+        that is such a number is ``3.5`` in every question. Signs between thousands are not read.
+    encoding
+        How bytes stand for text: ``"utf-8"``, or one with one byte for each sign, such as ``"latin-1"`` or
+        ``"windows-1252"``.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> file = tc.tables.csv_file("visits.csv", decimal=",", encoding="latin-1")
+    >>> tc.protect(file, unit="patient_id", budget=tc.Budget(epsilon=1))
+    Dataset('data', unit=Unit('patient_id'), tables: data)
+    """
+    source = read_source(path)
+    if source.kind != "csv":
+        raise bad_parameter("a CSV file", "a file that ends in .csv or .tsv", str(path), fix="visits.csv")
+    if decimal not in {".", ","}:
+        raise bad_parameter("decimal", "a point or a comma", decimal, fix=Set(decimal=","))
+    return replace(source, decimal=decimal, encoding=read_encoding(encoding))
+
+
 def column_names(frame: object) -> tuple[str, ...] | None:
     """Return distinct names for a frame's columns, ignoring case; None if the object is not a frame."""
     for attribute in ("column_names", "columns"):
@@ -249,13 +345,15 @@ def column_names(frame: object) -> tuple[str, ...] | None:
     return None
 
 
-def _first_line(path: Path) -> str | None:
+def _first_line(path: Path, encoding: str) -> str | None:
     line = header_bytes(path)
-    return None if line is None else line.decode("utf-8-sig", errors="replace")
+    if line is None:
+        return None
+    return in_utf8(line, encoding).decode() if encoding else line.decode("utf-8-sig", errors="replace")
 
 
-def _header(path: Path) -> tuple[str, ...] | None:
-    text = _first_line(path)
+def _header(path: Path, encoding: str) -> tuple[str, ...] | None:
+    text = _first_line(path, encoding)
     return None if text is None else _distinct(next(csv.reader([text], delimiter=_delimiter(path, text)), []))
 
 

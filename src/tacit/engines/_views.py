@@ -36,7 +36,10 @@ def view_sql(
     the owner is 0.
     """
     value = frame_value_sql if source.kind == "frame" else value_sql
-    columns = ", ".join(f"{value(c, t)} AS {quote(c)}" for c, t in types)
+    values = [(c, value(c, t)) for c, t in types]
+    if source.decimal == ",":
+        values = [(c, _with_point(sql)) for c, sql in values]
+    columns = ", ".join(f"{sql} AS {quote(c)}" for c, sql in values)
     readable = [quote(c) for c, t in types if t not in NEVER_READ]
     raw = source.sql(name)
     if len(readable) < len(types):  # DuckDB then does not read the other columns, not even their statistics
@@ -52,6 +55,16 @@ def view_sql(
         f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {owner} AS tacit_u, {columns} "
         f"FROM ({raw}) WHERE {owner} IS NOT NULL"
     )
+
+
+def _with_point(value: str) -> str:
+    """Write a number with a decimal comma with a point instead; other text stays as it is.
+
+    A row's owner is named by the cell itself, so that ``1,5`` and ``1.5`` are different units.
+    """
+    form = r"\s*[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?\s*"
+    short = f"length({value}) <= 64 AND regexp_full_match({value}, '{form}')"
+    return f"CASE WHEN {short} THEN replace({value}, ',', '.') ELSE {value} END"
 
 
 def limited_view(

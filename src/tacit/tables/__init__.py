@@ -1,5 +1,6 @@
 """Tables: SQL and fluent questions with privacy for the unit, not the row."""
 
+from tacit.engines import csv_file
 from tacit.tables._aggregate_functions import (
     best,
     correlation,
@@ -49,6 +50,7 @@ __all__ = [
     "count_distinct",
     "count_units",
     "covariance",
+    "csv_file",
     "example_visits",
     "histogram",
     "intercept",

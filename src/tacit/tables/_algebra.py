@@ -45,8 +45,10 @@ __all__ = [
     "of_each_unit",
     "read_fraction",
     "rows_per_unit",
+    "scans_of",
     "scope",
     "sources_of",
+    "with_rows",
 ]
 
 How: TypeAlias = OneOf["inner", "left"]
@@ -201,6 +203,33 @@ def joins_of(node: Relation) -> Iterator[JoinUnits | JoinPublic]:
             yield from joins_of(left)
         case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
             yield from joins_of(inner)
+
+
+def scans_of(node: Relation) -> Iterator[Scan]:
+    """Return the protected tables that a relation reads, as often as it reads them."""
+    match node:
+        case Scan():
+            yield node
+        case JoinUnits(left, right, _, _):
+            yield from scans_of(left)
+            yield from scans_of(right)
+        case JoinPublic(left, _, _, _, _):
+            yield from scans_of(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            yield from scans_of(inner)
+
+
+def with_rows(node: Relation, rows: int) -> Relation:
+    """Return a relation that reads at most so many rows of a unit in each table that has a row limit."""
+    match node:
+        case Scan(table, limit):
+            return node if limit is None else Scan(table, rows)
+        case Where() | Project() | PerUnit():
+            return replace(node, input=with_rows(node.input, rows))
+        case JoinPublic():
+            return replace(node, left=with_rows(node.left, rows))
+        case JoinUnits():
+            return replace(node, left=with_rows(node.left, rows), right=with_rows(node.right, rows))
 
 
 def _check_joins(join: JoinUnits | JoinPublic) -> None:

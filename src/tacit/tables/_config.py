@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.accounting import Budget
 from tacit.core import Unit
+from tacit.engines import csv_file
 from tacit.errors import TacitError
 from tacit.fixes import Declare
 from tacit.ledger import Blocks
@@ -25,8 +26,9 @@ __all__ = ["Config", "load_config", "open_config", "read_config"]
 
 _KNOWN = {
     "source", "unit", "version", "bounds", "keys", "types", "never_null", "limits", "public",
-    "adjacency", "budget", "parent", "record", "blocks", "block",
+    "adjacency", "budget", "parent", "record", "blocks", "block", "decimal", "encoding",
 }  # fmt: skip
+_WRITTEN_AS = frozenset({"decimal", "encoding"})  # how CSV files are written
 _BUDGET = Budget(epsilon=3, delta=1e-6)  # only an example in messages
 
 
@@ -54,7 +56,8 @@ class Config:
         source = facts["source"]
         own = list(source.values()) if isinstance(source, dict) else [source]
         shared = [p["source"] for p in facts.get("public", {}).values()]
-        return [self.folder / str(place) for place in (*own, *shared)]
+        named = [place["path"] if isinstance(place, dict) else place for place in (*own, *shared)]
+        return [self.folder / str(place) for place in named]
 
     def tables(self, name: str) -> list[str]:
         """Return the names of the tables of a dataset, protected and public."""
@@ -130,7 +133,8 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     The file has one optional ``ledger = "..."`` and a table ``[datasets.NAME]`` for each dataset with the
     arguments of `protect`: ``source``, ``unit`` (a column, or empty text for single rows), ``budget =
     {epsilon = 1, delta = 1e-6}``, ``bounds``, ``keys``, ``types``, ``limits``, ``public``, ``parent``,
-    ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is).
+    ``record``, ``blocks`` (what the data is divided by) and ``block`` (which part of it this is). Also
+    ``decimal`` and ``encoding`` say how its CSV files are written.
 
     Examples
     --------
@@ -162,14 +166,30 @@ def _check(name: str, facts: Any) -> None:
             f"the budget of {name!r} must be a table of epsilon, delta and rho, got {budget!r}",
             fix=Declare("budget", _BUDGET, column=name),
         )
+    _check_source(name, facts["source"])
     public = facts.get("public", {})
     if not isinstance(public, dict) or any(
-        not isinstance(p, dict) or set(p) != {"source", "key"} for p in public.values()
+        not isinstance(p, dict) or set(p) - _WRITTEN_AS != {"source", "key"} for p in public.values()
     ):
         raise TacitError(
             "bad-parameter",
             f"each public table of {name!r} must have a source and a key, got {public!r}",
             fix=f'under [datasets.{name}.public]: codes = {{source = "codes.csv", key = "code"}}',
+        )
+
+
+def _check_source(name: str, source: Any) -> None:
+    """Check that each table has a path, and beside it only how its file is written."""
+    places = source.values() if isinstance(source, dict) else [source]
+    if not all(
+        isinstance(place, str)
+        or (isinstance(place, dict) and "path" in place and not set(place) - _WRITTEN_AS - {"path"})
+        for place in places
+    ):
+        raise TacitError(
+            "bad-parameter",
+            f"the source of {name!r} must be a path, or a path for each table, got {source!r}",
+            fix=f'under [datasets.{name}.source]: visits = {{path = "visits.csv", decimal = ","}}',
         )
 
 
@@ -190,12 +210,18 @@ def _wrong_facts(name: str, facts: Any) -> TacitError:
 
 
 def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -> TableDataset:
-    rest = {k: v for k, v in facts.items() if k not in {"source", "unit", "budget", "public", "blocks"}}
+    apart = {"source", "unit", "budget", "public", "blocks", *_WRITTEN_AS}
+    rest = {k: v for k, v in facts.items() if k not in apart}
     source = facts["source"]
     places: Any = (
-        {t: folder / s for t, s in source.items()} if isinstance(source, dict) else folder / str(source)
+        {t: _place(folder, s, facts) for t, s in source.items()}
+        if isinstance(source, dict)
+        else _place(folder, source, facts)
     )
-    public = {t: (folder / p["source"], p["key"]) for t, p in facts.get("public", {}).items()}
+    public = {
+        t: (_place(folder, {**p, "path": p["source"]}, facts), p["key"])
+        for t, p in facts.get("public", {}).items()
+    }
     unit = _unit(facts["unit"])
     return protect(
         places,
@@ -207,6 +233,15 @@ def _dataset(name: str, facts: Any, folder: Path, ledger: str | Ledger | None) -
         blocks=_blocks(name, facts.get("blocks")),
         **rest,
     )
+
+
+def _place(folder: Path, written: Any, facts: Any) -> object:
+    """Read where a table is: a path, and for a CSV file how it is written (else as the dataset says)."""
+    own = written if isinstance(written, dict) else {"path": written}
+    path = folder / str(own["path"])
+    how = {k: v for k in _WRITTEN_AS if (v := own.get(k, facts.get(k))) is not None}
+    is_csv = path.suffix.lower() in {".csv", ".tsv"}
+    return csv_file(path, **how) if is_csv or set(own) & _WRITTEN_AS else path
 
 
 def _budget(name: str, parts: Any) -> Budget:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tacit.core import AnswerTable, Dataset, Limits, Plan, Table
+from tacit.core import AnswerTable, Dataset, Limits, Plan, Release, Table
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._algebra import How, Scan
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._algebra import TableQuestion
+    from tacit.tables._cut_notes import CutNote
     from tacit.tables._goals import Goal
     from tacit.tables._keys import KeysGiven, MissingKeys
     from tacit.tables._partition import BlockColumn
-    from tacit.tables._postprocessing import PostProcessing
+    from tacit.tables._postprocessing import Presentation
     from tacit.tables._python_expressions import Expr
 
 __all__ = ["TableDataset"]
@@ -47,6 +48,8 @@ class TableDataset(Dataset, PandasHabits):
         lines are skipped.
     block_column
         The column that divides the rows into blocks that are charged apart, or None.
+    noted
+        What releases estimated that limits and bounds cut, for captions; see `noting`.
     """
 
     tables: Mapping[str, Table]
@@ -55,6 +58,7 @@ class TableDataset(Dataset, PandasHabits):
     is_one_table: bool
     _engine: Engine
     block_column: BlockColumn | None = None
+    noted: tuple[CutNote, ...] = ()
 
     def __repr__(self) -> str:
         tables = ", ".join(sorted(self.tables))
@@ -71,7 +75,7 @@ class TableDataset(Dataset, PandasHabits):
                 f"there is no protected table {table!r}",
                 fix=Choose(tuple(protected), given=str(table)),
             )
-        return Rows(self, Scan(found, self.limits.rows), self.limits)
+        return Rows(self, Scan(found, self.limits.rows_of(table)), self.limits)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -105,7 +109,7 @@ class TableDataset(Dataset, PandasHabits):
         return self[self.main].per_unit(by, **measures)
 
     def limit(self, **limits: int | None) -> Rows:
-        """Change limits on groups for one question; see `Rows.limit`."""
+        """Change limits for one question; see `Rows.limit`."""
         return self[self.main].limit(**limits)
 
     def group_by(
@@ -118,7 +122,13 @@ class TableDataset(Dataset, PandasHabits):
         """Aggregate all rows; see `Rows.agg`."""
         return self[self.main].agg(**aggregates)
 
-    def sql(self, query: str, *, keys: Mapping[str, Sequence[object] | str] | None = None) -> Query:
+    def sql(
+        self,
+        query: str,
+        *,
+        keys: Mapping[str, Sequence[object] | str] | None = None,
+        limits: Mapping[str, int | None] | None = None,
+    ) -> Query:
         """Ask in SQL.
 
         SELECT with aggregates, WHERE, GROUP BY, JOIN, WITH, CASE, dates; HAVING, ORDER BY, LIMIT and
@@ -131,17 +141,121 @@ class TableDataset(Dataset, PandasHabits):
         keys
             Public keys by group column, where they are not declared with the dataset: lists, or names of
             public tables.
+        limits
+            Limits for this question alone, as in `Rows.limit`: ``{"rows": 20, "groups": 3}``.
         """
         from tacit.tables.sql import parse_query
 
-        return parse_query(query, self, keys)
+        return parse_query(query, self if limits is None else self._limited(limits), keys)
+
+    def _limited(self, limits: Mapping[str, int | None]) -> TableDataset:
+        """Return the dataset as a question with other limits sees it; refuse limits that it cannot have.
+
+        Of several tables, one with a smaller declared limit on rows keeps it.
+        """
+        protected = [name for name, table in self.tables.items() if table.key is None]
+        rows = limits.get("rows")
+        able = [name for name in protected if rows is None or self.limits.allows(name, rows)]
+        changed = self[(able or protected)[0]].limit(**limits).limits
+        if rows is not None:
+            own = {name: rows if name in able else self.limits.rows_of(name) for name in protected}
+            changed = replace(changed, of_tables=tuple(sorted(own.items())))
+        return replace(self, limits=changed)
+
+    def suggest_limits(
+        self, *, epsilon: Number, by: str | None = None, table: str | None = None, most: int = 1000
+    ) -> Plan[AnswerTable]:
+        """Plan private quantiles of how many rows each unit has; the release suggests limits.
+
+        Guarantee
+        ---------
+        A plan like any other: it costs ``epsilon`` for one unit. Each unit is one row of the question, so no
+        limit on rows affects the answer.
+
+        Parameters
+        ----------
+        epsilon
+            What the release costs.
+        by
+            A column to group by later: quantiles of how many of its values each unit has come too.
+        table
+            Whose rows are counted; the main table by default.
+        most
+            The largest number that is looked for; larger ones count as this one.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(tc.tables.example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
+        >>> release = visits.suggest_limits(epsilon=0.1).release()
+        >>> list(release.columns)
+        ['rows_0.5', 'rows_0.9', 'rows_0.95', 'rows_0.99']
+        """
+        from tacit.tables._limit_advice import suggestion_plan
+
+        return suggestion_plan(self, epsilon, by, table or self.main, most)
+
+    def measure_cut(
+        self,
+        *,
+        epsilon: Number,
+        column: str | None = None,
+        table: str | None = None,
+        cap: int | None = None,
+    ) -> Plan[AnswerTable]:
+        """Plan an estimate of the share of rows beyond the limit, or of values outside a column's bounds.
+
+        Guarantee
+        ---------
+        A plan like any other: it costs ``epsilon`` for one unit.
+
+        Parameters
+        ----------
+        epsilon
+            What the release costs.
+        column
+            Measure the values that the bounds of this column clip, among the rows that count; by default the
+            rows of the table that the limit on rows drops.
+        table
+            Whose rows; the main table by default.
+        cap
+            How many rows of one unit are looked at: ten times the limit by default. The noise grows with it.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> visits = tc.protect(
+        ...     tc.tables.example_visits(),
+        ...     unit="patient_id",
+        ...     limits={"rows": 2},
+        ...     budget=tc.Budget(epsilon=9),
+        ... )
+        >>> release = visits.measure_cut(epsilon=4).release()
+        >>> 0 <= release.low <= release.value <= release.high <= 1
+        True
+        >>> visits = visits.noting(release)  # later captions repeat the estimate
+        """
+        from tacit.tables._limit_advice import cut_plan
+
+        return cut_plan(self, epsilon, column, table or self.main, cap)
+
+    def noting(self, release: Release[AnswerTable]) -> TableDataset:
+        """Return the dataset with a release of `measure_cut` in the captions of later releases.
+
+        It is post-processing: nothing is charged, and plans keep their cost and their hash.
+        """
+        from tacit.tables._cut_notes import cut_note
+
+        note = cut_note(self, release)
+        kept = tuple(one for one in self.noted if one.meaning != note.meaning)
+        return replace(self, noted=(*kept, note))
 
     def _rebuild(self, request: Any) -> Plan[AnswerTable]:
         from tacit.tables._planning import make_plans
 
         return make_plans([self._member(request)])[0]
 
-    def _member(self, request: Any) -> tuple[TableDataset, TableQuestion, Goal, PostProcessing | None]:
+    def _member(self, request: Any) -> tuple[TableDataset, TableQuestion, Goal, Presentation | None]:
         """Read what a plan's document asks of this dataset."""
         from tacit.tables._goals import Goal
         from tacit.tables._wire import read_post, read_question

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tacit.tables._algebra import Scan, TableQuestion, Where
+from tacit.tables._cut_shares import CutSums
 from tacit.tables._emit_expressions import ON_GRID, expression_sql, number, quantised, quote
 from tacit.tables._emit_relations import limited_tables, ranked, relation_sql
 from tacit.tables._expressions import Column, Node, lit, names
@@ -293,7 +294,7 @@ def _parts(statistic: Statistic, q: str) -> tuple[str, ...]:
             return f"2 * {y} * ({grid.width} - {y})", f"{y} * {y}"
         case MomentSums(_, grid):
             return (f"({q} - ({grid.lo}))",)
-        case ProductSums():
+        case ProductSums() | CutSums():
             return statistic.parts_sql(q)
         case ScoreSums():
             return tuple(f"{q}[{i + 1}]" for i in range(statistic.size))
@@ -310,7 +311,7 @@ def _over_rows(statistic: Statistic, q: str) -> list[str]:
             return ["count(DISTINCT tacit_u)"]
         case UnitsWith():
             return [f"count(DISTINCT CASE WHEN {q} IS NOT NULL THEN tacit_u END)"]
-        case Sums() | ScoreSums():
+        case Sums() | ScoreSums() | CutSums():
             return sums
         case _:
             return [f"count({q})", *sums]
@@ -353,7 +354,10 @@ def _per_pair(statistic: Statistic, q: str, name: str, limit: int | None) -> tup
         case Sums(grid=grid) | ScoreSums(grid=grid) if limit is not None:
             low, high = limit * min(grid.lo, 0), limit * max(grid.hi, 0)
             return inner, [f"coalesce(sum(least(greatest({x}, {low}), {high})), 0)" for x in sums]
-        case Sums() | ScoreSums():
+        case CutSums() if limit is not None:
+            highest = zip(sums, statistic.most(limit), strict=True)
+            return inner, [f"coalesce(sum(least({x}, {high})), 0)" for x, high in highest]
+        case Sums() | ScoreSums() | CutSums():
             return inner, [f"coalesce(sum({x}), 0)" for x in sums]
         case _:
             if limit is not None:

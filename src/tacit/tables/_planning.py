@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
-    from tacit.tables._postprocessing import PostProcessing
+    from tacit.tables._postprocessing import Presentation
     from tacit.tables._readings import StepNoise
     from tacit.tables._steps import Ask, PaidStep
 
@@ -30,7 +30,7 @@ __all__ = ["make_plans"]
 
 
 def make_plans(
-    members: Sequence[tuple[TableDataset, TableQuestion, Goal, PostProcessing | None]],
+    members: Sequence[tuple[TableDataset, TableQuestion, Goal, Presentation | None]],
 ) -> list[Plan[AnswerTable]]:
     """Plan a question for one dataset, or for several, each with its own limits and goal.
 
@@ -66,7 +66,7 @@ def _plan(
     dataset: TableDataset,
     pricing: Pricing,
     goal: Goal,
-    post: PostProcessing | None,
+    post: Presentation | None,
     ask: Ask,
     paid: tuple[PaidStep, ...],
     noises: tuple[StepNoise, ...],

@@ -6,7 +6,7 @@ It is free and not part of the plan's hash.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tacit.core import AnswerTable, Cells, Release, Value
 from tacit.errors import TacitError
@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
     from tacit.tables._release_functions import ValueWithInterval
 
-__all__ = ["PostProcessing"]
+__all__ = ["PostProcessing", "Presentation"]
+
+
+class Presentation(Protocol):
+    """How a release is shown: free, and not part of the plan's hash."""
+
+    def check_columns(self, known: Iterable[str]) -> None:
+        """Refuse columns that the release will not have, before anything is charged."""
+
+    def apply(self, release: Release[AnswerTable]) -> Release[AnswerTable]:
+        """Return the release as it is shown."""
 
 
 @dataclass(frozen=True, slots=True)

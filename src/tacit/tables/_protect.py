@@ -21,7 +21,7 @@ from tacit.core import (
 )
 from tacit.engines import DuckDB, SourceTable, read_source
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Declare
+from tacit.fixes import Choose, Code, Declare
 from tacit.ledger import Ledger, open_ledger
 from tacit.mechanisms import ranking_secret
 from tacit.tables._dataset import TableDataset
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from tacit.accounting import Adjacency, Budget
-    from tacit.core import Identity, Kind
+    from tacit.core import Identity, Kind, LimitGiven
     from tacit.exact import Number
     from tacit.ledger import Blocks
     from tacit.tables._partition import BlockColumn
@@ -55,7 +55,7 @@ def protect(
     keys: Mapping[str, Sequence[object] | str] | None = None,
     types: Mapping[str, object] | None = None,
     never_null: Sequence[str] = (),
-    limits: Mapping[str, int | None] | Limits | None = None,
+    limits: Mapping[str, LimitGiven] | Limits | None = None,
     public: Mapping[str, tuple[object, str]] | None = None,
     adjacency: Adjacency = "add/remove",
     ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -75,9 +75,10 @@ def protect(
     Parameters
     ----------
     source
-        A Parquet or CSV file, a DuckDB file or connection (as ``(database, "table")`` where its table has
-        another name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's
-        column.
+        A Parquet or CSV file, a folder or pattern of Parquet files (``"visits/*.parquet"``) that have the
+        same columns, a DuckDB file or connection (as ``(database, "table")`` where its table has another
+        name), a pandas, Polars or Arrow table; or several of them by name, all with the unit's column.
+        `csv_file` declares a decimal comma or an encoding.
     unit
         The column that says to whom a row belongs, ``Unit.row()``, or ``Unit("patient_id", per="day")``. Rows
         without a unit are dropped.
@@ -96,7 +97,8 @@ def protect(
         Columns declared to have a value in every row.
     limits
         How much one unit may contribute: ``rows`` (default 10), ``groups``, ``per_group``, ``joined``; and
-        ``pairs`` (default 10,000), the most pairs of its rows that a join may form.
+        ``pairs`` (default 10,000), the most pairs of its rows that a join may form. For one table alone:
+        ``{"rows": 5, "visits": {"rows": 20}}``. `TableDataset.suggest_limits` helps to choose them.
     public
         Public tables by name: each has a source and a column whose values are unique.
     adjacency
@@ -156,7 +158,7 @@ def protect(
     tables |= {n: _table(n, engine, facts, (key,)) for n, (_, key) in shared.items()}
     _check_names({"bounds": bounds, "keys": keys, "types": types, "never_null": never_null}, tables)
     _check_files(places, ledger, identity.name)
-    limited = Limits.read(limits)
+    limited = _read_limits(limits, sources)
     if identity.unit.kind == "row":
         limited = Limits(rows=None)  # a row is one row in one group; there is nothing to limit
     column, blocks = _divided(blocks, identity, tables) if blocks is not None else (None, None)
@@ -193,6 +195,19 @@ def _divided(
     """Return the column that divides the data, and the blocks with the kind of its values."""
     column = read_partition(blocks, identity.block, identity.unit, tables)
     return column, blocks if column is None else replace(blocks, kind=column.kind)
+
+
+def _read_limits(given: Mapping[str, LimitGiven] | Limits | None, sources: Mapping[str, object]) -> Limits:
+    """Read the limits; those of a single table name a protected table."""
+    limits = Limits.read(given)
+    unknown = next((table for table, _ in limits.of_tables if table not in sources), None)
+    if unknown is not None:
+        raise TacitError(
+            "unknown-table",
+            f"limits name the table {unknown!r}, which is not a protected table",
+            fix=Choose(tuple(sources), given=unknown),
+        )
+    return limits
 
 
 def _sources(
@@ -303,8 +318,8 @@ def _check_files(
 
     Without such a ledger the dataset can be planned with, and a release is refused before its charge.
     """
-    files = [place.source.place for place in places.values() if isinstance(place.source.place, Path)]
-    absent = next((file for file in files if "*" not in str(file) and not file.exists()), None)
+    files = [place.source for place in places.values() if isinstance(place.source.place, Path)]
+    absent = next((Path(str(file.place)) for file in files if not file.is_there), None)
     if absent is None or ledger is None or _has_account(ledger, name):
         return
     raise TacitError(

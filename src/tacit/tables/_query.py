@@ -25,7 +25,9 @@ from tacit.tables._algebra import (
     Where,
     of_each_unit,
     rows_per_unit,
+    scans_of,
     scope,
+    with_rows,
 )
 from tacit.tables._expressions import Column, Node, text_of
 from tacit.tables._goals import Goal
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 
     from tacit.exact import Number
     from tacit.tables._dataset import TableDataset
-    from tacit.tables._postprocessing import PostProcessing
+    from tacit.tables._postprocessing import Presentation
 
 __all__ = ["GroupedRows", "Query", "Rows", "check_name"]
 
@@ -265,7 +267,15 @@ class Rows(PandasHabits):
         return self._over(Project(self.relation, (*kept, *new)))
 
     def limit(self, **limits: int | None) -> Rows:
-        """Change the limits on groups and on rows per group for this question."""
+        """Change the limits for this question: ``rows``, ``groups``, ``per_group``, ``joined``.
+
+        ``rows`` concerns the tables that are read so far, before WHERE. Every limit is private, because the
+        noise grows with it. If the curator chose the limit on rows, a question can only lower it.
+
+        Examples
+        --------
+        ``visits.limit(rows=3, groups=2).group_by("hospital").agg(n=tc.count())``
+        """
         if "pairs" in limits:
             raise TacitError(
                 "not-allowed",
@@ -273,15 +283,41 @@ class Rows(PandasHabits):
                 why="it bounds what a question can make the engine do, so its author cannot change it",
                 fix=Declare("limits", 10_000, column="pairs"),
             )
-        if "rows" in limits:
+        changed = self.limits.but(**limits)
+        if self.unit.is_row:
+            return self  # single rows have no limits
+        rows = changed.rows if "rows" in limits else None
+        if "rows" in limits and rows is None:
             raise TacitError(
                 "not-allowed",
-                "row limits belong to the declared table",
-                why="they apply before WHERE, so that every question of a dataset sees the same rows",
-                fix=Declare("limits", 10, column="rows"),
+                "a question cannot remove the limit on rows",
+                why="without it, nothing bounds how much one unit can add",
+                fix="a limit of some rows, such as 20",
             )
-        changed = self.limits.but(**limits)
-        return self if self.unit.is_row else replace(self, limits=changed)  # single rows have no limits
+        relation = self.relation if rows is None else self._with_rows(rows)
+        return replace(self, relation=relation, limits=changed)
+
+    def _with_rows(self, rows: int) -> Relation:
+        """Return the same relation with another limit on rows, or refuse it."""
+        declared = self._dataset.limits
+        limited = [scan.table.name for scan in scans_of(self.relation) if scan.rows is not None]
+        for table in limited:
+            if not declared.allows(table, rows):
+                raise TacitError(
+                    "not-allowed",
+                    f"at most {declared.rows_of(table):,} rows of one {self.unit.noun} count in {table!r}, "
+                    f"and the question asks for {rows:,}",
+                    why="whoever declared the dataset chose this limit, and a question can only lower it",
+                    fix=f"a limit of at most {declared.rows_of(table):,} rows",
+                )
+        if not limited:
+            raise TacitError(
+                "not-allowed",
+                "a limit on rows has no effect here",
+                why="the tables are read without one, because each unit has one row after per_unit",
+                fix="limit the rows before per_unit, or remove the limit",
+            )
+        return with_rows(self.relation, rows)
 
     def group_by(
         self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str
@@ -391,7 +427,7 @@ class Query:
 
     _dataset: TableDataset
     question: TableQuestion
-    post: PostProcessing | None = None
+    post: Presentation | None = None
     #: Rewords a refusal for its author, where the question was not asked in Python.
     _reworded: Callable[[TacitError], TacitError] | None = field(default=None, repr=False, compare=False)
 

@@ -2,9 +2,9 @@
 
 A document may come from anywhere, so it can say nothing that the fluent API could not say. Only listed
 classes are made. Then every node is checked against the dataset's own facts: tables are protected where rows
-are scanned and public where they are looked up, with the declared row limit; expressions use known columns
-and operators of the right kinds; names do not shadow the owner of a row; aggregates are those that their own
-functions make.
+are scanned and public where they are looked up, with a row limit that a question may have; expressions use
+known columns and operators of the right kinds; names do not shadow the owner of a row; aggregates are those
+that their own functions make.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from tacit.tables._algebra import (
     names_unit,
     read_fraction,
     rows_per_unit,
+    scans_of,
     scope,
 )
+from tacit.tables._cut_shares import ShareBeyond, share_beyond
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
 from tacit.tables._keys import MOST_KEYS, key_nodes, read_column_keys
 from tacit.tables._kinds import Scope, expand_kinds, resolve
 from tacit.tables._levels import MOST_LEVELS, check_levels
+from tacit.tables._limit_advice import CutCaption, LimitCaption
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
 from tacit.tables._query import check_name
@@ -44,9 +47,10 @@ from tacit.tables._utility_aggregates import BestOf
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tacit.core import Kind
+    from tacit.core import Kind, Limits
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._postprocessing import Presentation
 
 __all__ = ["read_post", "read_question"]
 
@@ -65,6 +69,9 @@ _NODES: dict[str, type] = {
             "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",
         )),
         BestOf,
+        CutCaption,
+        LimitCaption,
+        ShareBeyond,
         _expressions.Call,
         _expressions.Column,
         _expressions.Literal,
@@ -102,6 +109,7 @@ _MADE |= {
     "CovarianceOf": lambda a, x: ask.covariance(
         x, Expr(a.other), bounds=(a.bounds, a.other_bounds), population=a.population
     ),
+    "ShareBeyond": lambda a, x: share_beyond(x, a.limit, a.cap),
     "BestOf": lambda a, _: ask.best(
         a.candidates, _scores(a.candidates, a.scores).__getitem__, bounds=a.bounds
     ),
@@ -124,7 +132,7 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     if not isinstance(question, TableQuestion):
         raise TypeError(type(question).__name__)
     _check_relation(question.input, dataset)
-    _check_rows(question.input, dataset.limits.rows)
+    _check_rows(question.input, dataset.limits)
     facts = scope(question.input)
     for name, node in question.by:
         check_name(name)
@@ -146,11 +154,15 @@ def read_question(written: Any, dataset: TableDataset) -> TableQuestion:
     return question
 
 
-def read_post(written: Any, dataset: TableDataset) -> PostProcessing | None:
+def read_post(written: Any, dataset: TableDataset) -> Presentation | None:
     """Read how a release is shown; post-processing checks itself, and touches released values only."""
     post = _node(written, dataset.tables)
     if post is None:
         return None
+    if isinstance(post, LimitCaption | CutCaption):
+        kinds = {"int": int, "str": str}
+        _insist(all(type(getattr(post, f.name)) is kinds[str(f.type)] for f in fields(post)))
+        return post
     if not isinstance(post, PostProcessing):
         raise TypeError(type(post).__name__)
     for name, node in post.outputs:
@@ -214,7 +226,8 @@ def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
 def _check_relation(relation: Relation, dataset: TableDataset) -> None:
     match relation:
         case Scan(table, rows):
-            _insist(_is_table(table) and table.key is None and rows in {None, dataset.limits.rows})
+            _insist(_is_table(table) and table.key is None)
+            _check_limit(rows)
         case Where(inner, predicate):
             _check_relation(inner, dataset)
             _check_expression(predicate, scope(inner), "boolean")
@@ -242,29 +255,34 @@ def _check_relation(relation: Relation, dataset: TableDataset) -> None:
                 _check_expression(node, scope(inner))
             for measure in measures:
                 _check_measure(measure, scope(inner))
-                _insist(measure.function != "sum" or _sums(inner, by, dataset.limits.rows))
+                _insist(measure.function != "sum" or _sums(inner, by, dataset.limits))
             _check_different([*(name for name, _ in by), *(measure.name for measure in measures)])
         case _:
             raise TypeError(type(relation).__name__)
 
 
-def _check_rows(relation: Relation, rows: int | None, *, one_row_left: bool = False) -> None:
-    """Check that tables are read with the declared row limit, except where one row of each unit is left."""
+def _check_rows(relation: Relation, limits: Limits, *, one_row_left: bool = False) -> None:
+    """Check that tables are read with a row limit that a question may have.
+
+    Without one only where one row of each unit is left, or where none was declared.
+    """
     match relation:
-        case Scan(_, own):
-            _insist(own == rows or (one_row_left and own is None))
+        case Scan(table, rows):
+            _insist(limits.allows(table.name, rows) or (one_row_left and rows is None))
         case JoinUnits(left, right, _, _):
-            _check_rows(left, rows)
-            _check_rows(right, rows)
+            _check_rows(left, limits)
+            _check_rows(right, limits)
         case PerUnit(inner, by, _):
-            _check_rows(inner, rows, one_row_left=one_row_left or names_unit(inner, by))
+            _check_rows(inner, limits, one_row_left=one_row_left or names_unit(inner, by))
         case Where(inner, _) | Project(inner, _) | JoinPublic(inner, _, _, _, _):
-            _check_rows(inner, rows, one_row_left=one_row_left)
+            _check_rows(inner, limits, one_row_left=one_row_left)
 
 
-def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], rows: int | None) -> bool:
+def _sums(inner: Relation, by: tuple[tuple[str, Node], ...], limits: Limits) -> bool:
     """Whether the fluent API can sum a unit's rows: they are limited, or one row of each unit is left."""
-    return rows_per_unit(inner) is not None or (rows is not None and names_unit(inner, by))
+    if rows_per_unit(inner) is not None:
+        return True
+    return names_unit(inner, by) and all(limits.rows_of(scan.table.name) for scan in scans_of(inner))
 
 
 def _is_boolean(given: object) -> bool:

@@ -14,9 +14,12 @@ from tacit.tables._algebra import (
     Project,
     Scan,
     Where,
+    joins_of,
     rows_per_unit,
+    scans_of,
     scope,
 )
+from tacit.tables._cut_notes import cut_lines
 from tacit.tables._expressions import Column, words_of
 from tacit.tables._key_values import can_be_missing
 from tacit.tables._products import ProductSums
@@ -142,6 +145,7 @@ def left_out(
         rows.append(f"rows whose {where}")
     said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
     said += _clipped_counts(question, dataset)
+    said += cut_lines(question, dataset)
     if _can_cut(question, who, unit):
         said.append(f"{_limits(question, who, dataset)}; rows beyond this are not counted")
     if question.sample is not None:
@@ -169,8 +173,9 @@ def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]
         if not isinstance(column, Column) or bounds is None or not facts[column.name].default:
             continue
         if getattr(aggregate, "bounds", None) == bounds:
-            default = " (default)" if dataset.limits.is_default else ""
             most = f"{float(bounds[1]):g}"
+            chosen = dataset.limits.rows != bounds[1] or not dataset.limits.is_default
+            default = "" if chosen else " (default)"
             said.append(f"{column.name} above {most}{default}, the limit on rows, counts as {most}")
     return list(dict.fromkeys(said))
 
@@ -248,6 +253,7 @@ def facts_of(
     owner = unit.noun
     change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
     facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
+    facts += _joins_in_words(question, who, owner)
     if question.sample is not None:
         share = share_of_sample(question.sample)
         facts.append(
@@ -269,6 +275,23 @@ def facts_of(
     return tuple(facts)
 
 
+def _joins_in_words(question: TableQuestion, who: Contribution, owner: str) -> list[tuple[str, str]]:
+    """Say how much less noise a limit on joined rows would mean, where the limits of two tables multiply."""
+    for join in joins_of(question.input):
+        if not isinstance(join, JoinUnits) or join.rows is not None:
+            continue
+        left, right = rows_per_unit(join.left), rows_per_unit(join.right)
+        if not left or not right or who.total <= (most := max(left, right)):
+            continue
+        times = who.total // most
+        text = (
+            f"a {owner} can have {left:,} x {right:,} rows after the join; with the limit joined={most} the "
+            f"noise of counts and sums would be {times:,} times smaller, and rows beyond it would be dropped"
+        )
+        return [("join", text)]
+    return []
+
+
 def facts_of_blocks(dataset: TableDataset, blocks: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Say which blocks of the data the plan is charged to, where the dataset has blocks."""
     if dataset.identity.block:
@@ -286,17 +309,40 @@ def facts_of_blocks(dataset: TableDataset, blocks: tuple[str, ...]) -> tuple[tup
 
 def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -> str:
     """Say how much of one unit counts; a limit on rows that nobody chose is marked as the default."""
-    owner, rows = dataset.identity.unit.noun, dataset.limits.rows or 0
-    default = " (default)" if dataset.limits.is_default and _limits_rows(question.input) else ""
-    text = f"each {owner} counts with at most {_rows(who.total)}" + (default if who.total == rows else "")
+    owner, read = dataset.identity.unit.noun, _read_rows(question.input, dataset)
+    marked = {rows: default for _, rows, default in read}
+    text = f"each {owner} counts with at most {_rows(who.total)}" + marked.get(who.total, "")
     if who.grouped:
         groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
         text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
         if who.groups > 1 and who.per_group != who.total:
             text += f", with at most {_rows(who.per_group)} in each"
-    if who.total != rows and (default or _limits_below_units(question.input)):
-        text += f"; Tacit reads at most {rows:,}{default} of a {owner}'s rows in each table"
+    some = any(marked.values()) or len(marked) > 1 or _limits_below_units(question.input)
+    if read and some and set(marked) != {who.total}:
+        text += f"; Tacit reads at most {_rows_of_tables(read, owner)}"
     return text
+
+
+def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, str]]:
+    """List the tables that are read under a row limit: name, limit, and a mark where nobody chose it."""
+    limits = dataset.limits
+    return list(
+        dict.fromkeys(
+            (table, rows, " (default)" if limits.is_default_of(table) and rows == limits.rows else "")
+            for scan in scans_of(node)
+            if (rows := scan.rows) is not None and (table := scan.table.name)
+        )
+    )
+
+
+def _rows_of_tables(read: list[tuple[str, int, str]], owner: str) -> str:
+    """Say how many of a unit's rows are read: in each table the same, or table by table."""
+    if len({rows for _, rows, _ in read}) == 1:
+        _, rows, default = read[0]
+        return f"{rows:,}{default} of a {owner}'s rows in each table"
+    (first, most, default), *more = read
+    others = "".join(f", {rows:,}{mark} in {table}" for table, rows, mark in more)
+    return f"{most:,}{default} of a {owner}'s rows in {first}{others}"
 
 
 def _rows(number: int) -> str:

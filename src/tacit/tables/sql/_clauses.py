@@ -149,7 +149,7 @@ def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
         return None
     only(clause, "this")
     if window := clause.this.find(exp.Window):
-        raise refuse(window, "HAVING cannot look over the lines of the answer", "ORDER BY 2 DESC LIMIT 10")
+        raise refuse(window, "HAVING cannot contain OVER", "ORDER BY 2 DESC LIMIT 10")
     return listed.read(_expanded(clause.this, _aliases(select)))
 
 

@@ -213,6 +213,6 @@ def _too_large(size: int) -> TacitError:
         f"an expression can have at most {MOST_PARTS:,} parts"
         if parts
         else f"an expression can be nested at most {MOST_DEPTH} deep",
-        why="an expression that is used twice in the next one doubles every time" if parts else "",
+        why="an expression doubles in size each time the next one uses it twice" if parts else "",
         fix=Code('.with_columns(part=tc.col("x") * tc.col("x"))'),
     )

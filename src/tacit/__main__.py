@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:
-    sys.stderr.write("interrupted: the ledger is intact; a charge that was made stays\n")
+    sys.stderr.write("interrupted: the ledger is intact; if a charge was made, it stays\n")
     raise SystemExit(130)
 
 

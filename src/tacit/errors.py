@@ -58,7 +58,7 @@ CODES: Final[dict[str, str]] = {
     # tables
     "missing-bounds": "values have no public bounds",
     "missing-limit": "nothing bounds how much one unit can contribute",
-    "question-too-large": "a question has more parts, or can make more rows of one unit, than is allowed",
+    "question-too-large": "a question has too many parts, or could form too many rows of one unit",
     "keys-missing": "groups are not public and the plan has no delta to select them privately",
     "unknown-column": "a column is not known here",
     "unknown-table": "a table is not declared",

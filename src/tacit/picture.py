@@ -25,7 +25,7 @@ class Picture(Figure):
     """A matplotlib figure that a notebook shows by itself; it needs no window system.
 
     It is opaque with strong lines, so it stays legible on light and dark pages. A picture with one set of
-    axes offers all that the axes offer: ``picture.set_ylim(0, 10)``.
+    axes also has the methods of these axes: ``picture.set_ylim(0, 10)``.
 
     Examples
     --------

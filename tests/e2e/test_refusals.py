@@ -304,5 +304,5 @@ def test_a_question_without_quotes_is_refused_with_the_line_to_type(monkeypatch,
         main()
     assert ended.value.code == 2
     told = capsys.readouterr().err
-    assert "the question came as 4 words; it must be one, in quotes" in told
+    assert "the question arrived as 4 separate words; put it in quotes" in told
     assert 'fix: tacit query "SELECT COUNT FROM visits" --epsilon 1' in told

@@ -124,8 +124,8 @@ def test_init_warns_of_a_header_that_is_not_utf_8_and_of_rows_without_a_unit(tmp
             'bounds]: "Cost (EUR)" = [LOW, HIGH] (from public knowledge, not from the data)',
         ),
         (
-            "SELECT AVG(LOS / (LOS + 1)) FROM visits",
-            "AVG(LEAST(GREATEST(LOS / (LOS + 1), LOW), HIGH)) (from public knowledge, not from the data)",
+            "SELECT AVG(LOS / (LOS - 1)) FROM visits",
+            "AVG(LEAST(GREATEST(LOS / (LOS - 1), LOW), HIGH)) (from public knowledge, not from the data)",
         ),
         ("SELECT AVG('los') FROM visits", "write a column name without single quotes: LOS"),
         ("SELECT AVG('Cost (EUR)') FROM visits", 'write a column name without single quotes: "Cost (EUR)"'),

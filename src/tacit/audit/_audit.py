@@ -46,8 +46,8 @@ def audit(
 
     The audit samples outputs on both inputs. On one half of them it chooses events (thresholds on every
     number, histograms, the bits of floats, and a learned score); on the other half it counts these events.
-    Rare outputs that occur on one input only are counted on further samples, and a function of two arguments
-    is also called for single outputs, so that a seed inside it is found.
+    It counts rare outputs that occur on one input only on further samples. It also calls a function of two
+    arguments for one output at a time, to find a seed that is set inside the function.
     Exact Clopper-Pearson intervals, with the error probability split over all events (Bonferroni), turn the
     counts into a bound: an event with probability at least p on one input and at most q on the other proves
     epsilon >= ln((p - delta) / q).

@@ -85,14 +85,14 @@ class PlanAudit(Reportable):
             for c in self.changes
         )
         searched = (
-            f"{verdict}: {self.pairs:,} pairs of neighbouring datasets were invented from the declared "
-            "schema, and the exact integers of each step were compared with the declared sensitivity."
+            f"{verdict}: Tacit invented {self.pairs:,} pairs of neighbouring datasets with the declared "
+            "schema and compared the exact integers of each step with the declared sensitivity."
         )
         attacked = (
-            "Then the noisy answers for the worst pair were attacked: epsilon is at least "
-            f"{self.found.epsilon_lower:.3g} (confidence {self.found.confidence:g}, {self.found.samples:,} "
-            f"answers for each neighbour); the plan claims at most {claimed:.3g} at delta "
-            f"{self.found.delta:g}."
+            "Then Tacit attacked the noisy answers for the worst pair. The attack proves that epsilon is at "
+            f"least {self.found.epsilon_lower:.3g} (confidence {self.found.confidence:g}, "
+            f"{self.found.samples:,} answers for each neighbour). The plan claims at most {claimed:.3g} at "
+            f"delta {self.found.delta:g}."
         )
         proof = "An attack that finds nothing is not a proof; docs/proofs has the proofs."
         notes = (proof,) if self.holds else (f"the worst pair: {self.worst}", proof)
@@ -106,15 +106,16 @@ class PlanAudit(Reportable):
 
 @progress("Attacking the plan")
 def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> PlanAudit:
-    """Attack a plan of tables before it is released. Touches no data and charges nothing.
+    """Attack a plan for tables before you release it. The attack reads no data and charges nothing.
 
-    Tacit invents neighbouring datasets of the declared schema with hostile values, computes the plan's exact
-    integers on both with the SQL that will run, and compares the change with the declared sensitivity. For
-    the pair with the largest change it then draws the whole noisy answer many times on both sides and looks
-    for events that tell them apart better than the cost allows.
+    Tacit invents pairs of neighbouring datasets with the declared schema and hostile values. It computes the
+    plan's exact integers on both datasets, with the SQL that the release will run, and compares the change
+    with the declared sensitivity. For the pair with the largest change, it draws the whole noisy answer many
+    times and looks for events that distinguish the two datasets better than the cost allows.
 
-    Guarantee: a verdict "broken" for a step is a proof (exact integers of the reported pair); for the noisy
-    answers it is wrong with probability at most 1e-9. A verdict "holds" is not a proof.
+    Guarantee: the verdict "broken" for a step is a proof: the exact integers of the reported pair differ too
+    much. The verdict "broken" for the noisy answers is wrong with probability at most 1e-9. The verdict
+    "holds" is not a proof.
 
     Parameters
     ----------
@@ -136,8 +137,8 @@ def audit_plan(plan: Plan[Any], *, pairs: int = 100, samples: int = 20_000) -> P
     if more or not isinstance(member.task, TableTask):
         raise TacitError(
             "not-allowed",
-            "only a plan of one dataset of tables can be attacked as a whole",
-            why="the attack invents rows of the declared schema",
+            "Tacit can attack only a plan for one dataset of tables",
+            why="the attack invents rows with the schema that the dataset declares",
             fix=Code("tc.audit(mechanism)"),
         )
     tried = count("pairs", pairs, zero=False)

@@ -71,7 +71,7 @@ def repeated_outputs(one: OutputRows, other: OutputRows) -> tuple[OutputScore, i
         return np.array([float(label in chosen) for label in as_labels(rows)])
 
     labels = list(chosen)
-    score = OutputScore("an output met on one input only", of, lambda _: labels)
+    score = OutputScore("an output seen on one input only", of, lambda _: labels)
     return score, sum(chosen.values())
 
 

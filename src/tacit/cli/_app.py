@@ -84,15 +84,15 @@ def main() -> None:
 
 
 def _check_quotes(words: list[str]) -> None:
-    """Refuse a question that came as several words: the shell has taken the quotes, and perhaps more."""
+    """Refuse a question that arrived as several words because it had no quotes."""
     if not words or words[0] not in {"plan", "query"}:
         return
     question = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
     if len(question) > 1:
         raise TacitError(
             "bad-sql",
-            f"the question came as {len(question)} words; it must be one, in quotes",
-            why="without quotes, the shell reads * and ( itself and changes the question",
+            f"the question arrived as {len(question)} separate words; put it in quotes",
+            why="without quotes, the shell changes signs such as * and ( before Tacit reads the question",
             fix=f'tacit {words[0]} "{" ".join(question)}" {" ".join(words[1 + len(question) :])}'.rstrip(),
         )
 

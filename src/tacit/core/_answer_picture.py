@@ -95,13 +95,13 @@ def _points(answer: AnswerTable, column: str | None) -> tuple[str, list[_Point]]
     """Return what is drawn, and its points: a column over its groups, or the cells of a histogram."""
     known = plots_of(answer)
     if column is None and not known:
-        raise TacitError("bad-parameter", "the answer holds no numbers", fix="print it instead")
+        raise TacitError("bad-parameter", "the answer has no numbers to draw", fix="print it instead")
     name = known[0] if column is None else column
     cells = _cells_of(answer, name)
     if not cells:
         if any(not _is_number(value) for value in answer[name].value[:_MOST]):
             raise TacitError(
-                "bad-parameter", f"{name} does not hold numbers", fix=Choose(tuple(known), given=name)
+                "bad-parameter", f"{name} has no numbers to draw", fix=Choose(tuple(known), given=name)
             )
         places = _places(answer)
         return name, _of(answer, name, places)

@@ -46,7 +46,7 @@ class AnswerTable(Content):
     """An answer: one line for each group, and in each column a value with ``low`` and ``high``.
 
     The interval covers the noise with the stated confidence; it says nothing about what clipping and limits
-    dropped. A value that was picked among candidates may have none (``low`` and ``high`` are None), and the
+    dropped. A value that was picked from candidates may have none (``low`` and ``high`` are None), and the
     printed release says so.
 
     Parameters
@@ -58,7 +58,7 @@ class AnswerTable(Content):
     confidence
         How often each interval covers the noise.
     notes
-        What a column stands for, where its name may promise more: an extreme is read off a quantile.
+        What a column stands for if its name may promise more: a maximum, for example, is a quantile.
     left_out
         Which rows are not counted and which groups are not shown, by the plan.
     counts
@@ -188,7 +188,7 @@ class AnswerTable(Content):
         return {name: [line[name] for line in lines] for name in names}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas data frame (extra ``pandas``); groups that are dates are moments there."""
+        """Return a pandas data frame (extra ``pandas``); groups that are dates become timestamps."""
         needs("to_pandas", "pandas", "tacit[pandas]")
         import numpy as np
         import pandas as pd

@@ -105,7 +105,7 @@ class Limits:
         Pairs of rows that one unit can form in a join, before ``joined`` drops any. A question that could
         form more is refused.
     is_default
-        Whether nobody chose ``rows``.
+        Whether ``rows`` is the default, not a chosen limit.
     of_tables
         Rows of single tables, by name, where they differ from ``rows``.
 

@@ -139,9 +139,10 @@ class Release(Generic[C]):
         return self.changed(content, f"non-negative whole numbers: {', '.join(names)}")
 
     def plot(self, column: str | None = None, *, ax: Axes | None = None) -> Any:
-        """Draw the content (extra ``plot``); the title says what it shows at which cost.
+        """Draw the content (extra ``plot``); the title says what it shows and what it cost.
 
-        Returns a picture, which a notebook shows and ``savefig`` writes to a file; with ``ax``, these axes.
+        Returns a picture that a notebook shows and ``savefig`` saves to a file; with ``ax``, returns these
+        axes.
         """
         from tacit.core._extras import needs
 

@@ -102,8 +102,8 @@ def are_apart(connections: Sequence[Any]) -> bool:
     if not all(_can_copy(one.cursor()) for one in different):
         raise TacitError(
             "bad-parameter",
-            "the tables are in several DuckDB databases, and one of the connections cannot write a file",
-            why="tables of different databases can only be read together from copies",
+            "the tables are in several DuckDB databases, but one of the connections cannot write a file",
+            why="Tacit must copy tables of different databases to read them together",
             fix="use one connection that has attached all databases, or use the database files themselves",
         )
     return True

@@ -210,8 +210,8 @@ class Source:
             raise TacitError(
                 "bad-parameter",
                 f"the source {table!r} is a view, not a table",
-                why="a view computes its rows when they are read: it can mix the rows of several people, and "
-                "one row on which it fails would make every query fail and so reveal itself",
+                why="a view computes its rows when it is read; it can mix the rows of several people, "
+                "and a row on which the view fails would make every query fail, which reveals the row",
                 fix=f"store its rows: CREATE TABLE {quote(table + '_rows')} AS SELECT * FROM {quote(table)}",
             )
         return replace(self, within=tuple(map(str, within)))

@@ -153,10 +153,10 @@ def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = 
 def _spent(receipt: int) -> TacitError:
     return TacitError(
         "spent",
-        f"the one draw of receipt {receipt} is taken and no release is stored for it",
-        why="its process stopped before it stored the release, or is still working; "
+        f"receipt {receipt} pays for one draw; the draw was started, and no release is stored for it",
+        why="the process that started it stopped before it stored the release, or is still working; "
         "a second draw would be a second answer for one charge",
-        fix="if it is still working, ask again later; otherwise charge again, without the key",
+        fix="if that process is still working, ask again later; otherwise charge again, without the key",
     )
 
 

@@ -177,7 +177,7 @@ class KeySelection(IntegerMechanism):
         """Return the mechanism in a few words."""
         gaussian = isinstance(self.law, GaussianLaw)
         law = "discrete Gaussian, sigma" if gaussian else "truncated discrete Laplace, scale"
-        return f"{law} {figure(self.scale * unit)}, shown from {self.threshold} units"
+        return f"{law} {figure(self.scale * unit)}, shown at {self.threshold} units or more"
 
     @property
     def worst_pair(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -189,7 +189,7 @@ class KeySelection(IntegerMechanism):
         spent = f"rho={show(self.rho)}" if self.rho else f"epsilon={show(self.epsilon or 0)}"
         return (
             f"KeySelection({spent}, delta={show(self.delta)}, groups={self.groups}, "
-            f"shown from {self.threshold} units)"
+            f"shown at {self.threshold} units or more)"
         )
 
 

@@ -41,7 +41,7 @@ class LinearNoise:
     Parameters
     ----------
     laplace
-        The scales of the Laplace noises that are added to each number, one for each who added noise.
+        The scales of the Laplace noises that are added to each number, one for each member that added noise.
     normal
         The standard deviation of the Gaussian noise on each number.
 

@@ -96,7 +96,7 @@ def variance(
 ) -> Aggregate:
     """Estimate the variance of a column clipped to its bounds (three sums, one price).
 
-    The values are a sample unless ``population`` is true.
+    The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationVarianceOf if population else VarianceOf
     return kind(as_node(column), _bounds("variance", bounds))
@@ -105,7 +105,7 @@ def variance(
 def std(column: str | Expr, *, bounds: Sequence[Number] | None = None, population: bool = False) -> Aggregate:
     """Estimate the standard deviation of a column clipped to its bounds.
 
-    The values are a sample unless ``population`` is true.
+    The values count as a sample of something larger, unless ``population`` is true.
     """
     kind = PopulationStdOf if population else StdOf
     return kind(as_node(column), _bounds("std", bounds))
@@ -114,9 +114,10 @@ def std(column: str | Expr, *, bounds: Sequence[Number] | None = None, populatio
 def correlation(x: str | Expr, y: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
     """Estimate Pearson's correlation of two columns, each clipped to its bounds.
 
-    The products of the three parts of both columns are released, nine sums; one row changes them by one
-    weight together. Every quantity of two columns is read off them, so they are paid for once. Rows in which
-    one of the two is missing are not counted. ``bounds`` are those of x and those of y.
+    Tacit releases nine sums: the products of three parts of x and three parts of y. One row changes the nine
+    sums together by at most a fixed public amount. Tacit computes every quantity of the same two columns from
+    these sums, so you pay for them once. It does not count rows in which one of the two values is missing.
+    ``bounds`` holds the bounds of x and the bounds of y.
 
     Examples
     --------
@@ -143,10 +144,10 @@ def covariance(
 
 
 def slope(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
-    """Estimate how much y changes for each 1 of x, by the line of least squares (REGR_SLOPE).
+    """Estimate how much y changes when x grows by 1, on the line of least squares (REGR_SLOPE).
 
-    It shares the nine sums of `correlation`, at the same sensitivity. ``bounds`` are those of y and those of
-    x.
+    It shares the nine sums of `correlation`, at the same sensitivity. ``bounds`` holds the bounds of y and
+    the bounds of x.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def slope(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) ->
 
 
 def intercept(y: str | Expr, x: str | Expr, *, bounds: PairBounds = (None, None)) -> Aggregate:
-    """Estimate y where x is 0, by the line of least squares (REGR_INTERCEPT).
+    """Estimate y at x = 0 on the line of least squares (REGR_INTERCEPT).
 
     It shares the nine sums of `correlation`, at the same sensitivity.
 
@@ -208,8 +209,9 @@ def quantile(
 
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
     max(q, 1-q). One pick has no interval for its value: no released number shows how far apart the rows lie.
-    With ``interval=True`` two picks, at half of the price each, enclose the quantile with at least 95 %. The
-    value is the middle of the two, which is less accurate than one pick for the whole price.
+    With ``interval=True`` Tacit makes two picks, each for half of the price. They enclose the quantile in at
+    least 95 % of releases. The value is the middle of the two picks, which is less accurate than one pick for
+    the whole price.
 
     Examples
     --------
@@ -292,12 +294,13 @@ def best(
     *,
     bounds: Sequence[Number] | None = None,
 ) -> Aggregate:
-    """Pick one of public candidates by your own utility, with the exponential mechanism.
+    """Pick one of several public candidates by your own score, with the exponential mechanism.
 
-    The utility of a candidate is the sum over the rows of ``score(candidate)``, an expression, clipped to its
-    bounds [low, high]; they follow from its form where that shows them. One row moves the utilities against
-    each other by at most max(high, 0) - min(low, 0), and the chance of a candidate grows with exp(epsilon
-    utility / that times the rows of a unit).
+    ``score(candidate)`` is an expression, clipped to its bounds [low, high]. Tacit derives the bounds from
+    the form of the expression if it can; otherwise give ``bounds``. The utility of a candidate is the sum of
+    its score over all rows. A row changes the difference of two utilities by at most
+    D = max(high, 0) - min(low, 0). The probability of a candidate grows with exp(epsilon utility / (D r)),
+    where r is the largest number of rows of one unit.
 
     Examples
     --------

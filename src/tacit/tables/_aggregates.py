@@ -220,7 +220,7 @@ def bounds_missing(word: str, argument: Node) -> TacitError:
     return TacitError(
         "missing-bounds",
         f"{word} of {what} needs bounds",
-        why="without a public range one person could change the answer without limit",
+        why="without a public range, one person could change the answer without limit",
         fix=Declare("bounds", (0, 30), column=what)
         if isinstance(argument, Column)
         else Do("bound-aggregate", expression=what, low="LOW", high="HIGH"),
@@ -449,7 +449,7 @@ class MostCommonOf(Aggregate):
         if not found:
             return TacitError(
                 "keys-missing",
-                f"the most common value of {what} is chosen among public values, and none are declared",
+                f"the most common value of {what} is chosen from public values, but none are declared",
                 why="which values exist is private",
                 fix=Declare("keys", ["A", "B"], column=what)
                 if isinstance(self.argument, Column)
@@ -475,5 +475,11 @@ class MostCommonOf(Aggregate):
     def stands_for(self, reading: Reading) -> str:
         """Say that the value was picked, and as which."""
         at = getattr(reading, "at", 0)
-        place = "" if at == 0 else f"{at + 1}{'nd' if at == 1 else 'rd' if at == 2 else 'th'} "
-        return f"the {place}most common value of {words_of(self.argument)}, picked among the candidates"
+        return f"the {_place(at)}most common value of {words_of(self.argument)}, picked from the candidates"
+
+
+def _place(at: int) -> str:
+    """Write a place from 0 on before a superlative: nothing, then 2nd, 3rd, 4th."""
+    number = at + 1
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return "" if at == 0 else f"{number}{ending} "

@@ -239,7 +239,7 @@ def _check_joins(join: JoinUnits | JoinPublic) -> None:
             "question-too-large",
             f"a question can have at most {MOST_JOINS} joins",
             why="each join makes the question larger, and a question that is joined with itself doubles",
-            fix="ask in several questions",
+            fix="divide it into several questions",
         )
 
 

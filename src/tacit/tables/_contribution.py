@@ -129,19 +129,19 @@ def _check_pairs(node: Relation, most: int) -> None:
             raise TacitError(
                 "missing-limit",
                 "a join of protected tables needs a limit on the rows of each table",
-                why="the rows of one unit are paired with each other, so one unit could make the query as "
-                "large as it likes",
+                why="the rows of one unit are paired with each other, so one unit with many rows could "
+                "make the query arbitrarily large",
                 fix=Declare("limits", 10, column="rows"),
             )
         if left * right > most:
             formed = left * right
             raise TacitError(
                 "question-too-large",
-                f"a join could form {formed:,} pairs of rows of one unit ({left:,} times {right:,}), and "
-                f"{most:,} are allowed",
+                f"a join could form {formed:,} pairs of rows of one unit ({left:,} times {right:,}), but "
+                f"only {most:,} are allowed",
                 why="the time and the memory that a query needs could reveal how many rows one person has",
                 fix=Either(
-                    Say("aggregate the rows of each unit before the join, so that each has one row"),
+                    Say("aggregate the rows of each unit before the join, so that each unit has one row"),
                     Declare("limits", 10, column="rows"),
                     *([Declare("limits", formed, column="pairs")] if formed <= _MANY_PAIRS else []),
                 ),

@@ -87,7 +87,7 @@ class TableDataset(Dataset, PandasHabits):
         return self[self.main].where(condition)
 
     def sample(self, share: Number) -> Rows:
-        """Ask a secret sample of the units; see `Rows.sample`."""
+        """Read only a secret random sample of the units; see `Rows.sample`."""
         return self[self.main].sample(share)
 
     def with_columns(self, **columns: Expr | str | float) -> Rows:

@@ -1,4 +1,4 @@
-"""Habits from pandas: what `head`, `describe` or `mean` would be here, said where they are tried."""
+"""Habits from pandas: errors that say what replaces `head`, `describe` or `mean` in Tacit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacit.fixes import Code, Fix
 
 __all__ = ["HabitError", "PandasHabits", "column_as_table"]
 
-_NO_ROWS = "a protected dataset shows no rows; it answers questions with noise"
+_NO_ROWS = "a protected dataset does not show rows; it answers questions with noise"
 _ROWS = frozenset(
     {"head", "tail", "sample", "iloc", "loc", "values", "to_pandas", "collect", "fetchall", "show"}
 )
@@ -32,7 +32,7 @@ def _again(code: str, what: str, why: str, fix: Fix) -> HabitError:
 
 
 class PandasHabits:
-    """A dataset or its rows, which say what to do where someone tries what pandas would do."""
+    """A dataset or its rows. A name from pandas raises an error that says what to do instead."""
 
     __slots__ = ()
 
@@ -41,15 +41,15 @@ class PandasHabits:
         if name in _ROWS:
             raise _refused(name, _NO_ROWS, ".agg(n=tc.count()).plan(epsilon=0.1).release()")
         if name in _SIZES:
-            why = "how many rows there are is private; a count with noise is a question"
+            why = "the number of rows is private; ask for a count with noise instead"
             raise _refused(name, why, ".agg(n=tc.count()).plan(epsilon=0.1).release()")
         if name in _NUMBERS:
             call = _example(_NUMBERS[name])
-            raise _refused(name, "an aggregate is named in a question", f".agg(x={call})")
+            raise _refused(name, "aggregates are part of a question", f".agg(x={call})")
         if name in _GROUPS:
             raise _refused(name, "groups are part of a question", '.group_by("column").agg(n=tc.count())')
         if name in _FILTERS:
-            raise _refused(name, "rows are kept by a condition", '.where("column > 0")')
+            raise _refused(name, "a condition chooses rows", '.where("column > 0")')
         raise AttributeError(f"{kind!r} object has no attribute {name!r}")
 
 

@@ -69,7 +69,7 @@ def key_nodes(
             wrong = next(k for k in column if kind != "date" or not isinstance(k, str) or not is_iso(k))
             raise bad_parameter(
                 f"keys of {name!r}",
-                "dates such as '2026-01-31'" if kind == "date" else f"of the kind {kind}, like the column",
+                "dates such as '2026-01-31'" if kind == "date" else f"of the type {kind}, like the column",
                 wrong,
                 fix=Set(keys={name: example_keys(kind)}),
             )
@@ -91,7 +91,7 @@ def typed_keys(
         for key in keys
     ]
     if len(set(made)) != len(made):
-        raise bad_parameter("keys", "different dates", "one of them twice", fix="write each date once")
+        raise bad_parameter("keys", "different dates", "the same date twice", fix="write each date once")
     return tuple(sorted(made, key=_order))
 
 
@@ -236,7 +236,7 @@ def _lists_by_column(
 def _missing_in_tuples(names: list[str]) -> TacitError:
     return TacitError(
         "bad-parameter",
-        "combinations of keys already say where a missing value is a group",
+        "a list of key combinations must itself contain the groups of missing values",
         why="a combination can contain None, which stands for a missing value",
         fix=Set(keys=[("A",) * (len(names) - 1) + (None,)]),
     )

@@ -80,10 +80,10 @@ def check_levels(question: TableQuestion) -> None:
         raise TacitError(
             "keys-missing",
             f"totals over {', '.join(names)} need public keys",
-            why="groups that are selected privately hide the small ones, so that their sum is too small",
+            why="private selection hides small groups, so the sum of the groups shown would be too small",
             fix=Either(
                 *(Declare("keys", ["A", "B"], column=name) for name in names),
-                Say("ask for the totals in a question of their own, without these groups"),
+                Say("ask for the totals in a separate question, without these groups"),
             ),
         )
     if any(None in key for key in question.keys):
@@ -96,9 +96,9 @@ def check_levels(question: TableQuestion) -> None:
     if len(question.keys) > _MOST_SUMMED:
         raise bad_parameter(
             "keys",
-            f"at most {_MOST_SUMMED:,} combinations, where totals are wanted",
+            f"at most {_MOST_SUMMED:,} combinations if the question asks for totals",
             f"{len(question.keys):,}",
-            fix="group by fewer columns, or ask for the totals in a question of their own",
+            fix="group by fewer columns, or ask for the totals in a separate question",
         )
 
 
@@ -114,9 +114,9 @@ def check_totals(
         raise TacitError(
             "not-allowed",
             f"{column.aggregate.words} has no totals over {', '.join(names)}",
-            why="a total is the sum of its groups here, and this number is not: what is in several groups "
-            "would count several times",
-            fix=Say("leave it out, or ask for it in a question of its own, grouped as the total is"),
+            why="a total is the sum of its groups, but these numbers do not add up: for example, a value "
+            "that is in several groups would count several times",
+            fix=Say("remove it, or ask for it in a separate question with only the groups of the total"),
         )
 
 

@@ -56,7 +56,7 @@ def bucket_node(value: Node, low: Number, high: Number, buckets: int) -> Node:
     if not first < last or n > _MOST_BUCKETS:
         raise bad_parameter(
             "buckets",
-            f"1 to {_MOST_BUCKETS} equal parts of a range that goes up",
+            f"1 to {_MOST_BUCKETS} equal parts of a range whose low end is below its high end",
             (float(first), float(last), n),
             fix=Code("width_bucket(0, 100, 10)"),
         )

@@ -65,7 +65,7 @@ class PairOf(Aggregate):
     def stands_for(self, reading: Reading) -> str:
         """Say when there is no value."""
         del reading
-        return "missing where the noise hides how far the values spread"
+        return "missing if the noise is too large to see the spread of the values"
 
     def lowered(self, name: str, context: LoweringContext) -> list[tuple[str, Step, Reading]]:
         """Read the answer off the products of both columns, whichever of them was named first."""
@@ -124,7 +124,7 @@ class SlopeOf(PairOf):
     def stands_for(self, reading: Reading) -> str:
         """Say which column explains which."""
         del reading
-        return f"the change of {words_of(self.argument)} for each 1 of {words_of(self.other)}"
+        return f"the change of {words_of(self.argument)} when {words_of(self.other)} grows by 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class InterceptOf(PairOf):
     def stands_for(self, reading: Reading) -> str:
         """Say which column explains which."""
         del reading
-        return f"{words_of(self.argument)} where {words_of(self.other)} is 0, by a straight line"
+        return f"{words_of(self.argument)} at {words_of(self.other)} = 0 on the fitted straight line"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class PostProcessing:
             if looks_over_lines(self.having):
                 raise TacitError(
                     "not-allowed",
-                    "HAVING cannot look over the lines of the answer",
+                    "HAVING cannot contain OVER",
                     fix="ORDER BY 2 DESC LIMIT 10",
                 )
 
@@ -130,8 +130,10 @@ def _note(node: Node, cells: Cells | None) -> str:
     """Say of a computed column over which lines it is computed, and why it has no interval."""
     if not isinstance(node, Call) or cells is None:
         return ""
-    said = ["computed over the lines that are shown"] if looks_over_lines(node) else []
+    said = ["computed from the lines of this answer"] if looks_over_lines(node) else []
     numbers = any(isinstance(value, int | float) for value in cells.value)
     if numbers and None in cells.low:
-        said.append("no interval: its parts have none, or the noise may change which value it is")
+        said.append(
+            "no interval, because a part of it has none or because the noise can change which value is chosen"
+        )
     return "; ".join(said)

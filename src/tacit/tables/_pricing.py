@@ -96,9 +96,12 @@ class Pricing:
             picked = isinstance(column.reading, ChosenValue)
             raise TacitError(
                 "bad-parameter",
-                f"the error of {column.name} "
-                + ("is not a number" if picked else "depends on how many rows there are"),
-                why="a plan knows no data, so it needs a public guess, which it uses for planning only",
+                f"{column.name} is picked from candidates, so its error is not a number"
+                if picked
+                else f"the error of {column.name} depends on how many rows there are",
+                why="a plan for a picked value needs a cost"
+                if picked
+                else "a plan reads no data, so it needs a public guess, which it uses for planning only",
                 fix=Set(epsilon=0.5) if picked else Set(within=1, size=1000),
             )
         return expected

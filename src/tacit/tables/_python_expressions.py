@@ -122,9 +122,10 @@ class Expr:
         return _call("clip", self, low, high)
 
     def width_bucket(self, low: Number, high: Number, buckets: int) -> Expr:
-        """Return which of the equal parts of a range the value lies in, from 1; 0 is below it.
+        """Return the number of the equal part of [low, high) that holds the value, from 1 to ``buckets``.
 
-        ``buckets`` + 1 is at its end and above. Groups of it need no keys, because their numbers are known.
+        It is 0 below the range, and ``buckets`` + 1 at its high end and above. Groups by this number need no
+        keys, because the possible numbers are public.
         """
         return Expr(bucket_node(self.node, low, high, buckets))
 
@@ -212,6 +213,6 @@ def _too_large(size: int) -> TacitError:
         f"an expression can have at most {MOST_PARTS:,} parts"
         if parts
         else f"an expression can be nested at most {MOST_DEPTH} deep",
-        why="an expression that is used twice in the next one doubles every time" if parts else "",
+        why="an expression doubles in size each time the next one uses it twice" if parts else "",
         fix=Code('.with_columns(part=tc.col("x") * tc.col("x"))'),
     )

@@ -104,9 +104,12 @@ class BracketedQuantile(_Quantile):
         """Say how far both ends may lie from the exact position, in rows."""
         kept = self._choice(noise).confidence
         if confidence > kept:
-            return f"two picks enclose the quantile with {float(kept):.0%} only, so it has no interval"
+            only = f"{float(kept):.0%}"
+            return (
+                f"the two picks enclose the quantile with a confidence of only {only}, so it has no interval"
+            )
         named = f"the {float(self.level):g} quantile"
-        return f"two picks that enclose {named}, each at most {self.rows(noise, confidence)} from it"
+        return f"two picks enclose {named}; each is at most {self.rows(noise, confidence)} from it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,7 @@ class QuantileFromCounts(_Quantile):
     def note(self, noise: StepNoise, confidence: Fraction) -> str:
         """Say how far the interval reaches, in rows."""
         reach = self.rows(noise, confidence)
-        return f"the {float(self.level):g} quantile; its interval covers {reach} to each side"
+        return f"the {float(self.level):g} quantile; its interval covers an error of {reach} on each side"
 
 
 @lru_cache(maxsize=256)

@@ -80,7 +80,7 @@ class Rows(PandasHabits):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, which are public; empty where the source is not available here."""
+        """The names of the columns, which are public; empty if the source is not available here."""
         return tuple(scope(self.relation))
 
     def __repr__(self) -> str:
@@ -102,16 +102,21 @@ class Rows(PandasHabits):
         return self._over(Where(self.relation, node))
 
     def sample(self, share: Number) -> Rows:
-        """Ask a sample of the units: each is kept with this probability, in secret, with all its rows.
+        """Read only a secret random sample of the units: each unit is kept with this probability.
 
-        Guarantee: the plan costs less than its mechanisms (amplification by sampling), under add/remove.
-        Counts and sums are those of the sample; divide them by the share to estimate all units. Intervals
-        cover the noise, not the chance in who was drawn. A new plan draws a new sample; the same plan again
-        is free and gives the same answer.
+        A unit is kept with all its rows, or not at all. Counts and sums are those of the sample; divide them
+        by the share to estimate the numbers of all units. Intervals cover the noise. They do not cover the
+        error that comes from reading only a sample. A new plan draws a new sample. The same plan again is
+        free and gives the same answer.
+
+        Guarantee: the plan costs less than the same mechanisms without a sample (amplification by sampling).
+        The adjacency must be add/remove.
         """
         if self.share is not None:
             raise TacitError(
-                "not-allowed", "the rows are a sample already", fix="one sample, of the smaller share"
+                "not-allowed",
+                "these rows are a sample already",
+                fix="call sample once, with the smaller share",
             )
         return replace(self, share=read_sample(share))
 
@@ -209,9 +214,9 @@ class Rows(PandasHabits):
         if other.share is not None:
             raise TacitError(
                 "not-allowed",
-                "a sample is drawn of the whole question, not of a table that is joined to it",
+                "a sample applies to the whole question, so the table that is joined cannot be a sample",
                 why="a unit outside the sample must not change the answer at all",
-                fix="draw the sample of the rows that are joined first",
+                fix="join the whole table, then draw the sample of the result",
             )
         if other._dataset is not self._dataset or self.unit.is_row:
             raise TacitError(
@@ -280,7 +285,7 @@ class Rows(PandasHabits):
             raise TacitError(
                 "not-allowed",
                 "the limit on pairs belongs to the dataset",
-                why="it bounds what a question can make the engine do, so its author cannot change it",
+                why="it bounds the work of every question, so a question cannot change it",
                 fix=Declare("limits", 10_000, column="pairs"),
             )
         changed = self.limits.but(**limits)
@@ -335,8 +340,8 @@ class Rows(PandasHabits):
             are none, keys are selected privately, which needs ``delta``. A key None stands for the rows whose
             value is missing.
         missing
-            What becomes of rows whose value is missing: ``"drop"`` (as in the caption) or ``"group"``: they
-            are one more group, whose key is None.
+            What happens to rows whose value is missing. ``"drop"`` drops them, and the caption says so;
+            ``"group"`` makes them one more group, whose key is None.
         """
         given = [(_name_of(b), as_node(b)) for b in by] + [(n, _formula(e)) for n, e in named.items()]
         if not given:
@@ -382,7 +387,8 @@ class GroupedRows(PandasHabits):
     def rollup(self) -> GroupedRows:
         """Show totals too: over the last column, over the last two, and so on, down to all rows.
 
-        Only the finest groups are measured, so totals cost nothing. The key of a total is None.
+        Tacit measures only the smallest groups and adds them up, so totals cost nothing. The key of a total
+        is None.
         """
         return replace(self, levels=rollup_levels(len(self.by)))
 
@@ -391,7 +397,7 @@ class GroupedRows(PandasHabits):
         return replace(self, levels=cube_levels(len(self.by)))
 
     def grouping_sets(self, sets: Sequence[Sequence[str]]) -> GroupedRows:
-        """Show these levels alone, each a list of columns: ``[["ward", "sex"], ["ward"], []]``."""
+        """Show only these levels, each a list of columns: ``[["ward", "sex"], ["ward"], []]``."""
         return replace(self, levels=named_levels([name for name, _ in self.by], sets))
 
     def agg(self, **aggregates: Aggregate) -> Query:
@@ -434,7 +440,7 @@ class Query:
     def __repr__(self) -> str:
         return (
             f"question to {self._dataset.name}: {in_words(self.question)}\n"
-            "not priced yet, nothing is read: .plan(epsilon=0.5) shows the cost and the expected error"
+            "not priced yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
         )
 
     def plan(

@@ -51,13 +51,13 @@ def check_computable(node: Node) -> None:
         raise TacitError(
             "not-allowed",
             f"{node.op} cannot be computed on released values",
-            why="Tacit computes numbers, conditions and simple text; do the rest with the release itself",
+            why="Tacit computes numbers, conditions and simple text; compute the rest from the export",
             fix=Do("export-release"),
         )
     for argument in node.args:
         if node.op in OVER and looks_over_lines(argument):
             raise TacitError(
-                "not-allowed", "a function over the lines of the answer cannot hold another", fix="OVER ()"
+                "not-allowed", "a function with OVER cannot contain another function with OVER", fix="OVER ()"
             )
         check_computable(argument)
 

@@ -56,14 +56,14 @@ def check_sample(unit: Unit, adjacency: str) -> None:
     if adjacency != "add/remove":
         raise TacitError(
             "not-allowed",
-            "a sample needs neighbours that differ by one unit more or less",
-            why="amplification by sampling is proven for a unit that comes or goes, not for a replaced one",
+            "a sample needs the adjacency add/remove",
+            why="the lower cost of a sample is proven for a unit that is added or removed, not replaced",
             fix="ask without the sample, or declare the adjacency add/remove",
         )
     if unit.is_row:
         raise TacitError(
             "not-allowed",
-            "a sample is drawn by the name of the unit, and here each row is a unit without a name",
+            "a sample is drawn by the name of the unit, but here each row is a unit and has no name",
             why="the same rows must be in the sample for every number of the answer",
             fix="ask without the sample, or declare the column that names the unit",
         )
@@ -89,8 +89,8 @@ def inner_ask(ask: Ask, sample: int) -> Ask:
     if ask.epsilon is None:
         raise TacitError(
             "not-allowed",
-            "the cost of a sample is known in epsilon, not in rho",
-            why="sampling mixes two distributions, and rho alone does not say which",
+            "Tacit knows the cost of a sample in epsilon, but not in rho",
+            why="how much a sample lowers the cost depends on more than rho alone",
             fix=Set(epsilon=0.5),
         )
     guess = Fraction(math.log1p(math.expm1(float(ask.epsilon)) / float(q)))

@@ -67,4 +67,4 @@ class BestOf(Aggregate):
     def stands_for(self, reading: Reading) -> str:
         """Say how the value was picked."""
         del reading
-        return f"picked among {len(self.candidates)} candidates, where larger sums of the score are likelier"
+        return f"picked from {len(self.candidates)} candidates; a larger sum of the score is more likely"

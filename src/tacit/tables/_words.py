@@ -151,12 +151,12 @@ def left_out(
     if question.sample is not None:
         share = float(share_of_sample(question.sample))
         said.append(
-            f"this is a sample of {share * 100:.6g} % of the {unit.noun}s, drawn in secret; divide counts "
-            f"and sums by {share:.6g} to estimate all; intervals do not cover the chance in who was drawn"
+            f"this is a secret random sample of {share * 100:.6g} % of the {unit.noun}s; divide counts and "
+            f"sums by {share:.6g} to estimate all {unit.noun}s; intervals do not cover the sampling error"
         )
     if question.levels:
         names = " or ".join(name for name, _ in question.by)
-        said.append(f"(all): a total over {names}, the sum of the lines that it is made of")
+        said.append(f"(all) marks a total over {names}: the sum of its groups")
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
@@ -267,7 +267,10 @@ def facts_of(
         facts.append(("groups", f"by {names}: {known}"))
         if question.levels:
             facts.append(
-                ("totals", "sums of the finest groups, free; the noise of k groups adds up to sqrt(k)")
+                (
+                    "totals",
+                    "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise",
+                )
             )
     for i, one in enumerate(paid):
         named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"

@@ -95,6 +95,6 @@ def test_what_cannot_be_attacked_as_a_whole_says_so(visits):
     member = visits.agg(n=tc.count())
     other = tc.protect(example_visits(), name="b", unit="patient_id", budget=tc.Budget(epsilon=1))
     joint = tc.consortium([visits, other])
-    with pytest.raises(tc.TacitError, match="only a plan of one dataset of tables"):
+    with pytest.raises(tc.TacitError, match="only a plan for one dataset of tables"):
         tc.audit(joint.agg(n=tc.count()).plan(epsilon=1))
     assert member

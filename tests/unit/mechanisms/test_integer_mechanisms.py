@@ -75,10 +75,10 @@ def test_words_and_scales_are_those_of_the_law():
     assert m.DiscreteGaussian(sigma=2, sensitivity=1).describe() == "discrete Gaussian, sigma 2"
     assert m.Exponential(1, sensitivity=3, grid=1).describe() == "exponential mechanism, scale 6"
     assert m.KeySelection(1, delta=1e-6, groups=1).describe() == (
-        "truncated discrete Laplace, scale 1, shown from 15 units"
+        "truncated discrete Laplace, scale 1, shown at 15 units or more"
     )
     assert m.KeySelection(rho=0.125, delta=1e-6, groups=1).describe() == (
-        "discrete Gaussian, sigma 2, shown from 11 units"
+        "discrete Gaussian, sigma 2, shown at 11 units or more"
     )
     assert m.TopK(1, k=4, sensitivity=3, monotone=True, grid=1).scale == 12
     assert m.QuantileChoice(1, level=Fraction(1, 4), rows=2).scale == 12

@@ -64,7 +64,7 @@ def test_the_most_common_values_come_in_their_order():
 
 
 def test_values_that_nobody_declared_are_asked_for():
-    with pytest.raises(tc.TacitError, match="chosen among public values") as refused:
+    with pytest.raises(tc.TacitError, match="chosen from public values") as refused:
         protected(keys={}).sql("SELECT MODE(ward) FROM d")
     assert refused.value.code == "keys-missing"
     with pytest.raises(tc.TacitError, match="at most the number of candidates"):

@@ -90,7 +90,7 @@ def test_a_computed_column_without_an_interval_says_why():
     share = data.sql("SELECT hospital, COUNT(*) / SUM(COUNT(*)) OVER () AS s FROM visits GROUP BY 1").plan(
         epsilon=1
     )
-    assert share.release().content.notes["s"] == "computed over the lines that are shown"
+    assert share.release().content.notes["s"] == "computed from the lines of this answer"
 
 
 NASTY = [0.0, -1.5, 3.0, 1e308, -1e308, math.inf, -math.inf, math.nan, True, "a", "", "7", None]

@@ -65,7 +65,7 @@ def groups_of(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> 
         return []
     only(clause, "expressions", "all")
     if has_levels(clause) and not levels:
-        raise refuse(clause, "a subquery has no totals", "GROUP BY with columns alone")
+        raise refuse(clause, "a subquery cannot contain ROLLUP, CUBE or GROUPING SETS", "GROUP BY a, b")
     aliases = {alias_of(e).lower(): e for e in select.expressions if alias_of(e)}
     made: list[tuple[str, Node]] = []
     written_groups = _all_groups(select) if clause.args.get("all") else group_columns(clause)
@@ -149,7 +149,7 @@ def having_of(select: exp.Expr, listed: SelectList) -> Node | None:
         return None
     only(clause, "this")
     if window := clause.this.find(exp.Window):
-        raise refuse(window, "HAVING cannot look over the lines of the answer", "ORDER BY 2 DESC LIMIT 10")
+        raise refuse(window, "HAVING cannot contain OVER", "ORDER BY 2 DESC LIMIT 10")
     return listed.read(_expanded(clause.this, _aliases(select)))
 
 

@@ -138,7 +138,9 @@ def _between(node: exp.Expr, find: ColumnFinder) -> Node:
 
 def _in(node: exp.Expr, find: ColumnFinder) -> Node:
     if not node.expressions:
-        raise refuse(node, "IN takes a list of constants, and a subquery in WHERE only", "IN ('A', 'B')")
+        raise refuse(
+            node, "IN takes a list of constants; only WHERE can have IN with a subquery", "IN ('A', 'B')"
+        )
     only(node, "this", "expressions")
     listed = tuple(read_expression(e, find) for e in node.expressions)
     if not all(isinstance(e, Literal) for e in listed):

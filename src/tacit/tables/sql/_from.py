@@ -114,7 +114,7 @@ def _share(drawn: exp.TableSample) -> Fraction:
     only(drawn, "method", "percent")
     percent = drawn.args.get("percent")
     if not isinstance(percent, exp.Literal) or percent.is_string:
-        raise refuse(drawn, "TABLESAMPLE takes a part in percent", "TABLESAMPLE 5 PERCENT")
+        raise refuse(drawn, "TABLESAMPLE takes a percentage", "TABLESAMPLE 5 PERCENT")
     return Fraction(str(percent.this)) / 100
 
 
@@ -136,7 +136,9 @@ def _subquery(select: exp.Expr, reach: TablesInReach) -> Rows:
         raise refuse(select, "a subquery must be one SELECT")
     if select.find(exp.TableSample):
         raise refuse(
-            select, "only the whole question can ask a sample", "FROM ... TABLESAMPLE 5 PERCENT outside"
+            select,
+            "TABLESAMPLE is allowed only in the main FROM clause, not in a subquery",
+            f"FROM {sql_name(reach.dataset.main)} TABLESAMPLE 5 PERCENT",
         )
     only(select, "expressions", "from_", "where", "group", "having", "joins", "with_", "distinct")
     reach = with_clauses(select, reach)

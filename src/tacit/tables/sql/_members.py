@@ -68,7 +68,7 @@ def with_members(source: FromClause, asked: AskedMember, members: Rows) -> FromC
     if scope(rows.relation).open or scope(members.relation).open:
         raise TacitError(
             "unknown-column",
-            "a subquery in WHERE needs the names of the tables' columns, and a source is not available",
+            "a subquery in WHERE needs the names of the tables' columns, but a source is not available",
             why="names are public facts; they are read from the header or declared",
             fix=Declare("types", "text", column="patient_id"),
         )
@@ -129,7 +129,7 @@ def _rewrite(rows: Rows, select: exp.Expr) -> str:
 def _not_the_unit(rows: Rows, select: exp.Expr) -> TacitError:
     return TacitError(
         "not-allowed",
-        "a subquery in WHERE must look for the columns that name the unit",
+        "a subquery in WHERE must select the columns that name the unit",
         why="otherwise the rows of one person could decide which rows of others count",
         fix=_rewrite(rows, select) if unit_columns(rows) else Declare("unit", "patient_id"),
     )

@@ -48,8 +48,8 @@ def put_public_values(select: exp.Expr, reach: TablesInReach) -> None:
         elif not isinstance(owner, exp.In | exp.Exists):
             raise TacitError(
                 "not-allowed",
-                f"{node.sql(dialect='duckdb')[:80]!r} is an exact number of protected rows",
-                why="ask for it first, and write the released number in its place",
+                f"{node.sql(dialect='duckdb')[:80]!r} would be an exact number from protected rows",
+                why="exact numbers are private; ask for the number first, then put the released number here",
                 fix=_instead(node),
             )
 
@@ -100,7 +100,7 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
             f"the public table {table.name!r} cannot be read now"
             if found is None
             else f"the subquery of {table.name!r} has more than {_MOST_VALUES:,} values",
-            why="its values are part of the plan, so they are read when it is made",
+            why="its values are part of the plan, so Tacit reads them when it makes the plan",
             fix="write the values themselves",
         )
     return sorted(found, key=str)
@@ -122,7 +122,7 @@ def _listed(owner: exp.Expr, values: list[object]) -> exp.Expr:
 def _scalar(node: exp.Expr, values: list[object]) -> exp.Expr:
     if len(values) > 1:
         raise refuse(
-            node, "a subquery in place of a value must have one value", "SELECT MAX(column) FROM table"
+            node, "a subquery that stands for a value must give one value", "SELECT MAX(column) FROM table"
         )
     return _literal(values[0]) if values else exp.null()
 

@@ -201,7 +201,7 @@ def _groups(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> li
         ]
     shown = [read_expression(unaliased(e), find) for e in select.expressions if not has_aggregate(e)]
     if any(node not in shown for _, node in by):
-        raise refuse(select, "DISTINCT needs every group in the SELECT list", "leave DISTINCT out")
+        raise refuse(select, "DISTINCT needs every group in the SELECT list", "remove DISTINCT")
     return by
 
 

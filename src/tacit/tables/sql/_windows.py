@@ -46,7 +46,7 @@ def over_function(node: exp.Expr) -> OverFunction | None:
         return OverFunction(op, (function.this, *keys))
     by, descending = _order(node, order)
     if op != "over_sum" or descending:
-        raise refuse(node, "only a SUM that runs upwards can have ORDER BY in OVER", "OVER ()")
+        raise refuse(node, "only SUM with an ascending order can have ORDER BY in OVER", "OVER ()")
     return OverFunction("running_sum", (function.this, by, *keys))
 
 

@@ -219,17 +219,18 @@ def scans_of(node: Relation) -> Iterator[Scan]:
             yield from scans_of(inner)
 
 
-def with_rows(node: Relation, rows: int) -> Relation:
-    """Return a relation that reads at most so many rows of a unit in each table that has a row limit."""
+def with_rows(node: Relation, rows: int, tables: frozenset[str]) -> Relation:
+    """Return a relation that reads at most so many rows of a unit in each of these tables."""
     match node:
-        case Scan(table, limit):
-            return node if limit is None else Scan(table, rows)
+        case Scan(table, _):
+            return Scan(table, rows) if table.name in tables else node
         case Where() | Project() | PerUnit():
-            return replace(node, input=with_rows(node.input, rows))
+            return replace(node, input=with_rows(node.input, rows, tables))
         case JoinPublic():
-            return replace(node, left=with_rows(node.left, rows))
-        case JoinUnits():
-            return replace(node, left=with_rows(node.left, rows), right=with_rows(node.right, rows))
+            return replace(node, left=with_rows(node.left, rows, tables))
+        case JoinUnits(left, right, _, _):
+            left, right = with_rows(left, rows, tables), with_rows(right, rows, tables)
+            return replace(node, left=left, right=right)
 
 
 def _check_joins(join: JoinUnits | JoinPublic) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from tacit.core import DEFAULT_PAIRS
 from tacit.errors import TacitError
 from tacit.fixes import Declare, Either, Say
-from tacit.tables._algebra import JoinUnits, Relation, TableQuestion, joins_of, rows_per_unit
+from tacit.tables._algebra import JoinUnits, Relation, TableQuestion, joins_of, rows_per_unit, scans_of
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency
@@ -93,12 +93,13 @@ def contribution(
     """
     grouped = bool(question.by)
     _check_pairs(question.input, pairs)
-    if row_level and (question.groups is not None or question.per_group is not None):
+    limited = question.groups is not None or question.per_group is not None
+    if row_level and (limited or any(scan.rows is not None for scan in scans_of(question.input))):
         raise TacitError(
             "not-allowed",
-            "single rows have no limits on groups",
+            "single rows have no limits on groups or rows",
             why="each row is one unit in one group, so such a limit would act on the whole table",
-            fix="remove the limits on groups",
+            fix="remove the limits",
         )
     rows = 1 if row_level else rows_per_unit(question.input)
     groups = question.groups if grouped else 1

@@ -154,6 +154,8 @@ class TableDataset(Dataset, PandasHabits):
         Of several tables, one with a smaller declared limit on rows keeps it.
         """
         protected = [name for name, table in self.tables.items() if table.key is None]
+        if self.unit.is_row:
+            return self[protected[0]].limit(**limits)._dataset  # checks the names; single rows have no limits
         rows = limits.get("rows")
         able = [name for name in protected if rows is None or self.limits.allows(name, rows)]
         changed = self[(able or protected)[0]].limit(**limits).limits

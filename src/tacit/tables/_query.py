@@ -305,7 +305,8 @@ class Rows(PandasHabits):
     def _with_rows(self, rows: int) -> Relation:
         """Return the same relation with another limit on rows, or refuse it."""
         declared = self._dataset.limits
-        limited = [scan.table.name for scan in scans_of(self.relation) if scan.rows is not None]
+        scans = [(scan.table.name, scan.rows) for scan in scans_of(self.relation)]
+        limited = [t for t, own in scans if own is not None or declared.rows_of(t) is None]
         for table in limited:
             if not declared.allows(table, rows):
                 raise TacitError(
@@ -322,7 +323,7 @@ class Rows(PandasHabits):
                 why="the tables are read without one, because each unit has one row after per_unit",
                 fix="limit the rows before per_unit, or remove the limit",
             )
-        return with_rows(self.relation, rows)
+        return with_rows(self.relation, rows, frozenset(limited))
 
     def group_by(
         self, *by: str | Expr, keys: KeysGiven = None, missing: MissingKeys = "drop", **named: Expr | str

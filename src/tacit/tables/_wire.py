@@ -227,6 +227,7 @@ def _check_relation(relation: Relation, dataset: TableDataset) -> None:
     match relation:
         case Scan(table, rows):
             _insist(_is_table(table) and table.key is None)
+            _insist(rows is None or not dataset.unit.is_row)  # it would act on the whole table
             _check_limit(rows)
         case Where(inner, predicate):
             _check_relation(inner, dataset)

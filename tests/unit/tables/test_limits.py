@@ -1,6 +1,7 @@
 """Limits with open eyes: for one table, for one question, suggested, and measured."""
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -123,6 +124,29 @@ def test_a_document_can_lower_a_limit_and_cannot_raise_it():
 def test_a_limit_on_rows_after_per_unit_is_refused_because_it_has_no_effect():
     with pytest.raises(tc.TacitError, match="no effect"):
         protected().per_unit(n=tc.count()).limit(rows=2)
+
+
+def test_a_question_can_limit_rows_where_no_limit_is_declared():
+    data = protected({"groups": 2, "per_group": 3})
+    assert data.limits.rows is None
+    assert exact(data.limit(rows=2).agg(n=tc.count())) == kept(2)
+
+
+def test_single_rows_never_get_a_limit_which_would_act_on_the_whole_table():
+    data = tc.protect(pa.table(VISITS), unit=tc.Unit.row(), budget=BUDGET)
+    for query in (
+        data.limit(rows=2).agg(n=tc.count()),
+        data.sql("SELECT COUNT(*) FROM data", limits={"rows": 2}),
+    ):
+        assert exact(query) == len(VISITS["pid"])
+    written = data.agg(n=tc.count()).plan(epsilon=1).to_json()
+    written["request"]["question"]["input"]["rows"] = 2
+    with pytest.raises(tc.TacitError):
+        data.plan_from(written)
+    limited = data.agg(n=tc.count())
+    question = replace(limited.question, input=replace(limited.question.input, rows=2))
+    with pytest.raises(tc.TacitError, match="single rows have no limits"):
+        replace(limited, question=question).plan(epsilon=1)
 
 
 def test_a_question_cannot_remove_the_limit_on_rows():

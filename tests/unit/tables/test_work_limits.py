@@ -44,7 +44,7 @@ def test_a_self_join_beyond_the_pairs_is_refused_before_the_charge():
     error = refused(lambda: data.sql(SELF).plan(epsilon=1e-6))
     assert error.code == "question-too-large"
     assert (
-        "1,000,000,000 pairs of rows of one unit (1,000,000 times 1,000), and 10,000 are allowed"
+        "1,000,000,000 pairs of rows of one unit (1,000,000 times 1,000), but only 10,000 are allowed"
         in error.what
     )
     assert "aggregate the rows of each unit before the join" in str(error.fix)

@@ -181,7 +181,7 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
     """
     after = filter_.added(filter_.spend_of(cost))
     if not after.within:
-        return f"nothing, because this does not fit: left now is {filter_.remaining}"
+        return f"this question does not fit; now left: {filter_.remaining}"
     more = after.how_many(cost)
     count = f"{more:,} more questions like this fit" if more > 1 else "one more question like this fits"
     return f"{after.remaining}; {count if more else 'no further question like this fits'}"

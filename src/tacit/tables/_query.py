@@ -86,7 +86,7 @@ class Rows(PandasHabits):
     def __repr__(self) -> str:
         return (
             f"rows {rows_in_words(self.relation)}; columns: {', '.join(self.columns) or 'not known here'}\n"
-            "not a question yet: .agg(n=tc.count()), or .group_by(...).agg(...)"
+            "not a question yet: add .agg(n=tc.count()), or .group_by(...).agg(...)"
         )
 
     def _over(self, relation: Relation) -> Rows:
@@ -382,7 +382,7 @@ class GroupedRows(PandasHabits):
         known = "selected privately" if self.keys is None else f"{len(self.keys):,} public"
         return (
             f"rows {rows_in_words(self.rows.relation)}, in groups by {names} ({known})\n"
-            "not a question yet: .agg(n=tc.count())"
+            "not a question yet: add .agg(n=tc.count())"
         )
 
     def rollup(self) -> GroupedRows:

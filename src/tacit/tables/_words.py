@@ -156,7 +156,7 @@ def left_out(
         )
     if question.levels:
         names = " or ".join(name for name, _ in question.by)
-        said.append(f"(all) marks a total over {names}: the sum of its groups")
+        said.append(f"(all) marks a total over {names}; it adds up the noisy numbers of its groups")
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
@@ -257,7 +257,10 @@ def facts_of(
     if question.sample is not None:
         share = share_of_sample(question.sample)
         facts.append(
-            ("sample", f"each {owner} is kept with probability {float(share):.10g} ({share}), in secret")
+            (
+                "sample",
+                f"a secret random choice keeps each {owner} with probability {float(share):.10g} ({share})",
+            )
         )
     if question.by:
         names = ", ".join(n for n, _ in question.by)

@@ -166,7 +166,7 @@ def test_samples_of_parts_of_a_question_are_refused(sql):
 
 
 def test_replaced_units_rho_and_single_rows_are_refused():
-    with pytest.raises(tc.TacitError, match="added or removed, not replaced"):
+    with pytest.raises(tc.TacitError, match="needs the adjacency add/remove"):
         protected(adjacency="replace").sql(SQL).plan(epsilon=1)
     with pytest.raises(tc.TacitError, match="not in rho"):
         protected().sql(SQL).plan(rho=0.1)

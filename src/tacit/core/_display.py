@@ -43,7 +43,13 @@ def rendered(*parts: RenderableType) -> str:
     unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
     out = io.StringIO()
     console = Console(
-        file=out, width=_width(), color_system=None, legacy_windows=False, markup=False, highlight=False
+        file=out,
+        width=_width(),
+        color_system=None,
+        legacy_windows=False,
+        markup=False,
+        highlight=False,
+        force_jupyter=False,  # in a notebook, rich would show every part itself and return nothing
     )
     for part in parts:
         if not isinstance(part, Table):

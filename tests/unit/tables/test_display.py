@@ -34,6 +34,13 @@ def words(text):
     return re.sub(r"\s+", " ", str(text))
 
 
+def test_a_notebook_shows_a_text_once(visits, monkeypatch):
+    plan = visits.agg(n=tc.count()).plan(epsilon=0.1)
+    in_a_terminal = str(plan)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(plan) == in_a_terminal != ""  # rich would display each part itself, and leave the text empty
+
+
 def test_a_plan_with_private_groups_says_how_large_a_group_must_be(visits):
     grouped = visits.group_by("icd").agg(n=tc.count_units())
     plan = grouped.plan(epsilon=2, delta=1e-6)

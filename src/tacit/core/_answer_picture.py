@@ -87,7 +87,12 @@ def plot_answer(
     else:
         _draw(axes, points)
         axes.grid(axis="y", alpha=0.3)
-        axes.set_xlabel(_plain(visible(_below(answer, points))))
+        below = _below(answer, points)
+        axes.set_xlabel(_plain(visible(below)))
+        if legend := axes.get_legend():
+            legend.set_title(_plain(visible(", ".join(key for key in answer.keys if key != below))))
+        if _cells_of(answer, name):  # the shape of a histogram is read from zero
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     return axes
 
 
@@ -235,7 +240,7 @@ def _covers(answer: AnswerTable, name: str) -> str:
 
 
 def _below(answer: AnswerTable, points: list[_Point]) -> str:
-    """Name the axis; the key that colours the series is named in the title."""
+    """Name the axis; the key that colours the series is named in the legend."""
     if len(answer.keys) == 2 and any(point.series for point in points):
         first, second = answer.keys
         return second if len(set(answer.keys[first])) < len(set(answer.keys[second])) else first

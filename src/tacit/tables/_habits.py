@@ -14,8 +14,8 @@ __all__ = ["HabitError", "PandasHabits", "QuestionHabits", "column_as_table"]
 
 _NO_ROWS = "a protected dataset shows no rows; it answers questions with noise"
 _ROWS = frozenset(
-    {"head", "tail", "sample", "iloc", "loc", "values", "to_pandas", "collect", "fetchall", "show", "iterrows",
-     "itertuples", "to_csv", "to_dict", "to_parquet", "apply", "plot", "hist"}
+    {"head", "tail", "sample", "iloc", "loc", "values", "to_pandas", "collect", "fetchall", "show",
+     "iterrows", "itertuples", "to_csv", "to_dict", "to_parquet", "apply", "plot", "hist"}
 )  # fmt: skip
 _SIZES = frozenset({"shape", "size", "count", "nunique", "info", "isna", "isnull", "empty"})
 _NUMBERS = {"mean": "mean", "sum": "sum", "median": "median", "std": "std", "var": "variance", "min": "min",

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tacit.core._answer_display import nothing_to_show
@@ -90,7 +91,8 @@ def plot_answer(
         below = _below(answer, points)
         axes.set_xlabel(_plain(visible(below)))
         if legend := axes.get_legend():
-            legend.set_title(_plain(visible(", ".join(key for key in answer.keys if key != below))))
+            keys = ", ".join(key for key in answer.keys if key != below)
+            legend.set_title(_plain(visible(keys)), {"size": 8})
         if _cells_of(answer, name):  # the shape of a histogram is read from zero
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     return axes
@@ -145,7 +147,8 @@ def _draw(axes: Axes, points: list[_Point]) -> None:
     series = list(dict.fromkeys(point.series for point in points))
     days = _days(places)
     at = dict(zip(places, range(len(places)) if days is None else days, strict=True))
-    gap = 0.5 / len(series) if days is None else 0.0
+    least = 1.0 if days is None else min(b - a for a, b in pairwise(sorted(days)))
+    gap = least * (0.5 if days is None else 0.2) / len(series)  # bars of two series stand side by side
     for i, one in enumerate(series):
         own = [point for point in points if point.series == one]
         shift = gap * (i - (len(series) - 1) / 2)

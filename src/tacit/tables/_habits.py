@@ -82,12 +82,14 @@ class QuestionHabits:
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        if _is_internal(self, name) or name not in _ANSWERS:
-            raise _no_attribute(self, name)
-        why = "you decide on a price first; the plan shows what you get for it"
-        fix = ".plan(epsilon=0.5).release()" + {"release": "", "show": ""}.get(name, _after(name))
-        raise _refused(f"a question without a plan has no {name}", why, fix)
+    if not TYPE_CHECKING:  # for a type checker, a question has only what it has
+
+        def __getattr__(self, name: str) -> Any:
+            if _is_internal(self, name) or name not in _ANSWERS:
+                raise _no_attribute(self, name)
+            why = "you decide on a price first; the plan shows what you get for it"
+            fix = ".plan(epsilon=0.5).release()" + {"release": "", "show": ""}.get(name, _after(name))
+            raise _refused(f"a question without a plan has no {name}", why, fix)
 
 
 def column_as_table(column: str) -> TacitError:

@@ -152,7 +152,7 @@ def left_out(
         )
     if question.levels:
         names = " or ".join(name for name, _ in question.by)
-        said.append(f"(all): a total over {names}, the sum of the lines that it is made of")
+        said.append(f"(all): a total over {names}, computed from the noisy numbers of the other lines")
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))

@@ -240,6 +240,10 @@ def test_days_stand_on_an_axis_of_time():
     assert places[1] - places[0] == 1
     assert places[-1] - places[-2] == 122  # the gap is as wide as the time between
     assert 2 < len(axes.get_xticks()) < 20
+    two = {"day": days[:4] * 2, "sex": ("f",) * 4 + ("m",) * 4}
+    axes = drawn(answer({"n": Cells(numbers[:8], numbers[:8], numbers[:8])}, two).plot())
+    first, second = (bars.lines[0].get_xdata() for bars in axes.containers)
+    assert 0 < second[0] - first[0] < 0.5  # neither series hides the other
 
 
 # a terminal that is too narrow

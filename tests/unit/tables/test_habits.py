@@ -82,6 +82,15 @@ def test_a_question_says_that_it_needs_a_plan(visits, name, fix):
     assert copy.copy(question) == question
 
 
+def test_a_plan_says_that_the_answer_comes_from_a_release(visits):
+    plan = visits.agg(n=tc.count()).plan(epsilon=0.5)
+    for name in ("value", "to_pandas", "plot"):
+        assert not hasattr(plan, name)
+        with pytest.raises(AttributeError, match=r"\.release\(\) charges the budget"):
+            getattr(plan, name)
+    assert copy.copy(plan) == plan
+
+
 def test_a_table_without_a_name_is_called_data():
     unnamed = tc.protect(example_visits(), unit="patient_id", budget=tc.Budget(epsilon=1))
     with pytest.raises(tc.TacitError, match="so its table is called data") as refusal:

@@ -92,7 +92,8 @@ def plot_answer(
         axes.set_xlabel(_plain(visible(below)))
         if legend := axes.get_legend():
             keys = ", ".join(key for key in answer.keys if key != below)
-            legend.set_title(_plain(visible(keys)), {"size": 8})
+            legend.set_title(_plain(visible(keys)))
+            legend.get_title().set_fontsize(8)
         if _cells_of(answer, name):  # the shape of a histogram is read from zero
             axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     return axes

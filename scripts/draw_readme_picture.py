@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import tacit as tc
 from tacit.picture import Picture
@@ -16,11 +17,15 @@ from tacit.tables import EXAMPLE_HOSPITALS, example_visits
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "plan_release_chart.png"
 QUESTION = "SELECT hospital, COUNT(*) AS n, AVG(length_of_stay) AS stay\nFROM visits GROUP BY hospital"
+SIZE = 8.6  # of the letters, in points
+LINE = 1.1 * SIZE / 72  # the height of a line, in inches
+WIDTH, HEIGHT = 10.6, 5.1
+CODE, OUTPUT = "#0b4f9c", "#222222"
 
 
 def main() -> None:
-    """Ask, and draw what came back."""
-    os.environ["COLUMNS"] = "84"
+    """Ask, and draw what came back: what one types in blue, what Tacit answers in black."""
+    os.environ["COLUMNS"] = "78"
     visits = tc.protect(
         example_visits(),
         name="visits",
@@ -32,19 +37,33 @@ def main() -> None:
     )
     plan = visits.sql(QUESTION).plan(epsilon=0.5, size=1000)
     release = plan.release()
-    picture = Picture(13, 5.4)
-    left, right = picture.subfigures(1, 2, width_ratios=(1.3, 1))
-    asked = "\n".join(f"  {line}" for line in QUESTION.splitlines())
+    asked = "\n".join(f"    {line}" for line in QUESTION.splitlines())
     facts = str(plan).splitlines()
-    shown = "\n".join(facts[: next(i for i, line in enumerate(facts) if line.startswith("groups")) + 1])
-    text = (
-        f"plan = visits.sql(\n{asked}\n).plan(epsilon=0.5)  # before any data is read\n"
-        f"{shown}\n\nplan.release()\n{release}"
-    )
-    left.text(0.02, 0.98, text.replace("$", r"\$"), family="DejaVu Sans Mono", fontsize=8, va="top")
-    release.plot("stay", ax=right.subplots())
+    shown = facts[: next(i for i, line in enumerate(facts) if line.startswith("groups")) + 1]
+    parts = [
+        (f'>>> plan = visits.sql("""\n{asked}\n""").plan(epsilon=0.5, size=1000)  # reads no data', CODE),
+        (">>> print(plan)", CODE),
+        ("\n".join(shown), OUTPUT),
+        (">>> release = plan.release()  # charges the budget, then reads", CODE),
+        (">>> print(release)", CODE),
+        (str(release), OUTPUT),
+    ]
+    picture = Picture(WIDTH, HEIGHT)
+    left, right = picture.subfigures(1, 2, width_ratios=(1.35, 1))
+    down = 0.1
+    for text, colour in parts:
+        _write(left, text, colour, down)
+        down += LINE * len(text.splitlines()) + (0.05 if colour == OUTPUT else 0)
+    _write(right, '>>> release.plot("stay")', CODE, 0.1)
+    release.plot("stay", ax=right.add_axes((0.1, 0.16, 0.86, 0.7)))
     TARGET.parent.mkdir(exist_ok=True)
-    picture.savefig(TARGET, dpi=110)
+    picture.savefig(TARGET, dpi=150)
+
+
+def _write(where: Any, text: str, colour: str, down: float) -> None:
+    """Write lines of text, ``down`` inches below the upper edge."""
+    style = {"family": "DejaVu Sans Mono", "fontsize": SIZE, "color": colour, "linespacing": 1.1}
+    where.text(0.02, 1 - down / HEIGHT, text.replace("$", r"\$"), va="top", **style)
 
 
 if __name__ == "__main__":

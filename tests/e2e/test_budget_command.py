@@ -76,6 +76,18 @@ def test_the_history_shows_who_took_what_and_no_control_characters(run, path):
     assert [entry["purpose"] for entry in only] == ["report 1", "report 2"]
 
 
+@pytest.mark.parametrize("columns", [50, 60, 80])
+def test_the_history_cuts_no_word_in_a_narrow_terminal(run, path, columns):
+    with Ledger.open(path) as ledger:
+        ledger.charge("visits", Cost.pure(0.125), who="bob", asked="n = count, by department, of admissions")
+    shown = run("history", path, COLUMNS=str(columns)).stdout
+    assert max(map(len, shown.splitlines())) <= columns
+    words = " ".join(shown.split())
+    assert "charged: n = count, by department, of admissions account visits; epsilon 0.125; who: bob" in words
+    assert "purpose: report 2" in words
+    assert "\x1b" not in shown
+
+
 def test_the_history_shows_a_run_as_one_line(run, path):
     with Ledger.open(path) as ledger:
         daily = ledger.run(

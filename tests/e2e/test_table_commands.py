@@ -167,6 +167,7 @@ def test_init_never_overwrites_unless_forced(declared):
     [
         (("nosuch.csv", "--unit", "pid"), "nosuch.csv does not exist"),
         (("nosuch.csv",), "nosuch.csv does not exist"),
+        (("visit.csv",), "tacit init visits.csv --unit COLUMN"),
         (("visits.csv",), "say who is protected"),
         (("visits.csv", "--unit", "pid", "--bounds", "stay"), "--bounds stay=..."),
         (("visits.csv", "--unit", "nosuch"), "nosuch"),

@@ -45,6 +45,9 @@ class Remaining:
     rho: Fraction | None
     of: Budget | None = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         if self.of is None:
             known = {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta}

@@ -78,7 +78,7 @@ class PlanAudit(Reportable):
 
     def report(self) -> Report:
         """Return the page: the verdict, each step's change, and the attack on the noisy answers."""
-        verdict = "nothing was found" if self.holds else "THE PLAN IS BROKEN"
+        verdict = "Nothing was found" if self.holds else "THE PLAN IS BROKEN"
         claimed = claimed_epsilon(self.plan.cost, self.found.delta)
         rows = tuple(
             (c.what, f"{c.l1:,}", f"{c.declared_l1:,}", "holds" if c.holds else "BROKEN")

@@ -106,6 +106,7 @@ def _table(
 ) -> Table:
     """Lay out one line for each account, and one for each of its fullest blocks."""
     table = Table(box=None, header_style="dim", pad_edge=False)
+    narrow = Console().width < 72  # too narrow for a bar
     counted = any(count is not None for count in more.values())
     stops = any(account.expires is not None or account.frozen for account in accounts)
     titles = ("account", "protects", "left of the budget", "", *(["more like the last"] if counted else []))
@@ -118,12 +119,12 @@ def _table(
             Text("  " * (len(account.path) - 1) + printable(account.name)),
             Text(printable(account.unit)),
             whole,
-            Text() if lines else bar(share_left(account.filter), 16),
+            Text() if lines or narrow else bar(share_left(account.filter), 16),
             *([Text("" if (count := more[account.id]) is None else f"{count:,}")] if counted else []),
             *([Text(_until(account))] if stops else []),
         )
         for label, left in lines:
-            drawn = bar(share_of(left, account.filter), 16) if left is not None else Text()
+            drawn = bar(share_of(left, account.filter), 16) if left is not None and not narrow else Text()
             table.add_row(Text("  " * len(account.path) + label), Text(), Text(str(left or "")), drawn)
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,11 @@ _KINDS = {
     "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
     "expiry": "last day changed", "gap": "went on from a backup", "lost": "counted as spent",
 }  # fmt: skip
+_TITLES = ("entry", "when (UTC)", "what", "account", "cost", "who", "purpose")
+#: What people may leave empty.
+_WORDS = frozenset({"who", "purpose"})
+#: The least width of a terminal at which a table of entries can be read.
+_WIDE = 100
 #: Entries that only follow from an earlier one: --json and export show them.
 _SILENT = frozenset({"claim", "release"})
 
@@ -54,26 +60,54 @@ def history(
     if as_json:
         print_json([entry.to_json() for entry in entries])
         return
+    lines = [
+        _line(entry, stored[entry.seq] if account in {None, entry.account} else None) for entry in entries
+    ]
+    console = Console()
+    console.print(_table(lines) if console.width >= _WIDE else _below_each_other(lines, console.width))
+    if more:
+        typer.echo(f"more: --after {entries[-1].seq}")
+
+
+def _line(entry: Entry, stored: int | None) -> dict[str, str]:
+    """Return the cells of an entry by their titles."""
+    return {
+        "entry": str(entry.seq),
+        "when (UTC)": entry.at[:19].replace("T", " "),
+        "what": _what(entry, stored),
+        "account": entry.account or "",
+        "cost": _cost(entry),
+        "who": printable(_who(entry)),
+        "purpose": printable(entry.purpose),
+    }
+
+
+def _table(lines: list[dict[str, str]]) -> Table:
+    """Lay out one line for each entry; a column of words that nobody gave is dropped."""
     table = Table(box=None, header_style="dim", pad_edge=False)
-    texts = [{"who": _who(entry), "purpose": entry.purpose} for entry in entries]
-    words = [name for name in ("who", "purpose") if any(one[name] for one in texts)]
-    for title in ("entry", "when (UTC)", "what", "account", "cost", *words):
+    titles = [title for title in _TITLES if title not in _WORDS or any(line[title] for line in lines)]
+    for title in titles:
         fixed = title in {"entry", "when (UTC)"}
         table.add_column(
             title, justify="right" if title == "entry" else "left", no_wrap=fixed, overflow="fold"
         )
-    for entry, one in zip(entries, texts, strict=True):
-        cells = (
-            entry.at[:19].replace("T", " "),
-            _what(entry, stored[entry.seq] if account in {None, entry.account} else None),
-            entry.account or "",
-            _cost(entry),
-        )
-        added = (printable(one[name]) for name in words)
-        table.add_row(str(entry.seq), *(Text(cell) for cell in (*cells, *added)))
-    Console().print(table)
-    if more:
-        typer.echo(f"more: --after {entries[-1].seq}")
+    for line in lines:
+        table.add_row(*(Text(line[title]) for title in titles))
+    return table
+
+
+def _below_each_other(lines: list[dict[str, str]], width: int) -> Text:
+    """Write the parts of an entry below each other where a terminal is too narrow for a table."""
+    text = Text()
+    for line in lines:
+        named = {"account ": line["account"], "": line["cost"], "who: ": line["who"]}
+        facts = "; ".join(f"{name}{value}" for name, value in named.items() if value)
+        text.append(f"{line['entry']:>5}  {line['when (UTC)']} UTC\n")
+        for part in (line["what"], facts, line["purpose"] and f"purpose: {line['purpose']}"):
+            for row in textwrap.wrap(part, max(width - 7, 20), break_long_words=False):
+                text.append(f"       {row}\n")
+    text.right_crop(1)
+    return text
 
 
 def _following(

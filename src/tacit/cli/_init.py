@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["init"]
 
+_EXAMPLE = "tacit init visits.csv --unit patient_id"
 _DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")]
 _UnitOption = Annotated[
     str | None, typer.Option("--unit", help="The column that names who each row belongs to.")
@@ -136,9 +138,12 @@ def _check_target(config: Path, *, force: bool) -> None:
 
 def _check_exists(data: Path) -> None:
     if not data.is_file():
-        raise TacitError(
-            "bad-parameter", f"{data} does not exist", fix="tacit init visits.csv --unit patient_id"
+        here = sorted(
+            f.name for f in data.parent.glob("*") if f.suffix.lower() in {data.suffix.lower(), ".csv"}
         )
+        meant = get_close_matches(data.name, here, 1)
+        fix = f"tacit init {typed(str(data.parent / meant[0]))} --unit COLUMN" if meant else _EXAMPLE
+        raise TacitError("bad-parameter", f"{data} does not exist", fix=fix)
 
 
 def _possible_units(data: Path) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_html", "answer_text", "nothing_to_show"]
 
 _LINES = 40
+_WIDE = 6  # columns of one line that stand side by side in a notebook
 
 
 def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[list[str]]]:
@@ -113,8 +114,18 @@ def _drawn(answer: AnswerTable, between: str) -> Table:
 def answer_html(answer: AnswerTable, marks: tuple[str, ...]) -> str:
     """Write an answer for a notebook."""
     head, lines = _table(answer)
-    top = "".join(f"<th>{in_html(h)}</th>" for h in head)
-    cell = '<td style="white-space:nowrap">'
-    body = "".join("<tr>" + "".join(f"{cell}{in_html(c)}</td>" for c in line) + "</tr>" for line in lines)
+    keys = len(answer.keys)
+    if len(lines) == 1 and len(head) > _WIDE:  # such as a histogram: one cell below the other
+        lines, head, keys = [list(pair) for pair in zip(head, lines[0], strict=True)], [], 1
+    sides = ["left" if i < keys else "right" for i in range(max(len(head), 2))]
+    top = "".join(f'<th style="text-align:{s}">{in_html(h)}</th>' for h, s in zip(head, sides, strict=False))
+    rows = (
+        "".join(
+            f'<td style="white-space:nowrap;text-align:{side}">{in_html(c)}</td>'
+            for c, side in zip(line, sides, strict=False)
+        )
+        for line in lines
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     caption = "<br>".join(in_html(visible(line)) for line in _caption(answer, marks))
-    return f"<table><tr>{top}</tr>{body}</table><i>{caption}</i>"
+    return f"<table>{f'<tr>{top}</tr>' if top else ''}{body}</table><i>{caption}</i>"

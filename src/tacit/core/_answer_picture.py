@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tacit.core._answer_display import nothing_to_show
@@ -87,7 +88,14 @@ def plot_answer(
     else:
         _draw(axes, points)
         axes.grid(axis="y", alpha=0.3)
-        axes.set_xlabel(_plain(visible(_below(answer, points))))
+        below = _below(answer, points)
+        axes.set_xlabel(_plain(visible(below)))
+        if legend := axes.get_legend():
+            keys = ", ".join(key for key in answer.keys if key != below)
+            legend.set_title(_plain(visible(keys)))
+            legend.get_title().set_fontsize(8)
+        if _cells_of(answer, name):  # the shape of a histogram is read from zero
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     return axes
 
 
@@ -140,7 +148,8 @@ def _draw(axes: Axes, points: list[_Point]) -> None:
     series = list(dict.fromkeys(point.series for point in points))
     days = _days(places)
     at = dict(zip(places, range(len(places)) if days is None else days, strict=True))
-    gap = 0.5 / len(series) if days is None else 0.0
+    least = 1.0 if days is None else min(b - a for a, b in pairwise(sorted(days)))
+    gap = least * (0.5 if days is None else 0.2) / len(series)  # bars of two series stand side by side
     for i, one in enumerate(series):
         own = [point for point in points if point.series == one]
         shift = gap * (i - (len(series) - 1) / 2)
@@ -235,7 +244,7 @@ def _covers(answer: AnswerTable, name: str) -> str:
 
 
 def _below(answer: AnswerTable, points: list[_Point]) -> str:
-    """Name the axis; the key that colours the series is named in the title."""
+    """Name the axis; the key that colours the series is named in the legend."""
     if len(answer.keys) == 2 and any(point.series for point in points):
         first, second = answer.keys
         return second if len(set(answer.keys[first])) < len(set(answer.keys[second])) else first

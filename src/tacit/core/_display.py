@@ -43,7 +43,13 @@ def rendered(*parts: RenderableType) -> str:
     unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
     out = io.StringIO()
     console = Console(
-        file=out, width=_width(), color_system=None, legacy_windows=False, markup=False, highlight=False
+        file=out,
+        width=_width(),
+        color_system=None,
+        legacy_windows=False,
+        markup=False,
+        highlight=False,
+        force_jupyter=False,  # in a notebook, rich would show every part itself and return nothing
     )
     for part in parts:
         if not isinstance(part, Table):
@@ -230,15 +236,13 @@ def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
 
 def plan_html(plan: Plan[Any]) -> str:
     """Write a plan for a notebook."""
+    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {plan.confidence:.0%}")
+    cells = [(c.column, c.meaning, c.mechanism, _expected(c)) for c in plan.forecast]
     rows = "".join(
-        f"<tr><td>{in_html(c.column)}</td><td>{in_html(c.meaning)}</td><td>{in_html(c.mechanism)}</td>"
-        f"<td>{in_html(_expected(c))}</td></tr>"
-        for c in plan.forecast
+        "<tr>" + "".join(f'<{tag} style="text-align:left">{in_html(t)}</{tag}>' for t in line) + "</tr>"
+        for tag, line in (("th", head), *(("td", line) for line in cells))
     )
     lines = "".join(f"<li><b>{in_html(name)}</b>: {in_html(text)}</li>" for name, text in _lines(plan))
     return (
-        f"<b>Plan for {in_html(plan.name)}: {in_html(_cost(plan))}</b>"
-        "<table><tr><th>column</th><th>what</th><th>noise</th>"
-        f"<th>&plusmn; at {plan.confidence:.0%}</th></tr>{rows}</table>"
-        f"<ul>{lines}</ul>"
+        f"<b>Plan for {in_html(plan.name)}: {in_html(_cost(plan))}</b><table>{rows}</table><ul>{lines}</ul>"
     )

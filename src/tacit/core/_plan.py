@@ -59,6 +59,10 @@ class Forecast:
     caution: str = ""
 
 
+#: What people look for in a plan, though only the release has it.
+_OF_AN_ANSWER = frozenset({"columns", "high", "keys", "low", "plot", "to_csv", "to_pandas", "value"})
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Plan(Generic[C]):
     """What will be computed, with which mechanisms, at which cost and expected error.
@@ -353,6 +357,16 @@ class Plan(Generic[C]):
         """Return the confidence as a short fraction."""
         short = Fraction(self.confidence).limit_denominator(10**9)
         return short if 0 < short < 1 else Fraction(self.confidence)
+
+    if not TYPE_CHECKING:  # for a type checker, a plan has only what it has
+
+        def __getattr__(self, name: str) -> Any:
+            missing = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in _OF_AN_ANSWER:
+                raise AttributeError(
+                    f"{missing}: .release() charges the budget and gives the answer, which has it"
+                )
+            raise AttributeError(missing)
 
     def __repr__(self) -> str:
         from tacit.core._display import plan_text

@@ -95,7 +95,12 @@ def audit_curves(
         left.plot(epsilons, claimed, "--", color=RED, label="claimed: at most")
     left.legend(fontsize=9)
     right = add_axes(picture, "Events", f"proven epsilon at delta {delta:g}", "", (1, 2, 2))
-    right.barh(list(events), list(events.values()), color=BLUE)
+    if any(value > 0 for value in events.values()):
+        right.barh(list(events), list(events.values()), color=BLUE)
+    else:
+        right.text(0.5, 0.5, "no event proves more than 0", ha="center", transform=right.transAxes)
+        right.set_yticks([])
+    right.set_xlim(left=0)
     return picture
 
 

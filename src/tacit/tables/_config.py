@@ -143,7 +143,9 @@ def load_config(path: str | os.PathLike[str] = "tacit.toml") -> dict[str, TableD
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "tacit.toml"
     >>> _ = file.write_text(text)
     >>> load_config(file)["visits"]
-    Dataset('visits', unit=Unit('pid'), tables: visits)
+    dataset visits, protects each pid; left: epsilon 1 of 1
+    tables: visits (its source is not available here)
+    ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns
     """
     config = open_config(path)
     return {name: config.dataset(name) for name in config.datasets}

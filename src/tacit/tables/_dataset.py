@@ -61,8 +61,18 @@ class TableDataset(Dataset, PandasHabits):
     noted: tuple[CutNote, ...] = ()
 
     def __repr__(self) -> str:
-        tables = ", ".join(sorted(self.tables))
-        return f"Dataset({self.name!r}, unit={self.unit!r}, tables: {tables})"
+        tables = ", ".join(f"{name} ({_size(table)})" for name, table in sorted(self.tables.items()))
+        return (
+            f"dataset {self.name}, protects each {self.unit.noun}{self._left()}\n"
+            f"tables: {tables}\n"
+            "ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns"
+        )
+
+    def _left(self) -> str:
+        try:
+            return f"; left: {self.remaining}"
+        except TacitError:  # a ledger that is closed, or cannot be reached now
+            return ""
 
     def __getitem__(self, table: str) -> Rows:
         found = self.tables.get(table)
@@ -264,3 +274,10 @@ class TableDataset(Dataset, PandasHabits):
 
         question = read_question(request["question"], self)
         return self, question, Goal.from_json(request["goal"]), read_post(request["post"], self)
+
+
+def _size(table: Table) -> str:
+    """Say what is public about a table: how many columns it has, and whether its rows are public."""
+    if table.columns is None:
+        return "its source is not available here"
+    return f"{len(table.columns)} columns" + (", public" if table.key is not None else "")

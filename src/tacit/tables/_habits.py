@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.fixes import Code, Fix
 
-__all__ = ["HabitError", "PandasHabits", "column_as_table"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["HabitError", "PandasHabits", "QuestionHabits", "column_as_table"]
 
 _NO_ROWS = "a protected dataset does not show rows; it answers questions with noise"
 _ROWS = frozenset(
-    {"head", "tail", "sample", "iloc", "loc", "values", "to_pandas", "collect", "fetchall", "show"}
-)
-_SIZES = frozenset({"shape", "size", "count", "nunique", "info"})
+    {"head", "tail", "sample", "iloc", "loc", "values", "to_pandas", "collect", "fetchall", "show",
+     "iterrows", "itertuples", "to_csv", "to_dict", "to_parquet", "apply", "plot", "hist"}
+)  # fmt: skip
+_SIZES = frozenset({"shape", "size", "count", "nunique", "info", "isna", "isnull", "empty"})
 _NUMBERS = {"mean": "mean", "sum": "sum", "median": "median", "std": "std", "var": "variance", "min": "min",
             "max": "max", "quantile": "median", "describe": "quantiles"}  # fmt: skip
 _GROUPS = frozenset({"groupby", "value_counts", "unique", "pivot_table", "crosstab"})
 _FILTERS = frozenset({"filter", "query", "dropna"})
+_TYPES = frozenset({"dtypes", "schema", "astype"})
+_ORDERS = frozenset({"sort_values", "nlargest", "nsmallest", "order_by"})
+_ANSWERS = frozenset(
+    {"release", "to_pandas", "value", "low", "high", "show", "execute", "run", "collect", "df", "fetchall",
+     "plot", "head"}
+)  # fmt: skip
+_COUNT = ".agg(n=tc.count()).plan(epsilon=0.1).release()"
 
 
-class HabitError(TacitError, AttributeError):
-    """A name that another library has; `hasattr` is false for it."""
+class HabitError(TacitError, AttributeError, TypeError):
+    """A name that another library has; `hasattr` is false for it, and `list` and `len` see a `TypeError`."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_again, (self.code, self.what, self.why, self.fix))
@@ -37,30 +48,74 @@ class PandasHabits:
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        kind = type(self).__name__
+        if _is_internal(self, name):
+            raise _no_attribute(self, name)
         if name in _ROWS:
-            raise _refused(name, _NO_ROWS, ".agg(n=tc.count()).plan(epsilon=0.1).release()")
+            raise _refused(f"a protected dataset has no {name}", _NO_ROWS, _COUNT)
         if name in _SIZES:
-            why = "the number of rows is private; ask for a count with noise instead"
-            raise _refused(name, why, ".agg(n=tc.count()).plan(epsilon=0.1).release()")
+            raise _refused(f"a protected dataset has no {name}", *_PRIVATE_SIZE)
         if name in _NUMBERS:
-            call = _example(_NUMBERS[name])
-            raise _refused(name, "aggregates are part of a question", f".agg(x={call})")
-        if name in _GROUPS:
-            raise _refused(name, "groups are part of a question", '.group_by("column").agg(n=tc.count())')
-        if name in _FILTERS:
-            raise _refused(name, "a condition chooses rows", '.where("column > 0")')
-        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            why, fix = "aggregates are part of a question", f".agg(x={_example(_NUMBERS[name])})"
+            raise _refused(f"a protected dataset has no {name}", why, fix)
+        for names, why, fix in _ADVICE:
+            if name in names:
+                raise _refused(f"a protected dataset has no {name}", why, fix)
+        if hasattr(type(self), "columns") and name in self.columns:
+            raise _refused(f"{name!r} is a column", *_named_in_an_aggregate(name))
+        raise _no_attribute(self, name)
+
+    def __getitem__(self, name: Any) -> Any:
+        raise _refused(f"{str(name)[:60]!r} in brackets chooses nothing here", *_named_in_an_aggregate(name))
+
+    def __len__(self) -> int:
+        raise _refused("a protected dataset has no length", *_PRIVATE_SIZE)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _refused("a protected dataset has no rows to go through", _NO_ROWS, _COUNT)
+
+
+class QuestionHabits:
+    """A question without a plan, which says how to get an answer where someone asks for it at once."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # for a type checker, a question has only what it has
+
+        def __getattr__(self, name: str) -> Any:
+            if _is_internal(self, name) or name not in _ANSWERS:
+                raise _no_attribute(self, name)
+            why = "you decide on a price first; the plan shows what you get for it"
+            fix = ".plan(epsilon=0.5).release()" + {"release": "", "show": ""}.get(name, _after(name))
+            raise _refused(f"a question without a plan has no {name}", why, fix)
 
 
 def column_as_table(column: str) -> TacitError:
     """Refuse ``dataset["age"]`` where age is a column: brackets choose a table."""
+    why, fix = _named_in_an_aggregate(column)
     return TacitError(
-        "unknown-table",
-        f"{column!r} is a column; brackets choose a table",
-        why="a column is never shown; name it in an aggregate",
-        fix=Code(f'.agg(x=tc.mean("{column}"))'),
+        "unknown-table", f"{column!r} is a column; brackets choose a table", why=why, fix=Code(fix)
     )
+
+
+def _named_in_an_aggregate(column: object) -> tuple[str, str]:
+    name = column if isinstance(column, str) else "column"
+    return "a column is never shown; name it in an aggregate", f'.agg(x=tc.mean("{name}"))'
+
+
+def _after(name: str) -> str:
+    return {"plot": ".plot()", "value": ".value", "low": ".low", "high": ".high"}.get(name, ".to_pandas()")
+
+
+def _is_internal(thing: object, name: str) -> bool:
+    """Return whether Python itself asks: for a private name, or for a field that has no value yet."""
+    return name.startswith("_") or hasattr(type(thing), name)
+
+
+def _no_attribute(thing: object, name: str) -> AttributeError:
+    return AttributeError(f"{type(thing).__name__!r} object has no attribute {name!r}")
 
 
 def _example(function: str) -> str:
@@ -69,5 +124,14 @@ def _example(function: str) -> str:
     )
 
 
-def _refused(name: str, why: str, fix: str) -> HabitError:
-    return HabitError("not-allowed", f"a protected dataset has no {name}", why=why, fix=Code(fix))
+def _refused(what: str, why: str, fix: str) -> HabitError:
+    return HabitError("not-allowed", what, why=why, fix=Code(fix))
+
+
+_PRIVATE_SIZE = ("how many rows there are is private; a count with noise is a question", _COUNT)
+_ADVICE = (
+    (_GROUPS, "groups are part of a question", '.group_by("column").agg(n=tc.count())'),
+    (_FILTERS, "rows are kept by a condition", '.where("column > 0")'),
+    (_TYPES, "types are declared, not read from the data", 'tc.protect(..., types={"column": "number"})'),
+    (_ORDERS, "only an answer has an order", ".to_pandas().sort_values(...) on a release"),
+)

@@ -127,7 +127,9 @@ def protect(
     ...     "visits.parquet", unit="patient_id", bounds={"stay": (0, 30)}, budget=tc.Budget(epsilon=3)
     ... )
     >>> visits
-    Dataset('data', unit=Unit('patient_id'), tables: data)
+    dataset data, protects each patient; left: epsilon 3 of 3
+    tables: data (its source is not available here)
+    ask: .agg(n=tc.count()), .group_by(...).agg(...) or .sql(...); .columns lists the columns
     """
     if ledger is not None and name is None:
         raise _name_missing()

@@ -31,7 +31,7 @@ from tacit.tables._algebra import (
 )
 from tacit.tables._expressions import Column, Node, text_of
 from tacit.tables._goals import Goal
-from tacit.tables._habits import PandasHabits
+from tacit.tables._habits import PandasHabits, QuestionHabits
 from tacit.tables._keys import (
     KeysGiven,
     MissingKeys,
@@ -429,7 +429,7 @@ class GroupedRows(PandasHabits):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Query:
+class Query(QuestionHabits):
     """A complete question; ``plan`` prices it."""
 
     _dataset: TableDataset

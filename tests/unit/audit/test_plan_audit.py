@@ -38,7 +38,7 @@ def test_an_honest_plan_holds_and_nothing_is_charged(visits, name):
     assert found.holds
     assert all(change.l1 <= change.declared_l1 for change in found.changes)
     assert visits.remaining.epsilon == 10
-    assert "nothing was found" in str(found)
+    assert "Nothing was found" in str(found)
     assert "<table>" in found._repr_html_()
 
 

@@ -34,6 +34,21 @@ def words(text):
     return re.sub(r"\s+", " ", str(text))
 
 
+def test_a_notebook_shows_a_text_once(visits, monkeypatch):
+    plan = visits.agg(n=tc.count()).plan(epsilon=0.1)
+    in_a_terminal = str(plan)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(plan) == in_a_terminal != ""  # rich would display each part itself, and leave the text empty
+
+
+def test_a_notebook_shows_many_cells_of_one_line_below_each_other(visits):
+    narrow = visits.agg(stay=tc.histogram("length_of_stay", [0, 5, 10, 30])).plan(epsilon=0.1).release()
+    assert narrow._repr_html_().count("<tr>") == 2
+    wide = visits.agg(stay=tc.histogram("length_of_stay", range(0, 31, 3))).plan(epsilon=0.1).release()
+    assert wide._repr_html_().count("<tr>") == 10
+    assert "stay[3, 6)</td><td" in wide._repr_html_()
+
+
 def test_a_plan_with_private_groups_says_how_large_a_group_must_be(visits):
     grouped = visits.group_by("icd").agg(n=tc.count_units())
     plan = grouped.plan(epsilon=2, delta=1e-6)
@@ -199,6 +214,7 @@ def test_a_histogram_is_one_picture_of_all_its_cells(visits):
     cells = tc.histogram("length_of_stay", [0, 5, 10, 30])
     axes = drawn(visits.agg(stay=cells).plan(epsilon=1).release().plot())
     assert [label.get_text() for label in axes.get_xticklabels()] == ["[0, 5)", "[5, 10)", "[10, 30]"]
+    assert axes.get_ylim()[0] <= 0
     grouped = visits.group_by("hospital", keys=["Ahorn", "Birke"]).agg(stay=cells, n=tc.count())
     release = grouped.plan(epsilon=1).release()
     axes = drawn(release.plot("stay"))
@@ -213,6 +229,7 @@ def test_of_two_keys_the_one_with_fewer_values_colours(visits):
     assert [label.get_text() for label in axes.get_xticklabels()] == keys["icd"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == keys["hospital"]
     assert axes.get_xlabel() == "icd"
+    assert axes.get_legend().get_title().get_text() == "hospital"
 
 
 def test_days_stand_on_an_axis_of_time():
@@ -223,6 +240,10 @@ def test_days_stand_on_an_axis_of_time():
     assert places[1] - places[0] == 1
     assert places[-1] - places[-2] == 122  # the gap is as wide as the time between
     assert 2 < len(axes.get_xticks()) < 20
+    two = {"day": days[:4] * 2, "sex": ("f",) * 4 + ("m",) * 4}
+    axes = drawn(answer({"n": Cells(numbers[:8], numbers[:8], numbers[:8])}, two).plot())
+    first, second = (bars.lines[0].get_xdata() for bars in axes.containers)
+    assert 0 < second[0] - first[0] < 0.5  # neither series hides the other
 
 
 # a terminal that is too narrow

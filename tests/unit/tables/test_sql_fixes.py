@@ -164,3 +164,7 @@ def test_a_refused_plan_keeps_its_signature(data):
     assert "epsilon" in type(answer).plan.__doc__
     with pytest.raises(TypeError):
         answer.plan(nothing=1)
+
+
+def test_a_histogram_without_edges_is_shown_with_the_own_column(data):
+    assert str(refusal(data, "SELECT HISTOGRAM(LOS, 10) FROM t").fix) == "HISTOGRAM(LOS, 0, 10, 20, 30)"

@@ -52,12 +52,16 @@ class TablesInReach:
         for known, table in self.dataset.tables.items():
             if known.lower() == name.lower() and table.key is None:
                 return self.dataset[known]
+        main = self.dataset.main
+        unnamed = main == self.dataset.name == "data"
         public = any(known.lower() == name.lower() for known in self.dataset.tables)
         raise TacitError(
             "unknown-table",
             f"there is no protected table {name!r}" + (", only a public one" if public else ""),
-            why="a question is asked of a protected table; public tables can be joined to it",
-            fix=f"FROM {sql_name(self.dataset.main)}",
+            why="the dataset was declared without a name, so its table is called data"
+            if unnamed
+            else "a question is asked of a protected table; public tables can be joined to it",
+            fix=f"FROM {sql_name(main)}",
         )
 
     def public_table(self, name: str) -> str | None:

@@ -343,7 +343,8 @@ def _histogram(node: exp.Expr, find: ColumnFinder) -> Aggregate:
     numbers = [one.value for one in read if isinstance(one, Literal) and isinstance(one.value, float)]
     if column is None or len(numbers) != len(edges) or len(edges) < 2:
         what = "HISTOGRAM takes a column and the edges of its cells"
-        raise refuse(node, what, "HISTOGRAM(x, 0, 10, 20, 30)")
+        asked = "x" if column is None else column.sql(dialect="duckdb")[:60]
+        raise refuse(node, what, f"HISTOGRAM({asked}, 0, 10, 20, 30)")
     return ask.histogram(Expr(read_expression(column, find)), numbers)
 
 

@@ -72,6 +72,10 @@ def epsilon_bounds(parts: Parts, delta: Fraction) -> Bracket:
     """Return certified bounds on epsilon at delta, the largest over branches and directions."""
     sums, exact = sums_without_branches(parts)
     found = [_epsilon_of_sum(one, float_down(delta)) for one in sums]
+    if sums == (parts,) and not has_group(parts):
+        least = numeric.largest_loss(parts, add=0) * (1 - 1e-9)
+        if found[0].upper < least < math.inf:
+            return found[0]  # a sum of the largest losses is larger still
     whole = charge(parts)
     if whole.epsilon is not None and whole.delta <= delta:
         cap = float_up(whole.epsilon)

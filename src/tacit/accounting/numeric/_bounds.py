@@ -159,10 +159,12 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
         loss_sum, leak, *_ = factors_of(rest, add=add)
         if not loss_sum.factors:
             return False
-        width, mean = spread(loss_sum) + 1e-150, float(steer(loss_sum, np.array([1e-9]))[1][0])
-        tilt = max((e - mean) / width**2, 0.0)
-        if math.log1p(tilt) + (e - mean) * tilt / 2 + 3 < -math.log(delta):
-            return False  # not even a normal loss of this spread is that unlikely
+        mean, width = (float(found[0]) for found in steer(loss_sum, np.array([1e-9]))[1:])
+        width, away = math.sqrt(width) + 1e-150, max(e - mean, 0.0)
+        # the best tilt for a normal loss, and its bound; a lighter tail is rarely much better
+        tilt = (away + math.hypot(away, 2 * width)) / (2 * width**2)
+        if tilt * (tilt * width**2 / 2 - away) + peak(tilt) - 0.25 > math.log(delta):
+            return False
         grid = np.exp(np.linspace(-5.0, 9.0, 36)) / width
         bounds = steer(loss_sum, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
         c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])

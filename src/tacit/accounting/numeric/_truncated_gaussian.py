@@ -81,7 +81,7 @@ class TruncatedGaussianMgf:
 
     whole: SampledGaussianMgf
     cut: float
-    reach: Reach = Reach()
+    reach: Reach
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def mirrored(self) -> TruncatedGaussianMgf:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,7 +44,13 @@ from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
 from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
 from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
+if TYPE_CHECKING:
+    from tacit.accounting.numeric._loss_sum import LossSum
+    from tacit.accounting.numeric._mgf import Reals
+
 __all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
+
+_AROUND = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2, 3.2])
 
 
 def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
@@ -161,18 +168,25 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
             return False
         mean, width = (float(found[0]) for found in steer(loss_sum, np.array([1e-9]))[1:])
         width, away = math.sqrt(width) + 1e-150, max(e - mean, 0.0)
-        # the best tilt for a normal loss, and its bound; a lighter tail is rarely much better
+        # near the best tilt for a normal loss; if the bound fails there, but not for a normal loss, anywhere
         tilt = (away + math.hypot(away, 2 * width)) / (2 * width**2)
-        if tilt * (tilt * width**2 / 2 - away) + peak(tilt) - 0.25 > math.log(delta):
-            return False
-        grid = np.exp(np.linspace(-5.0, 9.0, 36)) / width
-        bounds = steer(loss_sum, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
-        c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
+        c, bound = _best_tilt(loss_sum, tilt * _AROUND, e)
+        if not bound < math.log(delta):
+            if tilt * (tilt * width**2 / 2 - away) + peak(tilt) > math.log(delta):
+                return False
+            c, bound = _best_tilt(loss_sum, np.exp(np.linspace(-5.0, 9.0, 36)) / width, e)
         exponent = log_moment(loss_sum, c) - c * e + peak(c)
     except NotConverged:
         return False
     bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
     return most + leak + bound <= delta * (1 - 1e-12)
+
+
+def _best_tilt(loss_sum: LossSum, c: Reals, e: float) -> tuple[float, float]:
+    """Return the c with the smallest Chernoff bound on delta(e), and about the logarithm of that bound."""
+    bounds = steer(loss_sum, c)[0] - c * e + c * np.log(c / (1 + c)) - np.log1p(c)
+    at = int(np.where(np.isfinite(bounds), bounds, np.inf).argmin())
+    return float(c[at]), float(bounds[at])
 
 
 def _tail(parts: Parts, t: float, *, add: int) -> float:

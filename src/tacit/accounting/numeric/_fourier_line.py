@@ -227,16 +227,17 @@ def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> tuple[int, f
     The logarithm of the bound falls about like a power of the number of nodes, which tells where to try next.
     """
     most = min(beyond.half, _MOST_NODES if beyond.lattice is None else _MOST_NODES // 4)
-    wanted = choice.log_ratio + SMALL - 2
-    nodes = max(1, min(most, int(3 * math.sqrt(-wanted) / (choice.width * h))))
+    wanted = choice.log_ratio + SMALL
+    nodes = max(1, min(most, int(3.5 * math.sqrt(-wanted) / (choice.width * h))))
     low, power, tries = 0, 1.6, 0
     while not (bound := beyond.log_bound(nodes)) <= wanted:
         if nodes == most:
             raise NotConverged
-        more = min(1.05 * (wanted / bound) ** (1 / power), 2.0) if bound < -1 and low == 0 else 2.0
+        more = min(1.1 * (wanted / bound) ** (1 / power), 2.0) if bound < 0.7 * wanted and not low else 2.0
         low, nodes = nodes, min(max(nodes + 1, int(more * nodes)), most)
-    while nodes - low > 1 + nodes // 10 and bound < 1.1 * wanted:
-        there, tries = int(1.02 * nodes * (wanted / max(bound, -1e300)) ** (1 / power)), tries + 1
+    while nodes - low > 1 + nodes // 10 and bound < 1.1 * wanted - 2:
+        # aim at a bit less than wanted, as long as it costs few nodes
+        there, tries = int(nodes * ((wanted - 2) / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
         if not low < there < nodes or tries > 3:
             there = (low + nodes) // 2
         found = beyond.log_bound(there)

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 __all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
 
-_AROUND = np.array([0.6, 0.8, 1.0, 1.25, 1.6, 2.2, 3.2])
+_FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
+_SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
 def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
@@ -164,17 +165,13 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
     try:
         loss_sum, leak, *_ = factors_of(rest, add=add)
-        if not loss_sum.factors:
+        if not (loss_sum.factors and e > 1e-280):
             return False
-        mean, width = (float(found[0]) for found in steer(loss_sum, np.array([1e-9]))[1:])
-        width, away = math.sqrt(width) + 1e-150, max(e - mean, 0.0)
-        # near the best tilt for a normal loss; if the bound fails there, but not for a normal loss, anywhere
-        tilt = (away + math.hypot(away, 2 * width)) / (2 * width**2)
-        c, bound = _best_tilt(loss_sum, tilt * _AROUND, e)
+        c, bound, width, normal = _best_tilt(loss_sum, _SPAN / e, e)
         if not bound < math.log(delta):
-            if tilt * (tilt * width**2 / 2 - away) + peak(tilt) > math.log(delta):
-                return False
-            c, bound = _best_tilt(loss_sum, np.exp(np.linspace(-5.0, 9.0, 36)) / width, e)
+            if normal > math.log(delta):
+                return False  # not even a normal loss of this spread is that unlikely
+            c = _best_tilt(loss_sum, np.exp(np.linspace(-5.0, 9.0, 36)) / width, e)[0]
         exponent = log_moment(loss_sum, c) - c * e + peak(c)
     except NotConverged:
         return False
@@ -182,11 +179,18 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     return most + leak + bound <= delta * (1 - 1e-12)
 
 
-def _best_tilt(loss_sum: LossSum, c: Reals, e: float) -> tuple[float, float]:
-    """Return the c with the smallest Chernoff bound on delta(e), and about the logarithm of that bound."""
-    bounds = steer(loss_sum, c)[0] - c * e + c * np.log(c / (1 + c)) - np.log1p(c)
+def _best_tilt(loss_sum: LossSum, c: Reals, e: float) -> tuple[float, float, float, float]:
+    """Return the c with the smallest Chernoff bound on delta(e), and about the logarithm of that bound.
+
+    With them come the spread of the loss and the bound for a normal loss of this spread.
+    """
+    log_m, mean, bend = steer(loss_sum, np.concatenate([_FIRST, c]))
+    bounds = log_m[1:] - c * e + c * np.log(c / (1 + c)) - np.log1p(c)
     at = int(np.where(np.isfinite(bounds), bounds, np.inf).argmin())
-    return float(c[at]), float(bounds[at])
+    width, away = math.sqrt(float(bend[0])) + 1e-150, max(e - float(mean[0]), 0.0)
+    tilt = (away + math.hypot(away, 2 * width)) / 2 / width / width
+    normal = tilt * (tilt * width * width / 2 - away) + peak(tilt) if 0 < tilt < 1e300 else -math.inf
+    return float(c[at]), float(bounds[at]), width, normal
 
 
 def _tail(parts: Parts, t: float, *, add: int) -> float:

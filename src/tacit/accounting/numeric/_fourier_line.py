@@ -235,9 +235,9 @@ def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> tuple[int, f
             raise NotConverged
         more = min(1.1 * (wanted / bound) ** (1 / power), 2.0) if bound < 0.7 * wanted and not low else 2.0
         low, nodes = nodes, min(max(nodes + 1, int(more * nodes)), most)
-    while nodes - low > 1 + nodes // 10 and bound < 1.1 * wanted - 2:
-        # aim at a bit less than wanted, as long as it costs few nodes
-        there, tries = int(nodes * ((wanted - 2) / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
+    aim = wanted - 2 if nodes < 256 else wanted  # a bit less than wanted, if it costs few nodes
+    while nodes - low > 1 + nodes // 10 and bound < 1.1 * aim:
+        there, tries = int(1.02 * nodes * (aim / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
         if not low < there < nodes or tries > 3:
             there = (low + nodes) // 2
         found = beyond.log_bound(there)

@@ -47,6 +47,9 @@ class Reach(NamedTuple):
     turns: float = 0.0
 
 
+_NOWHERE = Reach()
+
+
 class _Rule(NamedTuple):
     """Nodes that serve both directions up to their reach: with log A, the log of weights, and the error."""
 
@@ -81,7 +84,7 @@ class TruncatedGaussianMgf:
 
     whole: SampledGaussianMgf
     cut: float
-    reach: Reach
+    reach: Reach = _NOWHERE
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def mirrored(self) -> TruncatedGaussianMgf:

@@ -57,7 +57,8 @@ class SampledGaussianMgf:
 
     def cumulants(self, c: Reals, level: float | None = None) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
-        high = 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
+        # if a unit is added, no tilt moves mass to the right
+        high = 9.0 if self.add else 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
         if high > _MOST_POINTS * step:
             raise NotConverged
         x = np.arange(-9.0, high, step)

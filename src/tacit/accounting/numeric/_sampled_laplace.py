@@ -141,7 +141,7 @@ class SampledLaplaceMgf:
     def _new_rule(self, c: float, t: float, *, wide: bool = True) -> _Rule:
         """Return a rule for tilts up to c and frequencies up to t, and if it is wide, for more."""
         if wide:
-            c, t = 3 * c, max(1.2 * t, 4 * c)
+            c, t = 3 * c, max(1.2 * t, 8 * c)
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
         first = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
         for finer in _FINER:

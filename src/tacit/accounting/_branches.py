@@ -48,6 +48,8 @@ def sums_without_branches(parts: Parts, *, every: bool = False) -> tuple[tuple[P
     >>> [(law.epsilon, times) for ((law, times),) in sums]
     [(Fraction(2, 1), 3)]
     """
+    if parts and all(_is_single(law) for law, _ in parts):
+        return (parts,), True
     choices: list[list[Parts]] = []
     size, exact = 1, True
     for law, times in parts:
@@ -64,6 +66,13 @@ def sums_without_branches(parts: Parts, *, every: bool = False) -> tuple[tuple[P
             choices.append([canonical(part for option in pick for part in option) for pick in picks])
     sums = [canonical(part for option in pick for part in option) for pick in product(*choices)]
     return tuple(dict.fromkeys(sums) if every else _undominated(sums)), exact
+
+
+def _is_single(law: LossLaw) -> bool:
+    """Return whether a law stands for itself: no branches and no vectors, also inside a sample."""
+    if isinstance(law, SampledLoss):
+        return all(_is_single(inner) for inner, _ in law.parts) and can_sample(law.parts)
+    return not isinstance(law, ParallelLoss | DiscreteGaussianVectorLoss | GroupLoss)
 
 
 def _options(law: LossLaw, *, every: bool) -> tuple[list[Parts], bool]:

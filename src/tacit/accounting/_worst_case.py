@@ -21,6 +21,7 @@ from tacit.accounting._laws import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
+    GDPLoss,
     GroupLoss,
     LaplaceLoss,
     LossLaw,
@@ -72,11 +73,30 @@ def epsilon_bounds(parts: Parts, delta: Fraction) -> Bracket:
     """Return certified bounds on epsilon at delta, the largest over branches and directions."""
     sums, exact = sums_without_branches(parts)
     found = [_epsilon_of_sum(one, float_down(delta)) for one in sums]
+    if exact and sums == (parts,) and not _may_cap(parts, found[0].upper):
+        return found[0]
     whole = charge(parts)
     if whole.epsilon is not None and whole.delta <= delta:
         cap = float_up(whole.epsilon)
         found = [Bracket(min(one.lower, cap), min(one.upper, cap), one.method) for one in found]
     return _largest(found, exact=exact)
+
+
+def _may_cap(parts: Parts, epsilon: float) -> bool:
+    """Return whether the sum of the largest losses may be below epsilon; if not, nobody needs to round it."""
+    if any(_is_unbounded(law) for law, _ in parts):
+        return False
+    if has_group(parts):
+        return True
+    largest = numeric.largest_loss(parts, add=0)
+    return not epsilon < largest * (1 - 1e-9) < math.inf
+
+
+def _is_unbounded(law: LossLaw) -> bool:
+    """Return whether a law has no largest loss."""
+    if isinstance(law, SampledLoss):
+        return any(_is_unbounded(inner) for inner, _ in law.parts)
+    return isinstance(law, GaussianLoss | DiscreteGaussianLoss | GDPLoss)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from tacit.accounting.numeric._gauss_rule import gauss_rule
 from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
 from tacit.accounting.numeric._small_samples import SmallSampleAccountant
-from tacit.accounting.numeric._truncated_gaussian import TruncatedGaussianMgf
+from tacit.accounting.numeric._truncated_gaussian import Reach, TruncatedGaussianMgf
 
 CUTS = [
     (1e-6, 1.0, False, 6.0, 2e4, 1.7e5),
@@ -35,11 +35,16 @@ def test_the_part_below_a_cut_against_quadrature(q, mu, add, cut, c, t):
             mp.linspace(-12, cut, 40),
         )
 
-    line = TruncatedGaussianMgf(SampledGaussianMgf(q, mu, add), cut).line(c, t, 1)
     norm = moment(mp.mpf(c))
-    assert abs(float(mp.log(norm)) - line.log_norm) <= line.norm_error < 1e-11
     truth = complex(moment(mp.mpc(c, t)) / norm)
-    assert abs(truth - line.phi[1]) <= line.phi_error[1] < 1e-11
+    alone = TruncatedGaussianMgf(SampledGaussianMgf(q, mu, add), cut)
+    shared = TruncatedGaussianMgf(SampledGaussianMgf(q, mu, not add), cut, Reach(c, 3 * c, t))
+    shared.line(c, t, 1)
+    for factor in (alone, shared.mirrored()):
+        line = factor.line(c, t, 1)
+        assert abs(float(mp.log(norm)) - line.log_norm) <= line.norm_error < 1e-11
+        assert abs(truth - line.phi[1]) <= line.phi_error[1] < 1e-11
+    assert shared.mirrored().kept is shared.kept
 
 
 @pytest.mark.parametrize(("q", "mu", "add", "cut", "c", "t"), CUTS)

@@ -18,7 +18,7 @@ from tacit.accounting.numeric._arithmetic import (
 )
 from tacit.accounting.numeric._bounds import delta_bounds, epsilon_bounds, loss_exceeds, renyi_divergence
 from tacit.accounting.numeric._bracket import Bracket
-from tacit.accounting.numeric._sum_facts import in_one_sample
+from tacit.accounting.numeric._sum_facts import in_one_sample, largest_loss
 from tacit.accounting.numeric._whole_orders import mixture_log_moment
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "float_down",
     "float_up",
     "in_one_sample",
+    "largest_loss",
     "log_down",
     "log_up",
     "loss_exceeds",

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,7 +44,14 @@ from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
 from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
 from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
+if TYPE_CHECKING:
+    from tacit.accounting.numeric._loss_sum import LossSum
+    from tacit.accounting.numeric._mgf import Reals
+
 __all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
+
+_FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
+_SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
 def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
@@ -157,20 +165,32 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     rest, _, most, _ = split_infinite_loss(plain(parts), add=add)
     try:
         loss_sum, leak, *_ = factors_of(rest, add=add)
-        if not loss_sum.factors:
+        if not (loss_sum.factors and e > 1e-280):
             return False
-        width, mean = spread(loss_sum) + 1e-150, float(steer(loss_sum, np.array([1e-9]))[1][0])
-        tilt = max((e - mean) / width**2, 0.0)
-        if math.log1p(tilt) + (e - mean) * tilt / 2 + 3 < -math.log(delta):
-            return False  # not even a normal loss of this spread is that unlikely
-        grid = np.exp(np.linspace(-5.0, 9.0, 36)) / width
-        bounds = steer(loss_sum, grid)[0] - grid * e + grid * np.log(grid / (1 + grid)) - np.log1p(grid)
-        c = float(grid[int(np.argmin(np.where(np.isfinite(bounds), bounds, np.inf)))])
+        c, bound, width, normal = _best_tilt(loss_sum, _SPAN / e, e)
+        if not bound < math.log(delta):
+            if normal > math.log(delta):
+                return False  # not even a normal loss of this spread is that unlikely
+            c = _best_tilt(loss_sum, np.exp(np.linspace(-5.0, 9.0, 36)) / width, e)[0]
         exponent = log_moment(loss_sum, c) - c * e + peak(c)
     except NotConverged:
         return False
     bound = math.exp(min(0.0, exponent + 16 * U * (4 + abs(exponent) + c * e)))
     return most + leak + bound <= delta * (1 - 1e-12)
+
+
+def _best_tilt(loss_sum: LossSum, c: Reals, e: float) -> tuple[float, float, float, float]:
+    """Return the c with the smallest Chernoff bound on delta(e), and about the logarithm of that bound.
+
+    With them come the spread of the loss and the bound for a normal loss of this spread.
+    """
+    log_m, mean, bend = steer(loss_sum, np.concatenate([_FIRST, c]))
+    bounds = log_m[1:] - c * e + c * np.log(c / (1 + c)) - np.log1p(c)
+    at = int(np.where(np.isfinite(bounds), bounds, np.inf).argmin())
+    width, away = math.sqrt(float(bend[0])) + 1e-150, max(e - float(mean[0]), 0.0)
+    tilt = (away + math.hypot(away, 2 * width)) / 2 / width / width
+    normal = tilt * (tilt * width * width / 2 - away) + peak(tilt) if 0 < tilt < 1e300 else -math.inf
+    return float(c[at]), float(bounds[at]), width, normal
 
 
 def _tail(parts: Parts, t: float, *, add: int) -> float:

@@ -17,14 +17,16 @@ __all__ = ["transform"]
 _LARGE = 1 << 16  # products in one transform: beyond it, spread and FFT
 _MOST_POINTS, _MOST_LOSSES = 1 << 18, 1 << 15
 _HALF = 16
+_MANY = 256  # losses
 
 
 def transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals | float]:
     """Return sum_a weights[a] exp(i j h losses[a]), j = 0 .. nodes, and its error without that of the phases.
 
     Small sums: j = block * r + s splits the table of exponentials into two small tables and one matrix
-    product. Large sums: a Gaussian spreads each weight over a uniform grid, one FFT follows, and the Gaussian
-    is divided out (Greengard and Lee 2004). The weights are positive and sum to one (proofs, section 3).
+    product; tables of many losses are powers of one row. Large sums: a Gaussian spreads each weight over a
+    uniform grid, one FFT follows, and the Gaussian is divided out (Greengard and Lee 2004). The weights are
+    positive and sum to one (proofs, section 3).
     """
     if nodes == 0:
         return np.ones(1, dtype=complex), len(losses) * U
@@ -33,10 +35,29 @@ def transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Comp
     block = max(1, math.isqrt(nodes + 1))
     rows = -(-(nodes + 1) // block)
     angles = h * losses
-    fine = np.exp(1j * np.multiply.outer(np.arange(block), angles))
-    coarse = np.exp(1j * np.multiply.outer(block * np.arange(rows), angles)) * weights
+    if len(losses) > _MANY:
+        fine, coarse = _powers(angles, block), _powers(block * angles, rows)
+        coarse *= weights
+        rough = 16 + 6.5 * (block + rows - 2)
+    else:
+        fine = np.exp(1j * np.multiply.outer(np.arange(block), angles))
+        coarse, rough = np.exp(1j * np.multiply.outer(block * np.arange(rows), angles)) * weights, 32.0
     # Not by BLAS: at this size its threads cost more than they save.
-    return np.einsum("ra,sa->rs", coarse, fine).ravel()[: nodes + 1], (len(losses) + 32) * U
+    return np.einsum("ra,sa->rs", coarse, fine).ravel()[: nodes + 1], (len(losses) + rough) * U
+
+
+def _powers(angles: Reals, rows: int) -> Complexes:
+    """Return exp(i j angles), j = 0 .. rows - 1, as powers: the j-th row errs by at most 6.5 j U.
+
+    Sine and cosine err by 4 U, and a product of complex numbers by the root of 5, times U.
+    """
+    found = np.ones((rows, len(angles)), dtype=complex)
+    if rows > 1:
+        np.cos(angles, out=found[1].real)
+        np.sin(angles, out=found[1].imag)
+    for j in range(2, rows):
+        np.multiply(found[j - 1], found[1], out=found[j])
+    return found
 
 
 def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tuple[Complexes, Reals]:

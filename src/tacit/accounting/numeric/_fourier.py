@@ -50,13 +50,22 @@ class _RealAxis(NamedTuple):
 class FourierInversion:
     """Bounds on delta and epsilon of one loss sum; each evaluated line serves all epsilons nearby."""
 
-    def __init__(self, loss_sum: LossSum, *, whole: bool = True, wide: bool = False) -> None:
+    def __init__(
+        self,
+        loss_sum: LossSum,
+        *,
+        whole: bool = True,
+        wide: bool = False,
+        scale: float | None = None,
+        most: float = math.inf,
+    ) -> None:
         self._loss_sum, self._whole = (
             loss_sum,
             whole,
         )  # not whole: the part that a cut took out, which is not cut again
         self._wide = wide  # one line serves epsilons further apart
-        self._scale = spread(loss_sum)
+        self._most = most  # tilts beyond it are dear
+        self._scale = spread(loss_sum) if scale is None else scale
         if not 1e-140 < self._scale < 1e140:
             raise NotConverged
         self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
@@ -67,6 +76,13 @@ class FourierInversion:
     def delta(self, e: float) -> Bracket:
         """Return bounds on delta(e), e >= 0."""
         return self._spectrum(e).delta(e)
+
+    def approximate(self, e: float) -> tuple[float, float]:
+        """Return about delta(e) and -d delta / d e."""
+        line = self._spectrum(e)
+        value, _, slope = line.sums(e)
+        scale = math.exp(min(line.log_norm - line.choice.c * e, 700.0))
+        return scale * value, scale * slope
 
     def epsilon(self, delta: float) -> Bracket:
         """Return bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta, proved at both ends."""
@@ -135,9 +151,9 @@ class FourierInversion:
 
     def _key(self, e: float) -> tuple[int, int, int]:
         """Return a key that epsilons within 3 % and with the same best c by Chernoff's bound share."""
-        coarse = int(np.argmin(self._coarse.hat - self._coarse.c * e))
+        coarse = int((self._coarse.hat - self._coarse.c * e).argmin())
         near = self._near(coarse)
-        best, place = int(np.argmin(near.hat - near.c * e)), math.log1p(e / self._scale)
+        best, place = int((near.hat - near.c * e).argmin()), math.log1p(e / self._scale)
         if self._wide:
             return coarse, min(best // _APART * _APART + _APART // 2, len(near.c) - 1), round(place / _WIDE)
         return coarse, best, round(place / _NEAR)
@@ -146,9 +162,9 @@ class FourierInversion:
         """Return a representative epsilon of a key, for which its c is about the best."""
         coarse, best, place = key
         near, apart, width = self._near(coarse), _APART if self._wide else 1, _WIDE if self._wide else _NEAR
-        ends = [max(0, best - apart), min(len(near.c) - 1, best + apart)]
-        low, high = near.mean[ends] + np.log(near.c[ends] / (1 + near.c[ends]))
-        return max(0.0, min(max(self._scale * math.expm1(place * width), float(low)), float(high)))
+        ends = max(0, best - apart), min(len(near.c) - 1, best + apart)
+        low, high = (float(near.mean[i]) - math.log1p(1 / float(near.c[i])) for i in ends)
+        return max(0.0, min(max(self._scale * math.expm1(place * width), low), high))
 
     def _line(self, key: tuple[int, int, int]) -> Spectrum:
         """Return a line for a key, chosen by an estimate of delta: good enough for the search."""
@@ -224,8 +240,11 @@ class FourierInversion:
         need = -log_delta - SMALL
         left = need / c
         gaps = c[None, :] - c[:, None]
+        far = hat - c * e + need
+        if self._most < c[-1]:
+            far = np.where(c <= max(self._most, 1.4 * float(c[(hat - c * e).argmin()])), far, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
-            right = np.where(gaps > 0, (hat - c * e + need)[None, :] / gaps, np.inf)
+            right = np.where(gaps > 0, far[None, :] / gaps, np.inf)
         partner = right.argmin(axis=1)
         right = right[np.arange(len(c)), partner]
         ratio = np.minimum(log_delta + c * e - log_m, 0.0)

@@ -167,7 +167,7 @@ def evaluate(
         half = whole // 2
     h = 2 * math.pi / choice.period
     beyond = _beyond(loss_sum, choice.c, h, half, cut)
-    nodes = _enough_nodes(beyond, choice, h)
+    nodes, beyond_nodes = _enough_nodes(beyond, choice, h)
     t = h * np.arange(nodes + 1)
     kernel = _kernel(choice, t, lattice)
     if lattice is not None and nodes == half and whole % 2 == 0:
@@ -179,7 +179,7 @@ def evaluate(
     size = kernel.size * kernel.weight
     return Spectrum(
         choice, t, kernel.weight * product.phi * kernel.first, kernel.weight * product.phi * kernel.second,
-        float(size @ error) + math.exp(beyond.log_bound(nodes)) * (1 + 1e-9),
+        float(size @ error) + math.exp(beyond_nodes) * (1 + 1e-9),
         8 * U * float((size * (choice.c + 1 + 2 * t)) @ product.heights),
         product.log_norm, product.norm_error, log_moment(loss_sum, choice.c2), lattice, cut, common,
     )  # fmt: skip
@@ -221,22 +221,33 @@ def _beyond(loss_sum: LossSum, c: float, h: float, half: int, cut: LossCut | Non
     return _Beyond(decays, log_rare, c, h, half, loss_sum.lattice)
 
 
-def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> int:
-    """Return a number of nodes such that all nodes beyond add little, by doubling and halving."""
+def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> tuple[int, float]:
+    """Return a number of nodes such that all nodes beyond add little, and the log of what they can add.
+
+    The logarithm of the bound falls about like a power of the number of nodes, which tells where to try next.
+    """
     most = min(beyond.half, _MOST_NODES if beyond.lattice is None else _MOST_NODES // 4)
     wanted = choice.log_ratio + SMALL
-    low, nodes = 0, max(1, min(most, int(4 * math.sqrt(-wanted) / (choice.width * h))))
-    while not beyond.log_bound(nodes) <= wanted:
+    nodes = max(1, min(most, int(3.5 * math.sqrt(-wanted) / (choice.width * h))))
+    low, power, tries = 0, 1.6, 0
+    while not (bound := beyond.log_bound(nodes)) <= wanted:
         if nodes == most:
             raise NotConverged
-        low, nodes = nodes, min(2 * nodes, most)
-    while nodes - low > 1 + nodes // 10:
-        middle = (low + nodes) // 2
-        if beyond.log_bound(middle) <= wanted:
-            nodes = middle
+        more = min(1.1 * (wanted / bound) ** (1 / power), 2.0) if bound < 0.7 * wanted and not low else 2.0
+        low, nodes = nodes, min(max(nodes + 1, int(more * nodes)), most)
+    aim = wanted - 2 if nodes < 256 else wanted  # a bit less than wanted, if it costs few nodes
+    while nodes - low > 1 + nodes // 10 and bound < 1.1 * aim:
+        there, tries = int(1.02 * nodes * (aim / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
+        if not low < there < nodes or tries > 3:
+            there = (low + nodes) // 2
+        found = beyond.log_bound(there)
+        if found < -1 and bound < found:
+            power = min(max(math.log(bound / found) / math.log(nodes / there), 0.3), 3.0)
+        if found <= wanted:
+            nodes, bound = there, found
         else:
-            low = middle
-    return nodes
+            low = there
+    return nodes, bound
 
 
 class _Kernel(NamedTuple):

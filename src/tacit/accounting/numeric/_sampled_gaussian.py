@@ -57,7 +57,8 @@ class SampledGaussianMgf:
 
     def cumulants(self, c: Reals, level: float | None = None) -> tuple[Reals, Reals, Reals]:
         step = min(0.3, 0.45 / self.mu)
-        high = 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
+        # if a unit is added, no tilt moves mass to the right
+        high = 9.0 if self.add else 26.0 + 3 * self.mu + min(-2 * math.log(self.q) / self.mu, 900.0)
         if high > _MOST_POINTS * step:
             raise NotConverged
         x = np.arange(-9.0, high, step)
@@ -221,7 +222,12 @@ class SampledGaussianMgf:
         return falling(*self.slabs(c, level, norm.log_norm + norm.norm_error))
 
     def slabs(
-        self, c: float, level: float | None = None, norm: float | None = None, last: float = math.inf
+        self,
+        c: float,
+        level: float | None = None,
+        norm: float | None = None,
+        last: float = math.inf,
+        cells: int = 256,
     ) -> tuple[Reals, Reals]:
         """Return masses and widths of uniform laws stacked under the density of the tilted loss.
 
@@ -232,8 +238,8 @@ class SampledGaussianMgf:
         high = min(last, 8.0 if self.add else max(8.0, (c + 1) * self.mu + 5))
         if level is not None and norm is not None:
             high = min(high, max(1.0, self.cut(level) + 4 * _CUT))
-        x = np.linspace(-8.0, high, 257)
-        gap = float(x[1] - x[0])
+        gap = (high + 8.0) / cells
+        x = -8.0 + gap * np.arange(cells + 1)
         log_a = self.log_a(x)
         norm = self.line(c, 0.0, 0).log_norm if norm is None else norm
         # Density in the loss: phi(x) A^power / (M dlogA/dx), dlogA/dx = mu q exp(u) / A.

@@ -9,20 +9,22 @@ docs/proofs/accounting.md, section 4.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._exponential_sums import transform
 from tacit.accounting.numeric._gauss_rule import ELLIPSES, gauss_log_error, gauss_rule
+from tacit.accounting.numeric._mgf import MgfLine
 from tacit.accounting.numeric._sampled_gaussian import falling, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tacit.accounting.numeric._mgf import MgfLine, Reals
+    from tacit.accounting.numeric._mgf import Reals
 
 __all__ = ["SampledLaplaceMgf"]
 
@@ -30,6 +32,31 @@ _WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase 
 _FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _LARGEST = 30.0  # loss of the noise
+_SINH, _COSH = np.sinh(ELLIPSES), np.cosh(ELLIPSES)
+
+
+class _Rule(NamedTuple):
+    """A number of panels that serves tilts up to c and frequencies up to t, and the log of its error."""
+
+    c: float
+    t: float
+    panels: int
+    log_error: float
+
+
+@lru_cache(maxsize=256)
+def _noise(q: float, e: float, panels: int) -> tuple[Reals, Reals, Reals, float]:
+    """Return the noise under Q with its density replaced by the nodes of the rule.
+
+    These are log A, the log of the masses, |log A|, and how far log A moves by rounding, in units of 16 U.
+    """
+    x, weights = gauss_rule(np.linspace(-e, e, panels + 1))
+    l = np.concatenate([[-e], x, [e]])
+    masses = np.concatenate([[0.5], weights * np.exp(-(x + e) / 2) / 4, [0.5 * math.exp(-e)]])
+    log_a = np.log1p(q * np.expm1(l))
+    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1.
+    moved = float((q * (1 + np.exp(l)) * np.exp(-log_a)).max()) * (2 * e + 1)
+    return log_a, np.log(masses), np.abs(log_a), moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +66,7 @@ class SampledLaplaceMgf:
     q: float
     e: float
     add: bool
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def _log_a(self, l: Reals) -> Reals:
         return np.log1p(self.q * np.expm1(l))
@@ -46,33 +74,40 @@ class SampledLaplaceMgf:
     def _power(self, c: Any) -> Any:
         return -c if self.add else c + 1
 
-    def _atoms(self, panels: int) -> tuple[Atoms, Reals]:
-        """Return the law with its density replaced by the nodes of the rule, and the losses of the noise."""
-        x, weights = gauss_rule(np.linspace(-self.e, self.e, panels + 1))
-        l = np.concatenate([[-self.e], x, [self.e]])
-        inner = weights * np.exp(-(x + self.e) / 2) / 4
-        masses = np.concatenate([[0.5], inner, [0.5 * math.exp(-self.e)]])
-        log_a = self._log_a(l)
-        if self.add:
-            return Atoms(-log_a, masses, 16 * U * (4 + self.e)), l
-        return Atoms(log_a, masses * np.exp(log_a), 16 * U * (4 + self.e)), l
-
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
-        return self._atoms(1 + math.ceil(self.e / 4))[0].cumulants(c)
+        log_a, logs, *_ = _noise(self.q, self.e, 1 + math.ceil(self.e / 4))
+        exponents = np.multiply.outer(self._power(c), log_a) + logs
+        top = exponents.max(axis=1)
+        weights = np.exp(exponents - top[:, None])
+        total = weights.sum(axis=1)
+        mean = weights @ log_a / total
+        spread = np.maximum(weights @ log_a**2 / total - mean**2, 0.0)
+        return top + np.log(total), -mean if self.add else mean, spread
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
         panels, missed = self._panels(c, h * nodes)
-        atoms, l = self._atoms(panels)
-        line = atoms.line(c, h, nodes)
-        # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1.
-        log_a = -atoms.losses if self.add else atoms.losses
-        moved = float((self.q * (1 + np.exp(l)) * np.exp(-log_a)).max()) * (2 * self.e + 1)
-        shift = 16 * U * moved * (abs(self._power(c)) + h * np.arange(nodes + 1))
-        norm_error = line.norm_error + missed + float(shift[0])
-        return line._replace(norm_error=norm_error, phi_error=line.phi_error + 2 * missed + 2 * shift)
+        log_a, logs, sizes, moved = _noise(self.q, self.e, panels)
+        power = self._power(c)
+        exponents = power * log_a + logs
+        top = float(exponents.max())
+        weights = np.exp(exponents - top)
+        total = float(weights.sum())
+        weights /= total
+        size = float(weights @ sizes)
+        # the masses err by 16 U (4 + e), exponents by 4 U of their parts, log A by 16 U of how far it moves
+        slip = 4 * U * (4 + float(weights @ np.abs(exponents)) + abs(power) * size)
+        slip += 16 * U * (4 + self.e + moved * abs(power))
+        norm_error = slip + missed + len(log_a) * U + 4 * U * (abs(top) + 1)
+        if nodes == 0:
+            error: Reals | float = len(log_a) * U + 2 * (slip + missed)
+            return MgfLine(top + math.log(total), norm_error, np.ones(1, dtype=complex), error)
+        phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)
+        error = rough + 2 * (slip + missed) + (h * U * (6 * size + 32 * moved)) * np.arange(nodes + 1)
+        return MgfLine(top + math.log(total), norm_error, phi, error)
 
     def decay(self, c: float) -> Callable[[float], float]:
         """Return a bound that falls in t, by uniform laws stacked under the density of the loss."""
+        self.kept["rule"] = self._new_rule(c, 0.0)  # so that a line does not depend on the lines before
         norm, l = self.line(c, 0.0, 0), np.linspace(-self.e, self.e, 129)
         log_a, power = self._log_a(l), self._power(c)
         # Density in the loss: exp(-(l + e)/2) A^power / (4 M dlogA/dl), dlogA/dl = q exp(l) / A.
@@ -88,29 +123,55 @@ class SampledLaplaceMgf:
         """Return a number of panels with a small certified error for frequencies up to t, and that error."""
         if not (self.e < _LARGEST and 1e-100 < self.q < 1):
             raise NotConverged
-        power, ends = self._power(c), self._log_a(np.array([-self.e, self.e]))
-        raised = power * ends - np.array([0.0, self.e])
-        least = float(raised.max()) - math.log(2)  # an atom alone
-        first = 2 * self.e / _WIDEST + (t + c) * float(ends[1] - ends[0]) / _TURN
+        rule: _Rule | None = self.kept.get("rule")
+        if rule is None or c > rule.c or t > rule.t:
+            rule = self._new_rule(c, t)
+        missed = rule.log_error - self._least(c)
+        if missed >= _WANTED:  # the bound for a range of tilts is too large here
+            rule = self._new_rule(c, t, wide=False)
+            missed = rule.log_error - self._least(c)
+        self.kept["rule"] = rule
+        return rule.panels, math.exp(missed)
+
+    def _least(self, c: float) -> float:
+        """Return the log of the least that the moment can be: of one atom alone."""
+        low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
+        return max(self._power(c) * low, self._power(c) * high - self.e) - math.log(2)
+
+    def _new_rule(self, c: float, t: float, *, wide: bool = True) -> _Rule:
+        """Return a rule for tilts up to c and frequencies up to t, and if it is wide, for more."""
+        if wide:
+            c, t = 3 * c, max(1.2 * t, 8 * c)
+        low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
+        first = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
         for finer in _FINER:
             panels = math.ceil(finer * min(first, _MOST_PANELS))
-            log = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t) - least
-            if log < _WANTED:
-                return panels, math.exp(log)
+            log_error = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t, wide=wide)
+            if log_error - (0.0 if wide else self._least(c)) < _WANTED:
+                return _Rule(c, t, panels, log_error)
+        if wide:
+            return _Rule(c, t, panels, math.inf)
         raise NotConverged
 
-    def _log_error(self, edges: Reals, c: float, t: float) -> float:
-        """Return the log of the error of Gauss's rule on all panels."""
+    def _log_error(self, edges: Reals, c: float, t: float, *, wide: bool) -> float:
+        """Return the log of the error of Gauss's rule on all panels.
+
+        If it is wide, it holds for all tilts up to c: the logarithms are linear in c, so the larger of their
+        values at 0 and at c counts.
+        """
         half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
-        theta = half * np.sinh(ELLIPSES)
-        left, right = middle - half * np.cosh(ELLIPSES), middle + half * np.cosh(ELLIPSES)
-        there = self.q * np.exp(right)
-        logs = t * np.arctan2(there * np.sin(theta), 1 - self.q + there * np.cos(theta))
+        theta, away = half * _SINH, half * _COSH
+        left, right = middle - away, middle + away
+        there, cosine = self.q * np.exp(right), np.cos(theta)
+        logs = t * np.arctan2(there * np.sin(theta), 1 - self.q + there * cosine)
         logs -= (left + self.e) / 2 + math.log(4)
         if self.add:
             share = there / (1 - self.q + there)
             worst = np.where(share < 0.5, share * (1 - share), 0.25)
-            logs -= c * (self._log_a(left) + 0.5 * np.log1p(-2 * worst * (1 - np.cos(theta))))
+            tilted = -c * (self._log_a(left) + 0.5 * np.log1p(-2 * worst * (1 - cosine)))
         else:
-            logs += (c + 1) * self._log_a(right)
+            rise = self._log_a(right)
+            tilted = c * rise
+            logs += rise
+        logs += np.maximum(tilted, 0.0) if wide else tilted
         return gauss_log_error(np.where(theta < 1.5, logs, np.inf), half)

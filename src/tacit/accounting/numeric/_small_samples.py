@@ -21,7 +21,7 @@ from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, settle
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
-from tacit.accounting.numeric._truncated_gaussian import TruncatedGaussianMgf
+from tacit.accounting.numeric._truncated_gaussian import Reach, TruncatedGaussianMgf
 
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Reals
@@ -34,8 +34,10 @@ _WITHIN = 4.5  # tilt times epsilon: with more, Fourier inversion resolves the w
 _BASE = 1.25  # epsilons between two powers share a cut
 _GAP = 7.2  # standard deviations of the common losses between the largest such epsilon and the level
 _GRANTED = 1e-11  # relative error of masses by the normal distribution function
-_FAR = 13.0  # largest tilts and frequencies, times the spread of the common losses
+_FAR = 14.5  # the largest frequencies of a first rule, times the spread of the common losses
+_STEEP = 5.2  # its largest tilt if a unit is removed, times that spread
 _LARGEST = 300.0  # loss
+_HALF_ROOT = math.sqrt(0.5)
 
 
 def small_sample_accountant(loss_sum: LossSum) -> SmallSampleAccountant:
@@ -47,154 +49,173 @@ def small_sample_accountant(loss_sum: LossSum) -> SmallSampleAccountant:
     (law, times), *others = loss_sum.factors
     if others or not (isinstance(law, SampledGaussianMgf) and times > 1 and law.q <= _MOST_RATE):
         raise NotConverged
-    if not -2 * math.log(law.q) / law.mu**2 * _typical(law.q, law.mu, times) < _WITHIN:
+    _check(law, times)
+    if not -2 * math.log(law.q) / law.mu**2 * _estimate(law.q, law.mu, times, 1e-6) < _WITHIN:
         raise NotConverged
     return SmallSampleAccountant(law, times)
 
 
-@lru_cache(maxsize=256)
-def _typical(q: float, mu: float, times: int) -> float:
-    """Return about the epsilon at delta 1e-6, if a unit is removed."""
-    return SmallSampleAccountant(SampledGaussianMgf(q, mu, add=False), times).guess(1e-6)
+def _check(law: SampledGaussianMgf, times: int) -> None:
+    if not (1e-100 < law.q < 0.5 and 0.01 < law.mu < 20 and times < 1e12):
+        raise NotConverged
 
 
 def _beyond(x: float) -> float:
     """Return P(X > x) of a standard normal X."""
-    return math.erfc(x * math.sqrt(0.5)) / 2
+    return math.erfc(x * _HALF_ROOT) / 2
+
+
+def _common(q: float, mu: float, times: int, x0: float) -> tuple[float, float]:
+    """Return about the spread of the common losses under Q, and how far the cut moves their mean."""
+    first = _beyond(mu - x0)
+    squares = math.exp(mu * mu) * _beyond(2 * mu - x0) - 2 * first + _beyond(-x0)
+    return q * math.sqrt(times * max(squares, 1e-300)), times * q * (1 - first)
+
+
+def _estimate(q: float, mu: float, times: int, delta: float) -> float:
+    """Return about the epsilon of a delta, if a unit is removed."""
+    return _first_below(*_estimates(q, mu, times, add=False), delta)
+
+
+def _first_below(e: Reals, about: Reals, delta: float) -> float:
+    """Return about where delta is reached, between two of the epsilons."""
+    below = np.flatnonzero(~(about > delta))
+    if not len(below):
+        return float(e[-1])
+    at = int(below[0])
+    if at == 0 or not about[at] > 0:
+        return float(e[at])
+    share = math.log(about[at - 1] / delta) / math.log(about[at - 1] / about[at])
+    return float(e[at - 1] * (e[at] / e[at - 1]) ** share)
+
+
+@lru_cache(maxsize=256)
+def _estimates(q: float, mu: float, times: int, *, add: bool) -> tuple[Reals, Reals]:
+    """Return epsilons and about their deltas: of a normal sum of common losses and one large loss."""
+    from scipy.special import ndtr
+
+    core = _common(q, mu, times, 3.0)[0]
+    far = 60 * core + math.log1p(q * math.exp(min(mu * (8 + mu / 2), _LARGEST)))
+    e = np.exp(np.linspace(math.log(0.01 * core), math.log(far), 90))
+    x = (np.log1p(np.expm1(np.minimum(1.3 * e, _LARGEST)) / q) + mu * mu / 2) / mu
+    x0 = 8.0 if add else x
+    squares = math.exp(mu * mu) * ndtr(x0 - 2 * mu) - 2 * ndtr(x0 - mu) + ndtr(x0)
+    squares = np.maximum(squares, 1e-300)
+    s = q * np.sqrt(times * squares)
+    # skewness moves the quantiles (Cornish and Fisher)
+    cubes = math.exp(3 * mu * mu) * ndtr(x0 - 3 * mu) - 3 * math.exp(mu * mu) * ndtr(x0 - 2 * mu)
+    skewness = (cubes + 3 * ndtr(x0 - mu) - ndtr(x0)) / (squares * np.sqrt(times * squares))
+    moved = s * ((e / s) ** 2 - 1) * (-skewness if add else skewness) / 6
+    there = e - np.clip(moved, -0.2 * e, 0.2 * e)
+    about = ndtr(s / 2 - there / s) - np.exp(np.minimum(there, _LARGEST)) * ndtr(-s / 2 - there / s)
+    if not add:
+        about = about + times * q * (ndtr(mu - x) - ndtr(-x) * np.exp(mu * x - mu * mu / 2))
+    return e, about
 
 
 class _Cut(NamedTuple):
-    """A cut: the common losses, and what outcomes with a rare loss add to delta."""
+    """A cut: the common losses if a unit is removed, and what outcomes with a rare loss add to delta."""
 
-    common: FourierInversion
-    more: float  # P(a rare loss) - Q(a rare loss)
+    common: TruncatedGaussianMgf
+    scale: float  # about the spread of the common losses
+    more: float  # P(a rare loss) - Q(a rare loss), if a unit is removed
     other: float  # Q(a rare loss)
-    growth: float  # of the logarithm of the correction with epsilon
+    tilt: float  # of Chernoff's bound on the correction
     log_correction: float  # at epsilon 0
 
-    def rare(self, e: float) -> tuple[float, float]:
+    def rare(self, e: float, *, add: bool) -> tuple[float, float]:
         """Return bounds on what outcomes with a rare loss add to delta."""
+        growth = -self.tilt if add else 1 + self.tilt
+        correction = math.exp(min(0.0, self.log_correction + growth * e)) * (1 + 1e-9)
+        if add:
+            return 0.0, correction
         less = math.expm1(e) * self.other
         error = _GRANTED * (self.more + less)
-        correction = math.exp(min(0.0, self.log_correction + self.growth * e)) * (1 + 1e-9)
         value = self.more - less
         return max(0.0, value - error), max(0.0, value) + error + correction
+
+
+@lru_cache(maxsize=64)
+def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
+    """Return the cut for epsilons up to a power of 1.25, for both directions."""
+    top, core, x0 = _BASE**number, _common(q, mu, times, 3.0)[0], 8.0
+    for _ in range(6):
+        spread, moved = _common(q, mu, times, x0)
+        level, last = min(top + moved + _GAP * spread, _LARGEST), x0
+        x0 = max((math.log1p(math.expm1(level) / q) + mu * mu / 2) / mu, 1.0)
+        if abs(x0 - last) < 1e-3:
+            break
+    law = SampledGaussianMgf(q, mu, add=False)
+    level = float(law.log_a(np.array([x0]))[0])
+    if not level < _LARGEST:
+        raise NotConverged
+    tilt = max(_GAP / spread, 1.0)
+    # up to the first tilt, exp(tilt log A - x^2 / 2) is hardly above 1 at the cut
+    reach = Reach(min(_STEEP / core, (x0 * x0 / 2 + 2) / level), tilt, _FAR / core)
+    common = TruncatedGaussianMgf(law, x0, reach)
+    rare_q = _beyond(x0)
+    rare_more = q * (_beyond(x0 - mu) - rare_q)
+    rare_p = rare_q + rare_more
+    if not (times * rare_p < 300 and rare_p < 0.5):
+        raise NotConverged
+    more = math.exp(times * math.log1p(-rare_p)) * math.expm1(times * math.log1p(rare_more / (1 - rare_p)))
+    other = -math.expm1(times * math.log1p(-rare_q))
+    # (B + R)^k - B^k <= k R (B + R)^(k-1), of the moments of exp(-tilt log A) under Q
+    moment = common.mirrored().line(tilt, 0.0, 0)
+    log_rare = math.log(max(rare_q, 1e-300)) - tilt * level * (1 - 8 * U) + _GRANTED
+    whole = max(moment.log_norm, log_rare) + math.log1p(math.exp(-abs(moment.log_norm - log_rare)))
+    whole += moment.norm_error + 8 * U
+    return _Cut(common, core, more, other, tilt, math.log(times) + log_rare + (times - 1) * whole)
 
 
 class SmallSampleAccountant:
     """Bounds on delta and epsilon of one sampled Gaussian, repeated, in one direction."""
 
     def __init__(self, law: SampledGaussianMgf, times: int) -> None:
+        _check(law, times)
         self._law, self._times = law, times
-        if not (1e-100 < law.q < 0.5 and 0.01 < law.mu < 20 and times < 1e12):
-            raise NotConverged
-        self._cuts: dict[int, _Cut] = {}
-        self._core = self._common(3.0)[0]
+        self._least = 0.1 * _common(law.q, law.mu, times, 3.0)[0]
+        self._inside: dict[int, FourierInversion] = {}
 
     def delta(self, e: float) -> Bracket:
-        cut = self._cut(self._number(e))
-        low, high = cut.rare(e)
-        found = cut.common.delta(e)
+        cut, inside = self._cut(e)
+        low, high = cut.rare(e, add=self._law.add)
+        found = inside.delta(e)
         upper = min(1.0, (found.upper + high) * (1 + 4 * U))
         return Bracket(max(0.0, (found.lower + low) * (1 - 4 * U)), upper, "spectral")
 
     def epsilon(self, delta: float) -> Bracket:
         """Find the root of log delta by Newton's method, then certify it."""
-        e = self.guess(delta)
-        room = delta - sum(self._cut(self._number(e)).rare(e)) / 2
-        if room > 0:
-            e = self._cut(self._number(e)).common.root(room)[0]
-        slope = 0.0
-        for _ in range(12):
-            here, there = (sum(self.delta(x)[:2]) for x in (e, 1.0001 * e))
-            if not here > there > 0:
+        q, mu, add = self._law.q, self._law.mu, self._law.add
+        e, slope = _first_below(*_estimates(q, mu, self._times, add=add), delta), 0.0
+        if self._number(1.02 * e) != self._number(e):
+            e *= 1.02  # estimates are a bit small
+        for _ in range(24):
+            cut, inside = self._cut(e)
+            common, fall = inside.approximate(e)
+            here = common + sum(cut.rare(e, add=add)) / 2
+            fall += 0.0 if add else cut.other * math.exp(min(e, _LARGEST))
+            if not (here > 0 and fall > 0):
                 raise NotConverged
-            slope = math.log(here / there) / (1e-4 * e)
-            step = math.log(here / (2 * delta)) / slope
-            e = max(e + step, 0.5 * e)
-            if abs(step) <= 1e-10 * e:
+            slope = fall / here
+            step = math.log(here / delta) / slope
+            e = min(max(e + step, 0.5 * e), 2 * e)
+            if abs(step) <= 3e-6 * e:  # the next step would be its square
                 break
         return settle(self.delta, e, delta, slope)
 
     def _number(self, e: float) -> int:
-        if self._law.add:
-            return 0
-        least = 0.1 * self._core
-        return math.ceil(math.log(max(e, least, 1e-280)) / math.log(_BASE))
+        return math.ceil(math.log(max(e, self._least, 1e-280)) / math.log(_BASE))
 
-    def _cut(self, number: int) -> _Cut:
-        if number not in self._cuts:
-            if len(self._cuts) >= 8:
-                self._cuts.pop(next(iter(self._cuts)))
-            self._cuts[number] = self._at(0.0 if self._law.add else _BASE**number)
-        return self._cuts[number]
-
-    def _place(self, e: Reals | float) -> Reals:
-        """Return the outcome x with the loss e, or about that for tiny e."""
-        q, mu = self._law.q, self._law.mu
-        found: Reals = (np.log1p(np.expm1(np.minimum(e, _LARGEST)) / q) + mu * mu / 2) / mu
-        return found
-
-    def _spread(self, x0: Reals) -> Reals:
-        """Return about the spread of the common losses under Q."""
-        from scipy.special import ndtr
-
-        q, mu, k = self._law.q, self._law.mu, self._times
-        squares = math.exp(mu * mu) * ndtr(x0 - 2 * mu) - 2 * ndtr(x0 - mu) + ndtr(x0)
-        found: Reals = q * np.sqrt(k * np.maximum(squares, 1e-300))
-        return found
-
-    def _common(self, x0: float) -> tuple[float, float]:
-        """Return about the spread of the common losses under Q, and how far the cut moves their mean."""
-        q, mu, k = self._law.q, self._law.mu, self._times
-        squares = math.exp(mu * mu) * _beyond(2 * mu - x0) - 2 * _beyond(mu - x0) + _beyond(-x0)
-        return q * math.sqrt(k * max(squares, 1e-300)), k * q * _beyond(x0 - mu)
-
-    def guess(self, delta: float) -> float:
-        """Return about the epsilon of a delta: of a normal sum of common losses and one large loss."""
-        from scipy.special import ndtr
-
-        q, mu, k = self._law.q, self._law.mu, self._times
-        core = self._core
-        far = 60 * core + math.log1p(q * math.exp(min(mu * (8 + mu / 2), _LARGEST)))
-        e = np.exp(np.linspace(math.log(0.01 * core), math.log(far), 90))
-        x = self._place(1.3 * e)
-        s = self._spread(np.full(len(e), 8.0) if self._law.add else x)
-        about = ndtr(s / 2 - e / s) - np.exp(np.minimum(e, _LARGEST)) * ndtr(-s / 2 - e / s)
-        if not self._law.add:
-            about = about + k * q * (ndtr(mu - x) - ndtr(-x) * np.exp(mu * x - mu * mu / 2))
-        below = np.flatnonzero(~(about > delta))
-        return float(e[below[0]]) if len(below) else far
-
-    def _at(self, top: float) -> _Cut:
-        """Return the cut for epsilons up to ``top``; if a unit is added, for all."""
-        q, mu, k = self._law.q, self._law.mu, self._times
-        x0, spread = 8.0, self._core
-        for _ in range(6):
-            spread, moved = self._common(x0)
-            level = min(top + moved + _GAP * spread, _LARGEST)
-            x0 = max((math.log1p(math.expm1(level) / q) + mu * mu / 2) / mu, 1.0)
-        level = float(self._law.log_a(np.array([x0]))[0])
-        if not level < _LARGEST:
-            raise NotConverged
-        tilts, turns = min(2.6 / self._core, 20 / level), _FAR / self._core
-        common = TruncatedGaussianMgf(self._law, x0, tilts, turns)
-        rare_q = _beyond(x0)
-        rare_more = q * (_beyond(x0 - mu) - rare_q)
-        rare_p = rare_q + rare_more
-        if not (k * rare_p < 300 and rare_p < 0.5):
-            raise NotConverged
-        more = math.exp(k * math.log1p(-rare_p)) * math.expm1(k * math.log1p(rare_more / (1 - rare_p)))
-        other = -math.expm1(k * math.log1p(-rare_q))
-        # (B + R)^k - B^k <= k R (B + R)^(k-1), of the moments of exp(-tilt log A) under Q
-        tilt = max(_GAP / spread, 1.0)
-        other_way = common if self._law.add else TruncatedGaussianMgf(SampledGaussianMgf(q, mu, add=True), x0)
-        moment = other_way.line(tilt, 0.0, 0)
-        log_rare = math.log(max(rare_q, 1e-300)) - tilt * level * (1 - 8 * U) + _GRANTED
-        whole = max(moment.log_norm, log_rare) + math.log1p(math.exp(-abs(moment.log_norm - log_rare)))
-        whole += moment.norm_error + 8 * U
-        log_correction = math.log(k) + log_rare + (k - 1) * whole
-        inside = FourierInversion(LossSum(((common, k),)), whole=False, wide=True)
-        if self._law.add:
-            return _Cut(inside, 0.0, 0.0, -tilt, log_correction)
-        return _Cut(inside, more, other, 1 + tilt, log_correction)
+    def _cut(self, e: float) -> tuple[_Cut, FourierInversion]:
+        """Return the cut for an epsilon and the sums of its common losses; epsilons nearby share both."""
+        number = self._number(e)
+        cut = _cut_at(self._law.q, self._law.mu, self._times, number)
+        if number not in self._inside:
+            if len(self._inside) >= 8:
+                self._inside.pop(next(iter(self._inside)))
+            common = cut.common.mirrored() if self._law.add else cut.common
+            sums = LossSum(((common, self._times),))
+            most = common.reach.added if self._law.add else common.reach.removed
+            self._inside[number] = FourierInversion(sums, whole=False, wide=True, scale=cut.scale, most=most)
+        return cut, self._inside[number]

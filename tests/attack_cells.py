@@ -37,7 +37,16 @@ TEXTS = [
     "\x1a", "\x1aa", "\x1ab", "\x1ac", "\x1ad", "\ufeff", "\ufeffa", "=1+1", "\x1b[31m", _DIGEST, "#a", "\\", "\\N", "\\n",
     math.nan, "🦊", "\u2028", "%", "_", "a_b",
 ]  # fmt: skip
-ODD_TEXTS = ["\ud800", "a\udfff", ["a"], {"a": 1}, b"a", dt.timedelta(1), dt.time(1), 1j]  # only in columns of objects
+ODD_TEXTS = [
+    "\ud800",
+    "a\udfff",
+    ["a"],
+    {"a": 1},
+    b"a",
+    dt.timedelta(1),
+    dt.time(1),
+    1j,
+]  # only in columns of objects
 DATES = [
     dt.datetime(2024, 1, 1), dt.datetime(2024, 2, 29, 12), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31),
     dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 3, 31, 23, 59, 59, 999999), "2024-01-01",
@@ -62,7 +71,19 @@ _ARROW = {
 }  # fmt: skip
 #: What a column of each sort may be stored as, where the source has a schema.
 STORED = {
-    "name": ["text", "text", "text", "whole", "bytes", "double", "long text", "category", "moment", "decimal", "day"],
+    "name": [
+        "text",
+        "text",
+        "text",
+        "whole",
+        "bytes",
+        "double",
+        "long text",
+        "category",
+        "moment",
+        "decimal",
+        "day",
+    ],
     "number": ["double", "double", "whole", "single", "decimal", "text", "unsigned", "small", "truth"],
     "text": ["text", "text", "bytes", "category", "long text", "double"],
     "date": ["moment", "moment", "day", "zoned", "nano", "text"],
@@ -111,7 +132,7 @@ def stored(value: Any, kind: str) -> Any:
     """Convert a value for a typed column; None where it does not fit."""
     try:
         return _stored(value, kind)
-    except (ValueError, TypeError, OverflowError, ArithmeticError):
+    except (ValueError, TypeError, OverflowError, ArithmeticError, KeyError):
         return None
 
 
@@ -267,7 +288,11 @@ def csv_style(rng: random.Random) -> dict[str, Any]:
         "end": end,
         "delimiter": rng.choice([b",", b",", b";", b"\t", b"|"]),
         # pandas quotes only what its own line end holds; others quote every return and feed
-        "quoted": [end] if rng.random() < 0.3 else [b"\r", b"\n"] if rng.random() < 0.5 else list({end[:1], end[-1:]}),
+        "quoted": [end]
+        if rng.random() < 0.3
+        else [b"\r", b"\n"]
+        if rng.random() < 0.5
+        else list({end[:1], end[-1:]}),
         "all": rng.random() < 0.2,
         "mark": rng.choice([b"", b"", b"\xef\xbb\xbf"]),
         "last": rng.random() < 0.8,
@@ -283,11 +308,24 @@ def make_csv(shop: Workshop, shape: TableShape, rows: list[Row], style: dict[str
     return path
 
 
+def pandas_cell(value: Any, how: str) -> Any:
+    """Convert a value for a pandas column of a declared type; other columns take it as it is."""
+    made = stored(
+        value,
+        {"Int64": "whole", "Float64": "double", "boolean": "truth", "string": "text", "str": "text"}.get(
+            how, ""
+        ),
+    )
+    if how in {"inferred", "category", "object"}:
+        return value
+    return made.decode(errors="replace") if isinstance(made, bytes) else made
+
+
 def make_pandas(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pd.DataFrame:
     """Build a frame whose types pandas infers from all values together, or objects."""
     columns = {}
     for at, (name, how) in enumerate(zip(shape.names, style["pandas"], strict=True)):
-        values = [row[at] for row in rows]
+        values = [pandas_cell(row[at], how) for row in rows]
         try:
             columns[name] = pd.Series(values, dtype=None if how in {"inferred", "category"} else how)
             if how == "category":

@@ -38,9 +38,28 @@ _PUBLIC_GROUPS = [
     ("CAST(d AS DATE)", ["2024-01-01", "2024-02-29"]), ("h", ["a", "A", "a ", "", "1", "\\xFF", "é"]), ("COALESCE(g, 'unknown')", None),
     ("k", [0, 1, 2, 3, 4, 5]), ("LOWER(h)", ["a", "b", "", "1"]), ("d", ["2024-01-01", "2024-02-29 12:00:00"]), ("x", [0, 1, 10, -10]),
 ]  # fmt: skip
-_PRIVATE_GROUPS = ["h", "h", "h", "LOWER(h)", "LEFT(h, 1)", "k", "x", "d", "CAST(d AS DATE)", "DATE_TRUNC('week', d)", "b", "g || h"]
+_PRIVATE_GROUPS = [
+    "h",
+    "h",
+    "h",
+    "LOWER(h)",
+    "LEFT(h, 1)",
+    "k",
+    "x",
+    "d",
+    "CAST(d AS DATE)",
+    "DATE_TRUNC('week', d)",
+    "b",
+    "g || h",
+]
 #: Wrong questions, which must be refused alike on all neighbours.
-_MISTAKES = ["SELECT SUM(h) FROM t", "SELECT nothing FROM t", "SELECT * FROM t", "SELECT SUM(x * y * z) FROM t", "SELECT g FROM t"]
+_MISTAKES = [
+    "SELECT SUM(h) FROM t",
+    "SELECT nothing FROM t",
+    "SELECT * FROM t",
+    "SELECT SUM(x * y * z) FROM t",
+    "SELECT g FROM t",
+]
 
 
 @dataclass(frozen=True)
@@ -89,8 +108,12 @@ class Questioner:
         if sampled:
             return {"epsilon": 1, **({"delta": 1e-6} if private else {})}
         if private:
-            return rng.choice([{"epsilon": 1, "delta": 1e-6}, {"epsilon": 0.3, "delta": 1e-6}, {"rho": 0.5, "delta": 1e-6}])
-        return rng.choice([{"epsilon": 1}, {"epsilon": 1}, {"rho": 0.5}, {"epsilon": 1, "delta": 1e-6}, {"epsilon": 0.01}])
+            return rng.choice(
+                [{"epsilon": 1, "delta": 1e-6}, {"epsilon": 0.3, "delta": 1e-6}, {"rho": 0.5, "delta": 1e-6}]
+            )
+        return rng.choice(
+            [{"epsilon": 1}, {"epsilon": 1}, {"rho": 0.5}, {"epsilon": 1, "delta": 1e-6}, {"epsilon": 0.01}]
+        )
 
     # SQL --------------------------------------------------------------------------------------------------
 
@@ -129,7 +152,12 @@ class Questioner:
         ])  # fmt: skip
         if rng.random() < 0.01:
             return rng.choice(["POWER(AVG(x), 2)", "VAR(x)", "COUNT(*) * 100 / SUM(COUNT(*)) OVER ()"])
-        if rng.random() < 0.04 and "OVER" not in made and "/" not in made and not made.startswith(("POWER", "ROUND")):
+        if (
+            rng.random() < 0.04
+            and "OVER" not in made
+            and "/" not in made
+            and not made.startswith(("POWER", "ROUND"))
+        ):
             made += f" FILTER (WHERE {self._condition()})"
         return made
 
@@ -149,7 +177,10 @@ class Questioner:
                 return f"(SELECT DISTINCT {names} FROM t) AS t", False
             case "with":
                 names = ", ".join(dict.fromkeys((*facts.unit, "y", "k", "g", "h", "d", "b")))
-                return f"(SELECT {names}, {self._number('x')} AS x FROM t WHERE {self._condition()}) AS t", False
+                return (
+                    f"(SELECT {names}, {self._number('x')} AS x FROM t WHERE {self._condition()}) AS t",
+                    False,
+                )
             case "public":
                 return "t JOIN p USING (g)", False
             case "public left":
@@ -178,7 +209,9 @@ class Questioner:
         place, sampled = self._from()
         where = ""
         if rng.random() < 0.35:
-            where = (" AND " if " WHERE " in place.rpartition(")")[2] or " IN (SELECT" in place else " WHERE ") + self._condition()
+            where = (
+                " AND " if " WHERE " in place.rpartition(")")[2] or " IN (SELECT" in place else " WHERE "
+            ) + self._condition()
         columns = [f"{self._aggregate()} AS c{i}" for i in range(rng.choice([1, 1, 1, 2, 3]))]
         keys: dict[str, Any] = {}
         groups, private = [], False
@@ -203,7 +236,9 @@ class Questioner:
         if rng.random() < 0.05:
             text += " LIMIT 2"
         return Asked(
-            text, lambda data: data.sql(text, keys=keys or None), self._price(private=private, sampled=sampled)
+            text,
+            lambda data: data.sql(text, keys=keys or None),
+            self._price(private=private, sampled=sampled),
         )
 
     def _per_unit(self) -> Asked:
@@ -224,7 +259,9 @@ class Questioner:
         if rng.random() < 0.3:
             group, private = ("mk", True) if not by else (by[2:], by == ", h")
         text = f"SELECT {group + ', ' if group else ''}{column} AS c FROM ({inner}) AS q"
-        text += rng.choice(["", "", " WHERE n > 1", " WHERE ax > 0"]) + (f" GROUP BY {group}" if group else "")
+        text += rng.choice(["", "", " WHERE n > 1", " WHERE ax > 0"]) + (
+            f" GROUP BY {group}" if group else ""
+        )
         return Asked(text, lambda data: data.sql(text), self._price(private=private))
 
     # Python -----------------------------------------------------------------------------------------------
@@ -236,7 +273,9 @@ class Questioner:
         price = self._price(private=private, sampled=sampled)
         facts = self.facts
         return Asked(
-            f"Python, seed {seed}, {facts}", lambda data: fluent(data, seed, facts, private=private, sampled=sampled), price
+            f"Python, seed {seed}, {facts}",
+            lambda data: fluent(data, seed, facts, private=private, sampled=sampled),
+            price,
         )
 
 
@@ -257,17 +296,40 @@ def fluent(data: Any, seed: int, facts: Facts, *, private: bool, sampled: bool) 
     if facts.unit and facts.second and rng.random() < 0.25:
         rows = rows.join(data["s"], how=rng.choice(["inner", "left"]), rows=rng.choice([None, 1, 2, 3]))
     if facts.unit and rng.random() < 0.4:
-        rows = rows.limit(**rng.choice([{"groups": 1}, {"groups": 2, "per_group": 1}, {"per_group": 2}, {"groups": None, "per_group": None}]))
+        rows = rows.limit(
+            **rng.choice(
+                [
+                    {"groups": 1},
+                    {"groups": 2, "per_group": 1},
+                    {"per_group": 2},
+                    {"groups": None, "per_group": None},
+                ]
+            )
+        )
     if facts.unit and rng.random() < 0.1:
         rows = rows.per_unit(n=tc.count(), x=tc.sum("x"), y=tc.max("y"), k=tc.min("k"))
-        return rows.agg(c=rng.choice([tc.mean("x", bounds=(-20, 20)), tc.median("y"), tc.sum("n"), tc.mean("n"), tc.mode("k") if hasattr(tc, "mode") else tc.count()]))
+        return rows.agg(
+            c=rng.choice(
+                [
+                    tc.mean("x", bounds=(-20, 20)),
+                    tc.median("y"),
+                    tc.sum("n"),
+                    tc.mean("n"),
+                    tc.mode("k") if hasattr(tc, "mode") else tc.count(),
+                ]
+            )
+        )
     aggregates = {f"c{i}": _fluent_aggregate(rng) for i in range(rng.choice([1, 1, 2]))}
     if private:
-        return rows.group_by(rng.choice(["h", "k", "d", "b"]), missing=rng.choice(["drop", "group"])).agg(**aggregates)
+        return rows.group_by(rng.choice(["h", "k", "d", "b"]), missing=rng.choice(["drop", "group"])).agg(
+            **aggregates
+        )
     if rng.random() < 0.4:
         return rows.agg(**aggregates)
     if rng.random() < 0.3:
-        grouped = rows.group_by("g", part=tc.col("x").width_bucket(-10, 10, 4), missing=rng.choice(["drop", "group"]))
+        grouped = rows.group_by(
+            "g", part=tc.col("x").width_bucket(-10, 10, 4), missing=rng.choice(["drop", "group"])
+        )
         grouped = rng.choice([grouped, grouped.rollup(), grouped.cube()])
     else:
         grouped = rows.group_by("g", missing=rng.choice(["drop", "group"]))

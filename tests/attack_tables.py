@@ -20,6 +20,7 @@ from unittest import mock
 import attack_cells as cells
 import numpy as np
 import pandas as pd
+from asking import task_of
 from attack_questions import Facts, Questioner
 
 import tacit as tc
@@ -32,7 +33,17 @@ if TYPE_CHECKING:
 SOURCES = ("csv", "csv", "parquet", "arrow", "pandas", "pandas", "polars", "database", "connection")
 _BUDGET = tc.Budget(epsilon=10**9, delta=0.5)
 _COLUMNS = ("x", "y", "k", "g", "h", "d", "b")
-_SORTS = {"x": "number", "y": "number", "k": "number", "z": "number", "g": "text", "h": "text", "w": "text", "d": "date", "b": "truth"}
+_SORTS = {
+    "x": "number",
+    "y": "number",
+    "k": "number",
+    "z": "number",
+    "g": "text",
+    "h": "text",
+    "w": "text",
+    "d": "date",
+    "b": "truth",
+}
 
 
 @dataclass
@@ -78,14 +89,20 @@ class World:
         self.second = bool(self.unit_columns) and rng.random() < 0.5
         self.public = rng.random() < 0.4
         names = ("who", *(("day",) if len(self.unit_columns) == 2 else ()))
-        odd = rng.choice([(), (), ("",), ('we"ird, na;me',), ("line\nbreak", "")]) if self.kind == "csv" else ()
+        odd = (
+            rng.choice([(), (), ("",), ('we"ird, na;me',), ("line\nbreak", "")]) if self.kind == "csv" else ()
+        )
         self.shapes = {"t": self._shape((*odd, *names, *_COLUMNS))}
         if self.second:
             self.shapes["s"] = self._shape((*names, "z", "w"))
         low, high = rng.choice([(-10, 10), (0, 10), (2, 10), (-10, -1), (-3, 10)])
         self.extremes = {"x": (low, high), "y": (0, 50), "k": (0, 5), "z": (0, 10)}
         self.rows = rng.choice([1, 2, 3, 4, 7])
-        limits = {"rows": self.rows, "groups": rng.choice([None, None, 1, 2, 3]), "per_group": rng.choice([None, None, 1, 2])}
+        limits = {
+            "rows": self.rows,
+            "groups": rng.choice([None, None, 1, 2, 3]),
+            "per_group": rng.choice([None, None, 1, 2]),
+        }
         if self.second and rng.random() < 0.4:
             limits["joined"] = rng.choice([1, 2, 5])
         self.limits = limits
@@ -101,7 +118,18 @@ class World:
 
     def _style(self, shape: cells.TableShape) -> dict[str, Any]:
         rng = self.rng
-        types = ["inferred", "inferred", "object", "object", "category", "Int64", "Float64", "string", "str", "boolean"]
+        types = [
+            "inferred",
+            "inferred",
+            "object",
+            "object",
+            "category",
+            "Int64",
+            "Float64",
+            "string",
+            "str",
+            "boolean",
+        ]
         return {
             **cells.csv_style(rng),
             "pandas": [rng.choice(types) for _ in shape.names],
@@ -115,10 +143,18 @@ class World:
     def _hostile(self, table: str, at: int) -> Any:
         """Choose a hostile cell for a column."""
         rng, shape, sort = self.rng, self.shapes[table], self.shapes[table].sorts[at]
-        pool = {"number": cells.NUMBERS, "text": cells.TEXTS, "date": cells.DATES, "truth": cells.TRUTHS, "name": cells.NAMES}[sort]
+        pool = {
+            "number": cells.NUMBERS,
+            "text": cells.TEXTS,
+            "date": cells.DATES,
+            "truth": cells.TRUTHS,
+            "name": cells.NAMES,
+        }[sort]
         how = self.styles[table]["pandas"][at]
         if self.kind in {"pandas", "polars"} and how == "object" and rng.random() < 0.2:
-            pool = {"text": cells.ODD_TEXTS, "name": cells.ODD_NAMES, "number": cells.HUGE_NUMBERS}.get(sort, pool)
+            pool = {"text": cells.ODD_TEXTS, "name": cells.ODD_NAMES, "number": cells.HUGE_NUMBERS}.get(
+                sort, pool
+            )
         elif self.kind not in {"pandas", "polars"} and sort == "number" and rng.random() < 0.2:
             pool = cells.HUGE_NUMBERS
         del shape
@@ -139,7 +175,11 @@ class World:
                 return rng.choice(["1", "2"])
             case "x" | "y" | "z" | "k":
                 low, high = self.extremes[name]
-                return rng.randrange(low, high + 1) if rng.random() < 0.5 or name == "k" else rng.uniform(low, high)
+                return (
+                    rng.randrange(low, high + 1)
+                    if rng.random() < 0.5 or name == "k"
+                    else rng.uniform(low, high)
+                )
         return "more"
 
     def _row(self, table: str, name: Sequence[Any], hostile: float) -> cells.Row:
@@ -180,11 +220,13 @@ class World:
         for column in self.unit_columns:
             at = shape.names.index(column)
             cell = row[at]
-            plain = self.kind == "pandas" or (self.kind == "polars" and self.styles[table]["pandas"][at] == "object")
+            how = self.styles[table]["pandas"][at]
             if self.kind == "csv":
                 cell = cells.text_of(cell)
                 cell = None if cell == "" else cell
-            elif not plain:
+            elif self.kind == "pandas":
+                cell = cells.pandas_cell(cell, how)
+            elif self.kind != "polars" or how != "object":
                 cell = cells.stored(cell, shape.stored[at])
             found.append(cells.name_of(cell))
         return tuple(found)
@@ -198,9 +240,16 @@ class World:
             if self.unit_columns and (self.owner("t", first) in avoid or None in self.owner("t", first)):
                 continue
             style = rng.choice(["extreme", "extreme", "extreme", "spread", "hostile", "mixed"])
-            many = 1 if not self.unit_columns else rng.choice([self.rows, self.rows, self.rows + 1, 2 * self.rows, 1])
+            many = (
+                1
+                if not self.unit_columns
+                else rng.choice([self.rows, self.rows, self.rows + 1, 2 * self.rows, 1])
+            )
             end = rng.randrange(2)
-            made = {table: [self._styled(table, name, style, end, i) for i in range(many)] for table in self.shapes}
+            made = {
+                table: [self._styled(table, name, style, end, i) for i in range(many)]
+                for table in self.shapes
+            }
             if self.second and rng.random() < 0.1:
                 made["s"] = []
             return made
@@ -238,7 +287,9 @@ class World:
 
     # datasets ---------------------------------------------------------------------------------------------
 
-    def neighbours(self, how_many: int) -> list[tuple[dict[str, list[cells.Row]], dict[str, list[cells.Row]]]]:
+    def neighbours(
+        self, how_many: int
+    ) -> list[tuple[dict[str, list[cells.Row]], dict[str, list[cells.Row]]]]:
         """Return pairs of neighbouring rows; the first member is the same in all pairs."""
         owners = {self.owner(table, row) for table, rows in self.base.items() for row in rows}
         probes = []
@@ -267,10 +318,17 @@ class World:
         }
         public = {}
         if self.public:
-            public = {"p": (pd.DataFrame({"g": ["a", "b", "A"], "chapter": ["one", "two", "one"], "size": [1, 2, 3]}), "g")}
+            public = {
+                "p": (
+                    pd.DataFrame({"g": ["a", "b", "A"], "chapter": ["one", "two", "one"], "size": [1, 2, 3]}),
+                    "g",
+                )
+            }
         unit: Any = tc.Unit.row()
         if self.unit_columns:
-            unit = tc.Unit(self.unit_columns[0], per=self.unit_columns[1] if len(self.unit_columns) == 2 else "")
+            unit = tc.Unit(
+                self.unit_columns[0], per=self.unit_columns[1] if len(self.unit_columns) == 2 else ""
+            )
         with mock.patch("tacit.tables._protect.ranking_secret", lambda: self.secrets[0]):
             return tc.protect(
                 sources,
@@ -292,11 +350,6 @@ class World:
 
 
 # comparing ------------------------------------------------------------------------------------------------
-
-
-def task_of(plan: Any) -> Any:
-    """Return what a plan does once it is paid for; only tests may look."""
-    return plan._members[0].task
 
 
 def before_the_charge(asked: Any, data: Any) -> tuple[Any, Any]:
@@ -336,7 +389,10 @@ def change_of(mechanism: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
     if name.startswith("quantile"):
         scored = [_scores(mechanism, one) for one in (ours, theirs)]
         return sum(_most(a, b) for a, b in zip(*scored, strict=True)), mechanism.sensitivity
-    a, b = (np.array(one, dtype=object).reshape(-1, np.shape(one)[-1] if len(one) else 1) for one in (ours, theirs))
+    a, b = (
+        np.array(one, dtype=object).reshape(-1, np.shape(one)[-1] if len(one) else 1)
+        for one in (ours, theirs)
+    )
     if a.shape != b.shape:
         return math.inf, 0
     gap = a - b
@@ -363,21 +419,26 @@ def _most(a: Sequence[int], b: Sequence[int]) -> int:
     return max(abs(x - y) for x, y in zip(a, b, strict=True))
 
 
-def attack(seed: int, plans: int, folder: Path, *, worlds_of: int = 25, pairs: int = 2, first: str = "") -> Findings:
-    """Ask random plans of random neighbours until there are enough; ``first`` names a source to take."""
+def attack(
+    seed: int, plans: int, folder: Path, *, per_world: int = 25, source: str = "", to_the_first: bool = False
+) -> Findings:
+    """Ask random plans of random neighbours until there are enough, or to the first violation.
+
+    ``source`` names the only kind of source to take.
+    """
     found = Findings()
     rng = random.Random(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        while found.compared < plans:
+        while found.compared < plans and not (to_the_first and found.violations):
             world = World(rng.getrandbits(40), folder)
-            if first and world.kind != first:
+            if source and world.kind != source:
                 continue
-            attack_world(world, found, min(worlds_of, plans - found.compared), pairs)
+            attack_world(world, found, min(per_world, plans - found.compared))
     return found
 
 
-def attack_world(world: World, found: Findings, plans: int, pairs: int) -> None:
+def attack_world(world: World, found: Findings, plans: int, pairs: int = 2) -> None:
     """Ask plans of one world's datasets."""
     near = world.neighbours(pairs)
     if not near:
@@ -403,7 +464,9 @@ def attack_world(world: World, found: Findings, plans: int, pairs: int) -> None:
             found.plans += 1
             found.kinds[world.kind] += 1
             for line in attack_plan(world, asked, datasets, found):
-                found.violations.append(f"world {world.seed} ({world.kind}, {world.adjacency}): {line}\n  {asked.words} {asked.price}")
+                found.violations.append(
+                    f"world {world.seed} ({world.kind}, {world.adjacency}): {line}\n  {asked.words} {asked.price}"
+                )
     finally:
         for data in datasets:
             data._engine.close()
@@ -458,7 +521,9 @@ if __name__ == "__main__":
 
     start, cpu = time.time(), time.process_time()
     with tempfile.TemporaryDirectory() as made:
-        got = attack(int(sys.argv[1]), int(sys.argv[2]), Path(made), first=sys.argv[3] if len(sys.argv) > 3 else "")
+        got = attack(
+            int(sys.argv[1]), int(sys.argv[2]), Path(made), source=sys.argv[3] if len(sys.argv) > 3 else ""
+        )
     for line in got.violations[:40]:
         print(line[:1500])
     print(got.report(), f"\n{time.time() - start:.0f} s, {time.process_time() - cpu:.0f} s of the processor")

@@ -228,12 +228,17 @@ class Workshop:
                 file.unlink()
 
 
-def arrow_table(shape: TableShape, rows: list[Row], *, broken: bool) -> pa.Table:
-    """Build a typed Arrow table; ``broken``: text columns may hold bytes that are not UTF-8."""
+def arrow_table(shape: TableShape, rows: list[Row], *, broken: bool, inferred: bool = False) -> pa.Table:
+    """Build a typed Arrow table.
+
+    ``broken``: text columns may hold bytes that are not UTF-8. ``inferred``: a column without values has no type.
+    """
     columns = []
     for at, kind in enumerate(shape.stored):
         values = [row[at] for row in rows]
-        if kind in {"text", "long text", "category"}:
+        if inferred and all(value is None for value in values):
+            columns.append(pa.nulls(len(values)))
+        elif kind in {"text", "long text", "category"}:
             if not broken:
                 values = [v if _is_text(v) else None for v in values]
             raw = pa.array(values, pa.large_binary() if kind == "long text" else pa.binary())
@@ -281,7 +286,7 @@ def csv_bytes(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> byte
     return made.getvalue()
 
 
-def csv_style(rng: random.Random) -> dict[str, Any]:
+def csv_style(rng: random.Random, *, ragged: bool) -> dict[str, Any]:
     """Choose how a CSV file is written; the same for both neighbours."""
     end = rng.choice([b"\n", b"\n", b"\r\n", b"\r"])
     return {
@@ -296,7 +301,7 @@ def csv_style(rng: random.Random) -> dict[str, Any]:
         "all": rng.random() < 0.2,
         "mark": rng.choice([b"", b"", b"\xef\xbb\xbf"]),
         "last": rng.random() < 0.8,
-        "ragged": rng.random() < 0.3,
+        "ragged": ragged and rng.random() < 0.3,
     }
 
 
@@ -339,7 +344,7 @@ def make_pandas(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pd
 def make_polars(shop: Workshop, shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pl.DataFrame:
     """Build a typed frame, or one with columns of objects."""
     del shop
-    frame = pl.from_arrow(arrow_table(shape, [shape.cells(row) for row in rows], broken=False))
+    frame = pl.from_arrow(arrow_table(shape, [shape.cells(row) for row in rows], broken=False, inferred=style["inferred"]))
     objects = [
         pl.Series(name, [row[at] for row in rows], dtype=pl.Object)
         for at, (name, how) in enumerate(zip(shape.names, style["pandas"], strict=True))
@@ -381,7 +386,8 @@ def make_source(
             con = duckdb.connect()
             shop.opened.append(con)
             return make_database(shop, shape, rows, name, con)
-    table = arrow_table(shape, [shape.cells(row) for row in rows], broken=style["broken"])
+    inferred = style["inferred"] and kind == "arrow"
+    table = arrow_table(shape, [shape.cells(row) for row in rows], broken=style["broken"], inferred=inferred)
     if kind == "arrow":
         return table
     path = shop.path(".parquet")

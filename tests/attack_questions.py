@@ -208,7 +208,7 @@ class Questioner:
             return self._per_unit()
         place, sampled = self._from()
         where = ""
-        if rng.random() < 0.35:
+        if rng.random() < 0.25:
             where = (
                 " AND " if " WHERE " in place.rpartition(")")[2] or " IN (SELECT" in place else " WHERE "
             ) + self._condition()

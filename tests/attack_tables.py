@@ -88,6 +88,7 @@ class World:
         self.adjacency = rng.choice(["add/remove", "add/remove", "replace"])
         self.second = bool(self.unit_columns) and rng.random() < 0.5
         self.public = rng.random() < 0.4
+        self.whole = rng.random() < 0.2  # the column y has a value in every row, and is declared so
         names = ("who", *(("day",) if len(self.unit_columns) == 2 else ()))
         odd = (
             rng.choice([(), (), ("",), ('we"ird, na;me',), ("line\nbreak", "")]) if self.kind == "csv" else ()
@@ -131,9 +132,10 @@ class World:
             "boolean",
         ]
         return {
-            **cells.csv_style(rng),
+            **cells.csv_style(rng, ragged=not self.whole),
             "pandas": [rng.choice(types) for _ in shape.names],
             "broken": rng.random() < 0.5,
+            "inferred": rng.random() < 0.3,
             "group": rng.choice([1, 3, 1000]),
             "dictionary": rng.random() < 0.5,
         }
@@ -185,7 +187,9 @@ class World:
     def _row(self, table: str, name: Sequence[Any], hostile: float) -> cells.Row:
         shape = self.shapes[table]
         row = [
-            self._hostile(table, at) if self.rng.random() < hostile else self._tame(column)
+            self._hostile(table, at)
+            if self.rng.random() < hostile and not (self.whole and column == "y")
+            else self._tame(column)
             for at, column in enumerate(shape.names)
         ]
         return self._named(table, row, name)
@@ -231,7 +235,7 @@ class World:
             found.append(cells.name_of(cell))
         return tuple(found)
 
-    def unit_rows(self, *, avoid: set[Any]) -> dict[str, list[cells.Row]] | None:
+    def unit_rows(self, end: int, *, avoid: set[Any]) -> dict[str, list[cells.Row]] | None:
         """Make the rows of one new unit: heavy and extreme, or spread over groups, or hostile."""
         rng = self.rng
         for _ in range(50):
@@ -239,13 +243,12 @@ class World:
             first = self._row("t", name, 0.0)
             if self.unit_columns and (self.owner("t", first) in avoid or None in self.owner("t", first)):
                 continue
-            style = rng.choice(["extreme", "extreme", "extreme", "spread", "hostile", "mixed"])
+            style = rng.choice(["extreme"] * 5 + ["spread", "hostile", "mixed"])
             many = (
                 1
                 if not self.unit_columns
-                else rng.choice([self.rows, self.rows, self.rows + 1, 2 * self.rows, 1])
+                else rng.choice([self.rows, self.rows, self.rows + 1, 2 * self.rows])
             )
-            end = rng.randrange(2)
             made = {
                 table: [self._styled(table, name, style, end, i) for i in range(many)]
                 for table in self.shapes
@@ -293,8 +296,8 @@ class World:
         """Return pairs of neighbouring rows; the first member is the same in all pairs."""
         owners = {self.owner(table, row) for table, rows in self.base.items() for row in rows}
         probes = []
-        for _ in range(2 * how_many):
-            probe = self.unit_rows(avoid=owners)
+        for i in range(2 * how_many):
+            probe = self.unit_rows((i + i // how_many) % 2, avoid=owners)
             if probe is None:
                 break
             owners |= {self.owner(table, row) for table, rows in probe.items() for row in rows}
@@ -337,6 +340,7 @@ class World:
                 bounds={c: v for c, v in self.extremes.items() if c != "z" or self.second},
                 keys={"g": ["a", "b", "c"]},
                 types={"d": "date", "b": "boolean"},
+                never_null=["y"] if self.whole else [],
                 limits=self.limits,
                 public=public,
                 adjacency=self.adjacency,
@@ -438,9 +442,9 @@ def attack(
     return found
 
 
-def attack_world(world: World, found: Findings, plans: int, pairs: int = 2) -> None:
+def attack_world(world: World, found: Findings, plans: int) -> None:
     """Ask plans of one world's datasets."""
-    near = world.neighbours(pairs)
+    near = world.neighbours(world.rng.choice([1, 2, 2, 2]))
     if not near:
         return
     datasets = []

@@ -9,14 +9,16 @@ import itertools
 import math
 import random
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: A row is a list of cells in the order of its table's columns.
 Row = list[Any]
@@ -25,17 +27,18 @@ LONG = "x" * 70_000
 _DIGEST = "sha256:" + "0" * 64
 
 NUMBERS = [
-    0, -0.0, 1, 1.0, 2, -3, 7.5, 9.999999, 10, -10, 50, math.inf, -math.inf, math.nan, 1e308, -1e308, 5e-324, "3",
-    " 3", "3.0", "0x10", "1e5", "abc", "", None, True, False, "NaN", "inf", "-Infinity", "1_000", "1,5", "١",
-    decimal.Decimal("1.10"), "1e400", "-0", "+5",
+    0, -0.0, 1, 1.0, 2, -3, 7.5, 9.999999, 10, -10, 50, math.inf, -math.inf, math.nan, 1e308, -1e308,
+    5e-324, "3", " 3", "3.0", "0x10", "1e5", "abc", "", None, True, False, "NaN", "inf", "-Infinity",
+    "1_000", "1,5", "١", decimal.Decimal("1.10"), "1e400", "-0", "+5",
 ]  # fmt: skip
 HUGE_NUMBERS = [2**53 + 1, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30, 10**400, -(10**30)]
 TEXTS = [
-    "a", "b", "c", "A", "a ", " a", "", None, "NULL", "null", "None", "nan", "NaN", "1", "1.0", " 1", "01", 1, 1.0, True,
-    "true", "True", "2024-01-01", "é", "e\u0301", "ß", "ẞ", "\x00", "a\x00", "a\x00b", b"\xff", "\\xFF", b"a\xc3", LONG,
-    LONG + "y", "'", '"', '""', 'a"b', '"a"', "a,b", "a;b", "a\tb", "a|b", "a\nb", "a\r\nb", "a\rb", "\r", "\n", "\r\n",
-    "\x1a", "\x1aa", "\x1ab", "\x1ac", "\x1ad", "\ufeff", "\ufeffa", "=1+1", "\x1b[31m", _DIGEST, "#a", "\\", "\\N", "\\n",
-    math.nan, "🦊", "\u2028", "%", "_", "a_b",
+    "a", "b", "c", "A", "a ", " a", "", None, "NULL", "null", "None", "nan", "NaN", "1", "1.0", " 1", "01",
+    1, 1.0, True, "true", "True", "2024-01-01", "é", "e\u0301", "ß", "ẞ", "\x00", "a\x00", "a\x00b",
+    b"\xff", "\\xFF", b"a\xc3", LONG, LONG + "y", "'", '"', '""', 'a"b', '"a"', "a,b", "a;b", "a\tb", "a|b",
+    "a\nb", "a\r\nb", "a\rb", "\r", "\n", "\r\n", "\x1a", "\x1aa", "\x1ab", "\x1ac", "\x1ad", "\ufeff",
+    "\ufeffa", "=1+1", "\x1b[31m", _DIGEST, "#a", "\\", "\\N", "\\n", math.nan, "🦊", "\u2028", "%", "_",
+    "a_b",
 ]  # fmt: skip
 ODD_TEXTS = [
     "\ud800",
@@ -49,25 +52,26 @@ ODD_TEXTS = [
 ]  # only in columns of objects
 DATES = [
     dt.datetime(2024, 1, 1), dt.datetime(2024, 2, 29, 12), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31),
-    dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 3, 31, 23, 59, 59, 999999), "2024-01-01",
-    "2024-01-01 00:00:00", "2024-13-01", "2024-02-30", "infinity", "-infinity", "epoch", "0001-01-01", "9999-12-31",
-    "10000-01-01", "2024-01-01T00:00:00+02:00", "12 days", "", None, "1677-09-21", "2262-04-12", "294247-01-01", "today",
-    "now", "2024-01-01 (BC)", "290309-12-22 (BC)",
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 3, 31, 23, 59, 59, 999999),
+    "2024-01-01", "2024-01-01 00:00:00", "2024-13-01", "2024-02-30", "infinity", "-infinity", "epoch",
+    "0001-01-01", "9999-12-31", "10000-01-01", "2024-01-01T00:00:00+02:00", "12 days", "", None,
+    "1677-09-21", "2262-04-12", "294247-01-01", "today", "now", "2024-01-01 (BC)", "290309-12-22 (BC)",
 ]  # fmt: skip
 TRUTHS = [True, False, None, "true", "t", "yes", "no", "maybe", 1, 0, 2.5, math.nan, "TRUE", " true", ""]
 NAMES = [
-    "1", "1.0", " 1", "1 ", "01", 2, 3.0, True, "True", "\\xFF", b"\xff", b"\xfe", "\\xFE", "", None, math.nan, "a", "A",
-    "é", "e\u0301", LONG, LONG + "y", _DIGEST, "NULL", "\x00", "a\x00b", "a\nb", "a\rb", "a\r\nb", 'a"b', '"', "a,b", "a;b",
-    "1:a", "a:b", "\x1ab", "\x1aa", "\ufeff", "-0", -0.5, math.inf, 1e308, 2**53, "#", "\\", "true ", "u0", "u1", "u2", "u3",
-    "u4",
+    "1", "1.0", " 1", "1 ", "01", 2, 3.0, True, "True", "\\xFF", b"\xff", b"\xfe", "\\xFE", "", None,
+    math.nan, "a", "A", "é", "e\u0301", LONG, LONG + "y", _DIGEST, "NULL", "\x00", "a\x00b", "a\nb", "a\rb",
+    "a\r\nb", 'a"b', '"', "a,b", "a;b", "1:a", "a:b", "\x1ab", "\x1aa", "\ufeff", "-0", -0.5, math.inf,
+    1e308, 2**53, "#", "\\", "true ", "u0", "u1", "u2", "u3", "u4",
 ]  # fmt: skip
 ODD_NAMES = ["\ud800", "\ud801", ["a"], decimal.Decimal("2.50"), 2**70, 2**53 + 1]
 
 _ARROW = {
-    "text": pa.string(), "long text": pa.large_string(), "bytes": pa.binary(), "whole": pa.int64(), "small": pa.int16(),
-    "unsigned": pa.uint64(), "double": pa.float64(), "single": pa.float32(), "decimal": pa.decimal128(30, 4),
-    "truth": pa.bool_(), "moment": pa.timestamp("us"), "nano": pa.timestamp("ns"), "zoned": pa.timestamp("us", "UTC"),
-    "day": pa.date32(), "category": pa.dictionary(pa.int32(), pa.string()),
+    "text": pa.string(), "long text": pa.large_string(), "bytes": pa.binary(), "whole": pa.int64(),
+    "small": pa.int16(), "unsigned": pa.uint64(), "double": pa.float64(), "single": pa.float32(),
+    "decimal": pa.decimal128(30, 4), "truth": pa.bool_(), "moment": pa.timestamp("us"),
+    "nano": pa.timestamp("ns"), "zoned": pa.timestamp("us", "UTC"), "day": pa.date32(),
+    "category": pa.dictionary(pa.int32(), pa.string()),
 }  # fmt: skip
 #: What a column of each sort may be stored as, where the source has a schema.
 STORED = {
@@ -231,7 +235,8 @@ class Workshop:
 def arrow_table(shape: TableShape, rows: list[Row], *, broken: bool, inferred: bool = False) -> pa.Table:
     """Build a typed Arrow table.
 
-    ``broken``: text columns may hold bytes that are not UTF-8. ``inferred``: a column without values has no type.
+    ``broken``: text columns may hold bytes that are not UTF-8. ``inferred``: a column without values has no
+    type.
     """
     columns = []
     for at, kind in enumerate(shape.stored):
@@ -337,14 +342,15 @@ def make_pandas(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pd
                 columns[name] = columns[name].astype("category")
         except (TypeError, ValueError, OverflowError, ArithmeticError):
             columns[name] = pd.Series(values, dtype=object)
-    frame = pd.DataFrame(columns)
-    return frame
+    return pd.DataFrame(columns)
 
 
 def make_polars(shop: Workshop, shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pl.DataFrame:
     """Build a typed frame, or one with columns of objects."""
     del shop
-    frame = pl.from_arrow(arrow_table(shape, [shape.cells(row) for row in rows], broken=False, inferred=style["inferred"]))
+    frame = pl.from_arrow(
+        arrow_table(shape, [shape.cells(row) for row in rows], broken=False, inferred=style["inferred"])
+    )
     objects = [
         pl.Series(name, [row[at] for row in rows], dtype=pl.Object)
         for at, (name, how) in enumerate(zip(shape.names, style["pandas"], strict=True))

@@ -1,4 +1,4 @@
-"""Random questions for the attack on tables: SQL and Python, of every kind that the documentation describes."""
+"""Random questions for the attack on tables: SQL and Python, of every kind that the documents describe."""
 
 from __future__ import annotations
 
@@ -13,30 +13,38 @@ if TYPE_CHECKING:
 
 MONTHS = ["2024-01-01", "2024-02-01", "2024-03-01"]
 _NUMBERS = [
-    "x", "x", "x", "y", "y", "k", "ABS(x)", "x * y", "x + y", "x - y", "x / y", "x % 3", "-x", "SQRT(y)", "LN(y)", "EXP(x)",
-    "SIGN(x)", "FLOOR(x)", "CEIL(x)", "ROUND(x)", "ROUND(x, 1)", "POWER(x, 2)", "LEAST(x, y)", "GREATEST(x, y)", "COALESCE(x, 0)",
-    "NULLIF(y, 0)", "LENGTH(h)", "YEAR(d)", "MONTH(d)", "EXTRACT(day FROM d)", "DAYOFWEEK(d)", "HOUR(d)",
-    "DATE_DIFF('day', DATE '2024-01-01', d)", "CAST(h AS DOUBLE)", "TRY_CAST(h AS INTEGER)", "CAST(x AS INTEGER)",
-    "IF(b, 1, 0)", "CASE WHEN b THEN x ELSE y END", "CAST(b AS INTEGER)", "WIDTH_BUCKET(x, -10, 10, 4)", "x * x * x * x", "1 / x",
-    "CASE g WHEN 'a' THEN 1 WHEN 'b' THEN -2 END", "LENGTH(g) + x", "CAST(CAST(x AS VARCHAR) AS DOUBLE)", "EXP(EXP(EXP(x)))",
+    "x", "x", "x", "y", "y", "k", "ABS(x)", "x * y", "x + y", "x - y", "x / y", "x % 3", "-x", "SQRT(y)",
+    "LN(y)", "EXP(x)", "SIGN(x)", "FLOOR(x)", "CEIL(x)", "ROUND(x)", "ROUND(x, 1)", "POWER(x, 2)",
+    "LEAST(x, y)", "GREATEST(x, y)", "COALESCE(x, 0)", "NULLIF(y, 0)", "LENGTH(h)", "YEAR(d)", "MONTH(d)",
+    "EXTRACT(day FROM d)", "DAYOFWEEK(d)", "HOUR(d)", "DATE_DIFF('day', DATE '2024-01-01', d)",
+    "CAST(h AS DOUBLE)", "TRY_CAST(h AS INTEGER)", "CAST(x AS INTEGER)", "IF(b, 1, 0)",
+    "CASE WHEN b THEN x ELSE y END", "CAST(b AS INTEGER)", "WIDTH_BUCKET(x, -10, 10, 4)", "x * x * x * x",
+    "1 / x", "CASE g WHEN 'a' THEN 1 WHEN 'b' THEN -2 END", "LENGTH(g) + x",
+    "CAST(CAST(x AS VARCHAR) AS DOUBLE)", "EXP(EXP(EXP(x)))",
 ]  # fmt: skip
 _TEXTS = [
-    "h", "h", "g", "LOWER(h)", "UPPER(g)", "TRIM(h)", "SUBSTRING(h, 1, 2)", "LEFT(h, 1)", "g || h", "COALESCE(h, 'none')",
-    "CAST(x AS VARCHAR)", "CAST(k AS VARCHAR)", "CAST(b AS VARCHAR)", "CAST(d AS VARCHAR)", "h || h || h", "NULLIF(h, '')",
-    "CASE WHEN x > 0 THEN h ELSE g END", "REPLACE(h, 'a', 'bb')", "dayname(d)", "monthname(d)", "strftime(d, '%Y-%m')",
+    "h", "h", "g", "LOWER(h)", "UPPER(g)", "TRIM(h)", "SUBSTRING(h, 1, 2)", "LEFT(h, 1)", "g || h",
+    "COALESCE(h, 'none')", "CAST(x AS VARCHAR)", "CAST(k AS VARCHAR)", "CAST(b AS VARCHAR)",
+    "CAST(d AS VARCHAR)", "h || h || h", "NULLIF(h, '')", "CASE WHEN x > 0 THEN h ELSE g END",
+    "REPLACE(h, 'a', 'bb')", "dayname(d)", "monthname(d)", "strftime(d, '%Y-%m')",
 ]  # fmt: skip
 _CONDITIONS = [
-    "x > 0", "x <= 5", "y BETWEEN 1 AND 40", "g = 'a'", "g IN ('a', 'b')", "g <> 'c'", "h LIKE 'a%'", "h ILIKE '%A%'", "b", "NOT b",
-    "b IS TRUE", "x IS NULL", "x IS NOT NULL", "h IS NULL", "d >= DATE '2024-01-15'", "d < TIMESTAMP '2024-03-01 00:00:00'",
-    "d + INTERVAL 7 DAY > DATE '2024-02-01'", "YEAR(d) = 2024", "STARTS_WITH(h, 'u')", "LENGTH(h) > 1", "x > y", "k = 5", "h = ''",
-    "CAST(h AS DOUBLE) > 0", "CAST(d AS DATE) = DATE '2024-01-01'", "x = 10 OR y = 50", "x / y > 1", "g = h", "h = '1'", "x <> x",
-    "CAST(x AS BOOLEAN)", "COALESCE(b, TRUE)", "k NOT IN (1, 2)",
+    "x > 0", "x <= 5", "y BETWEEN 1 AND 40", "g = 'a'", "g IN ('a', 'b')", "g <> 'c'", "h LIKE 'a%'",
+    "h ILIKE '%A%'", "b", "NOT b", "b IS TRUE", "x IS NULL", "x IS NOT NULL", "h IS NULL",
+    "d >= DATE '2024-01-15'", "d < TIMESTAMP '2024-03-01 00:00:00'",
+    "d + INTERVAL 7 DAY > DATE '2024-02-01'", "YEAR(d) = 2024", "STARTS_WITH(h, 'u')", "LENGTH(h) > 1",
+    "x > y", "k = 5", "h = ''", "CAST(h AS DOUBLE) > 0", "CAST(d AS DATE) = DATE '2024-01-01'",
+    "x = 10 OR y = 50", "x / y > 1", "g = h", "h = '1'", "x <> x", "CAST(x AS BOOLEAN)",
+    "COALESCE(b, TRUE)", "k NOT IN (1, 2)",
 ]  # fmt: skip
 _PUBLIC_GROUPS = [
-    ("g", None), ("g", None), ("g", None), ("CASE WHEN x > 0 THEN 'plus' WHEN x <= 0 THEN 'minus' ELSE 'none' END", None),
-    ("WIDTH_BUCKET(x, -10, 10, 4)", None), ("b", [True, False]), ("MONTH(d)", [1, 2, 3]), ("DATE_TRUNC('month', d)", MONTHS),
-    ("CAST(d AS DATE)", ["2024-01-01", "2024-02-29"]), ("h", ["a", "A", "a ", "", "1", "\\xFF", "é"]), ("COALESCE(g, 'unknown')", None),
-    ("k", [0, 1, 2, 3, 4, 5]), ("LOWER(h)", ["a", "b", "", "1"]), ("d", ["2024-01-01", "2024-02-29 12:00:00"]), ("x", [0, 1, 10, -10]),
+    ("g", None), ("g", None), ("g", None),
+    ("CASE WHEN x > 0 THEN 'plus' WHEN x <= 0 THEN 'minus' ELSE 'none' END", None),
+    ("WIDTH_BUCKET(x, -10, 10, 4)", None), ("b", [True, False]), ("MONTH(d)", [1, 2, 3]),
+    ("DATE_TRUNC('month', d)", MONTHS), ("CAST(d AS DATE)", ["2024-01-01", "2024-02-29"]),
+    ("h", ["a", "A", "a ", "", "1", "\\xFF", "é"]), ("COALESCE(g, 'unknown')", None),
+    ("k", [0, 1, 2, 3, 4, 5]), ("LOWER(h)", ["a", "b", "", "1"]),
+    ("d", ["2024-01-01", "2024-02-29 12:00:00"]), ("x", [0, 1, 10, -10]),
 ]  # fmt: skip
 _PRIVATE_GROUPS = [
     "h",
@@ -142,12 +150,14 @@ class Questioner:
         rng, number = self.rng, self._number()
         who = f"COUNT(DISTINCT {self.facts.unit[0]})" if len(self.facts.unit) == 1 else "COUNT(*)"
         made = rng.choice([
-            "COUNT(*)", "COUNT(*)", "COUNT(x)", who, who, f"COUNT(DISTINCT {rng.choice(_TEXTS)})", f"SUM({number})",
-            f"SUM({number})", f"AVG({number})", f"AVG({number})", f"MEDIAN({number})", f"MIN({number})", f"MAX({number})",
-            f"STDDEV({number})", f"VARIANCE({number})", f"QUANTILE({number}, {rng.choice([0.1, 0.25, 0.9])})",
-            f"PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY {number})", "MODE(k)", "MODE(g)", "MOST_COMMON(g, 2)",
-            "MOST_COMMON(k, 3)", "CORR(x, y)", f"CORR({number}, y)", "COVAR_SAMP(x, k)", "REGR_SLOPE(y, x)", "REGR_R2(x, y)",
-            f"HISTOGRAM({number}, 0, 1, 5, 10)", "SUM(x) / COUNT(*)", "ROUND(AVG(y), 1)", f"COUNT({number})",
+            "COUNT(*)", "COUNT(*)", "COUNT(x)", who, who, f"COUNT(DISTINCT {rng.choice(_TEXTS)})",
+            f"SUM({number})", f"SUM({number})", f"AVG({number})", f"AVG({number})", f"MEDIAN({number})",
+            f"MIN({number})", f"MAX({number})", f"STDDEV({number})", f"VARIANCE({number})",
+            f"QUANTILE({number}, {rng.choice([0.1, 0.25, 0.9])})",
+            f"PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY {number})", "MODE(k)", "MODE(g)",
+            "MOST_COMMON(g, 2)", "MOST_COMMON(k, 3)", "CORR(x, y)", f"CORR({number}, y)",
+            "COVAR_SAMP(x, k)", "REGR_SLOPE(y, x)", "REGR_R2(x, y)", f"HISTOGRAM({number}, 0, 1, 5, 10)",
+            "SUM(x) / COUNT(*)", "ROUND(AVG(y), 1)", f"COUNT({number})",
             f"SUM(IF({rng.choice(_CONDITIONS)}, 1, 0))",
         ])  # fmt: skip
         if rng.random() < 0.01:
@@ -246,14 +256,14 @@ class Questioner:
         by = rng.choice(["", "", ", g", ", h"])
         where = f" WHERE {self._condition()}" if rng.random() < 0.3 else ""
         inner = (
-            f"SELECT {using}{by}, COUNT(*) AS n, SUM(x) AS sx, MAX(y) AS my, AVG(x) AS ax, COUNT(DISTINCT h) AS dh, "
-            f"MIN(k) AS mk FROM t{where} GROUP BY {using}{by}"
+            f"SELECT {using}{by}, COUNT(*) AS n, SUM(x) AS sx, MAX(y) AS my, AVG(x) AS ax, "
+            f"COUNT(DISTINCT h) AS dh, MIN(k) AS mk FROM t{where} GROUP BY {using}{by}"
         )
         number = rng.choice(["n", "sx", "my", "ax", "dh", "mk", "LEAST(n, 3)", "n * my"])
         number = number if rng.random() < 0.5 else f"LEAST(GREATEST({number}, -4), 9)"
         column = rng.choice([
-            "COUNT(*)", f"SUM({number})", f"AVG({number})", f"MEDIAN({number})", f"STDDEV({number})", "CORR(my, ax)",
-            f"HISTOGRAM({number}, 0, 1, 2, 50)", f"COUNT(DISTINCT {number})",
+            "COUNT(*)", f"SUM({number})", f"AVG({number})", f"MEDIAN({number})", f"STDDEV({number})",
+            "CORR(my, ax)", f"HISTOGRAM({number}, 0, 1, 2, 50)", f"COUNT(DISTINCT {number})",
         ])  # fmt: skip
         group, private = "", False
         if rng.random() < 0.3:
@@ -347,9 +357,11 @@ def _fluent_aggregate(rng: random.Random) -> Any:
         lambda c: -abs(tc.col("y").clip(0, 50) - c),
     ])  # fmt: skip
     return rng.choice([
-        tc.count(), tc.count("x"), tc.count_units(), tc.count_distinct("h"), tc.sum(x, bounds=bounds), tc.mean(x, bounds=bounds),
-        tc.variance(x, bounds=bounds), tc.std(x, bounds=bounds), tc.correlation("x", "y"), tc.covariance("x", "k"),
-        tc.slope("y", "x"), tc.quantile("x", 0.9), tc.quantiles("y", [0.1, 0.5, 0.9]), tc.median("y"), tc.min("y"), tc.max("x"),
-        tc.histogram("y", [0, 1, 10, 50]), tc.most_common("g", 2), tc.most_common("h", 1, ["a", "b", "", "1"]),
-        tc.best([-2, 0, 1, 5], score), tc.best([1, 2, 3], score),
+        tc.count(), tc.count("x"), tc.count_units(), tc.count_distinct("h"), tc.sum(x, bounds=bounds),
+        tc.mean(x, bounds=bounds), tc.variance(x, bounds=bounds), tc.std(x, bounds=bounds),
+        tc.correlation("x", "y"), tc.covariance("x", "k"), tc.slope("y", "x"), tc.quantile("x", 0.9),
+        tc.quantiles("y", [0.1, 0.5, 0.9]), tc.median("y"), tc.min("y"), tc.max("x"),
+        tc.histogram("y", [0, 1, 10, 50]), tc.most_common("g", 2),
+        tc.most_common("h", 1, ["a", "b", "", "1"]), tc.best([-2, 0, 1, 5], score),
+        tc.best([1, 2, 3], score),
     ])  # fmt: skip

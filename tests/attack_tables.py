@@ -1,9 +1,9 @@
-"""The attack on tables: neighbouring datasets, random plans, and the exact integers compared with what plans declare.
+"""The attack on tables: random plans on neighbouring datasets, exact integers against what plans declare.
 
-A world is one set of public facts and several datasets that are neighbours of the first. A plan is asked of all of them.
-Before the charge everything must be equal; after it nothing may fail; and what a mechanism gets may change by no more
-than the mechanism says. Neighbours share the secrets that rank rows and draw samples, since the guarantee holds for
-each value of them.
+A world is one set of public facts and several datasets that are neighbours of the first. A plan is asked of
+all of them. Before the charge everything must be equal; after it nothing may fail; and what a mechanism gets
+may change by no more than the mechanism says. Neighbours share the secrets that rank rows and draw samples,
+since the guarantee holds for each value of them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import attack_cells as cells
 import numpy as np
 import pandas as pd
+
+import attack_cells as cells
+import tacit as tc
 from asking import task_of
 from attack_questions import Facts, Questioner
-
-import tacit as tc
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class Findings:
         return (
             f"{self.plans} plans, {self.refused} refused before the charge, {self.compared} compared; "
             f"{len(self.violations)} violations; with bounds halved {self.flagged_if_halved} plans flagged "
-            f"({share:.0%}; {self.flagged_if_halved / max(self.moved, 1):.0%} of those that a neighbour moves)\n"
+            f"({share:.0%}; {self.flagged_if_halved / max(self.moved, 1):.0%} of those that a neighbour "
+            f"moves)\n"
             f"sources: {dict(self.kinds)}\nby mechanism: {by}"
         )
 
@@ -332,7 +333,7 @@ class World:
             unit = tc.Unit(
                 self.unit_columns[0], per=self.unit_columns[1] if len(self.unit_columns) == 2 else ""
             )
-        with mock.patch("tacit.tables._protect.ranking_secret", lambda: self.secrets[0]):
+        with mock.patch("tacit.tables._protect.ranking_secret", return_value=self.secrets[0]):
             return tc.protect(
                 sources,
                 name="world",
@@ -361,8 +362,9 @@ def before_the_charge(asked: Any, data: Any) -> tuple[Any, Any]:
     try:
         plan = asked(data)
         seen = (
-            plan.hash, plan.sql, plan.cost.to_json(), plan.mechanisms, plan.facts, plan.asked, plan.forecast,
-            tuple(c.name for c in task_of(plan).columns), task_of(plan).left_out, task_of(plan).notes, plan.to_json(),
+            plan.hash, plan.sql, plan.cost.to_json(), plan.mechanisms, plan.facts, plan.asked,
+            plan.forecast, tuple(c.name for c in task_of(plan).columns), task_of(plan).left_out,
+            task_of(plan).notes, plan.to_json(),
         )  # fmt: skip
     except TacitError as error:
         return None, (error.code, str(error))
@@ -370,7 +372,7 @@ def before_the_charge(asked: Any, data: Any) -> tuple[Any, Any]:
 
 
 def exact_of(plans: Sequence[Any]) -> list[list[Any]]:
-    """Return for each plan the exact integers of each step; groups that one of the plans has are asked of all."""
+    """Return for each plan the exact integers of each step; groups of one plan are asked of all."""
     runs = [task_of(plan).integers() for plan in plans]
     found = [[next(run)] for run in runs]
     shown: list[Any] = []
@@ -384,7 +386,7 @@ def exact_of(plans: Sequence[Any]) -> list[list[Any]]:
 
 
 def change_of(mechanism: Any, ours: Any, theirs: Any) -> tuple[Any, Any]:
-    """Return how far two neighbours' integers are apart, and how far they may be, as the mechanism counts it."""
+    """Return how far two neighbours' integers are apart, and how far they may be, as the mechanism counts."""
     law = mechanism.to_json()
     name = law["mechanism"]
     if name == "key-selection":
@@ -469,7 +471,8 @@ def attack_world(world: World, found: Findings, plans: int) -> None:
             found.kinds[world.kind] += 1
             for line in attack_plan(world, asked, datasets, found):
                 found.violations.append(
-                    f"world {world.seed} ({world.kind}, {world.adjacency}): {line}\n  {asked.words} {asked.price}"
+                    f"world {world.seed} ({world.kind}, {world.adjacency}): {line}\n"
+                    f"  {asked.words} {asked.price}"
                 )
     finally:
         for data in datasets:
@@ -487,12 +490,12 @@ def attack_plan(world: World, asked: Any, datasets: Sequence[Any], found: Findin
         found.refusals[f"{made[0][1]} <- {asked.words}"] += 1
         return []
     plans = [plan for plan, _ in made]
-    with mock.patch("tacit.tables._task.drawn_sample", lambda: ((world.secrets[1],),)):
+    with mock.patch("tacit.tables._task.drawn_sample", return_value=((world.secrets[1],),)):
         try:
             exact = exact_of(plans)
             if world.rng.random() < 0.1:
                 world.rng.choice(plans).release()
-        except Exception as error:  # noqa: BLE001 - whatever fails after the charge is a finding
+        except Exception as error:
             return [f"fails after the charge: {type(error).__name__}: {str(error)[:300]}"]
     found.compared += 1
     wrong, halves, moves = [], False, False

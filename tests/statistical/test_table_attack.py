@@ -1,8 +1,9 @@
-"""The attack on tables: random plans on random neighbours from every source, and broken twins that it must catch."""
+"""The attack on tables: random plans on neighbours from every source, and broken twins that it catches."""
 
 from unittest import mock
 
 import pytest
+
 from attack_tables import attack
 
 
@@ -16,7 +17,7 @@ def test_one_unit_moves_no_plan_by_more_than_it_declares(tmp_path):
     found = attack(20, 100, tmp_path, per_world=8)
     check(found, 100)
     assert len(found.kinds) >= 6
-    # if mechanisms declared half of their sensitivity, most plans that a neighbour moves at all would be caught
+    # if mechanisms declared half of their sensitivity, most plans that a neighbour moves would be caught
     assert found.flagged_if_halved > found.moved / 2
 
 

@@ -59,6 +59,8 @@ DATES = [
 ]  # fmt: skip
 TRUTHS = [True, False, None, "true", "t", "yes", "no", "maybe", 1, 0, 2.5, math.nan, "TRUE", " true", ""]
 NAMES = [
+    dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, 12), dt.datetime(9999, 12, 31), dt.datetime(1, 1, 1),
+    "2024-01-01", "2024-01-01 00:00:00", "2024-01-01 00:00", "2024-02-29",
     "1", "1.0", " 1", "1 ", "01", 2, 3.0, True, "True", "\\xFF", b"\xff", b"\xfe", "\\xFE", "", None,
     math.nan, "a", "A", "é", "e\u0301", LONG, LONG + "y", _DIGEST, "NULL", "\x00", "a\x00b", "a\nb", "a\rb",
     "a\r\nb", 'a"b', '"', "a,b", "a;b", "1:a", "a:b", "\x1ab", "\x1aa", "\ufeff", "-0", -0.5, math.inf,
@@ -190,6 +192,8 @@ def name_of(value: Any) -> Any:
                 return value
         case list():
             return None
+        case dt.date() if not isinstance(value, dt.datetime):
+            return f"{value} 00:00:00"
         case str() | None:
             return value
         case _:

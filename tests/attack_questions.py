@@ -77,6 +77,8 @@ class Facts:
     unit: tuple[str, ...]
     second: bool
     public: bool
+    #: Whether the budget has no delta, so that choices are made by permute-and-flip.
+    pure: bool
 
     @property
     def using(self) -> str:
@@ -113,6 +115,8 @@ class Questioner:
 
     def _price(self, *, private: bool, sampled: bool = False) -> dict[str, Any]:
         rng = self.rng
+        if self.facts.pure:
+            return {"epsilon": rng.choice([1, 0.1])}
         if sampled:
             return {"epsilon": 1, **({"delta": 1e-6} if private else {})}
         if private:
@@ -232,7 +236,7 @@ class Questioner:
                 groups.append((f"g{i}", by))
                 if listed is not None:
                     keys[f"g{i}"] = [*listed, *([None] if rng.random() < 0.2 else [])]
-        elif chance < 0.6:
+        elif chance < 0.6 and not facts.pure:
             private = True
             groups = [("g0", rng.choice(_PRIVATE_GROUPS))]
             if rng.random() < 0.2:
@@ -268,6 +272,7 @@ class Questioner:
         group, private = "", False
         if rng.random() < 0.3:
             group, private = ("mk", True) if not by else (by[2:], by == ", h")
+            group, private = ("", False) if private and self.facts.pure else (group, private)
         text = f"SELECT {group + ', ' if group else ''}{column} AS c FROM ({inner}) AS q"
         text += rng.choice(["", "", " WHERE n > 1", " WHERE ax > 0"]) + (
             f" GROUP BY {group}" if group else ""
@@ -278,7 +283,7 @@ class Questioner:
 
     def _fluent(self) -> Asked:
         seed = self.rng.getrandbits(48)
-        private = random.Random(seed).random() < 0.25
+        private = random.Random(seed).random() < 0.25 and not self.facts.pure
         sampled = bool(self.facts.unit) and random.Random(seed + 1).random() < 0.1
         price = self._price(private=private, sampled=sampled)
         facts = self.facts
@@ -360,7 +365,8 @@ def _fluent_aggregate(rng: random.Random) -> Any:
         tc.count(), tc.count("x"), tc.count_units(), tc.count_distinct("h"), tc.sum(x, bounds=bounds),
         tc.mean(x, bounds=bounds), tc.variance(x, bounds=bounds), tc.std(x, bounds=bounds),
         tc.correlation("x", "y"), tc.covariance("x", "k"), tc.slope("y", "x"), tc.quantile("x", 0.9),
-        tc.quantiles("y", [0.1, 0.5, 0.9]), tc.median("y"), tc.min("y"), tc.max("x"),
+        tc.quantiles("y", [0.1, 0.5, 0.9]), tc.median("y"), tc.median("y", interval=True),
+        tc.quantile("x", 0.2, candidates=[0, 1, 5], interval=True), tc.min("y"), tc.max("x"),
         tc.histogram("y", [0, 1, 10, 50]), tc.most_common("g", 2),
         tc.most_common("h", 1, ["a", "b", "", "1"]), tc.best([-2, 0, 1, 5], score),
         tc.best([1, 2, 3], score),

@@ -203,6 +203,32 @@ def test_a_long_file_is_coded_at_every_place(tmp_path: Path) -> None:
         _csv_files._CHUNK = plain
 
 
+def test_a_return_in_one_cell_does_not_make_the_lines_of_others_too_long(tmp_path: Path) -> None:
+    """A coded line is longer and may be skipped: it is coded or not whatever the other lines hold."""
+    from tacit.engines._csv_files import copy_with_coded_cells
+
+    for end in (b"\n", b"\r\n", b"\r"):
+        others = b"u,h,x" + end + b"p1,\x1a\x1a,1" + end
+        more = b'p2,"\r",1' + end + b'p3,"\n",1' + end
+        coded = []
+        for lines in (others, others + more):
+            (tmp_path / "t.csv").write_bytes(lines)
+            assert copy_with_coded_cells(tmp_path / "t.csv", tmp_path / "c.csv")
+            coded.append((tmp_path / "c.csv").read_bytes())
+        assert coded[1].startswith(coded[0])
+
+
+@pytest.mark.long
+def test_long_lines_are_read_or_skipped_whatever_the_others_hold(tmp_path: Path) -> None:
+    long = "\x1a" * (40 << 20)  # read as it is, and skipped once it is coded
+    rows = [("p0", "A", "1"), ("p1", "A", long), ("p2", "A", long)]
+    found = []
+    for more in ([], [("p3", "A", "\r")]):
+        (tmp_path / "t.csv").write_bytes(csv_text([*rows, *more], "\n"))
+        found.append(counted(tmp_path / "t.csv")["units"][()])
+    assert found[1] - found[0] == 1
+
+
 def raw_texts(values: list[bytes]) -> pa.Array:
     stored = pa.array(values, pa.binary())
     return pa.Array.from_buffers(pa.string(), len(stored), stored.buffers())

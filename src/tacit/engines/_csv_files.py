@@ -6,7 +6,8 @@ the header line, which is public, decides what ends a line; any other ``\r`` or 
 
 A file in which such a sign occurs is read from a copy, in which two letters of a code replace it. The code is
 undone in each cell on its own. It starts with ``\x1a``, and a ``\x1a`` of the file is coded too, so that the
-copy can be read back in one way only.
+copy can be read back in one way only. Since a coded line is longer, and lines beyond a length are skipped, a
+``\x1a`` alone is a reason for a copy, too: then no line is longer because of a sign in another one.
 
 A file in another encoding than UTF-8 is read from such a copy in UTF-8. Only encodings are known in which
 each byte is one sign and the first 128 are those of ASCII: then separators, quotes and line ends are the same
@@ -70,12 +71,12 @@ def _all(line: bytes, sign: bytes) -> Iterator[int]:
 
 
 def copy_with_coded_cells(file: Path, copy: Path, encoding: str = "") -> bool:
-    """Copy a file so that only line ends look like line ends; make no copy and return False if they do.
+    """Copy a file so that only line ends look like line ends; make no copy and return False if none differs.
 
     A file with an ``encoding`` is always copied. Called after the charge: it reads the whole file.
     """
     end = line_end(file)
-    if not encoding and not any(_is_stray(chunk, end) for chunk in _chunks(file)):
+    if not encoding and not any(b"\x1a" in chunk or _is_stray(chunk, end) for chunk in _chunks(file)):
         return False
     with copy.open("wb") as made:
         for chunk in _chunks(file):

@@ -14,9 +14,6 @@ FROM covid_testing GROUP BY gender;
 -- Age of the tested
 SELECT result, AVG(age) AS mean_age, STDDEV(age) AS sd_age FROM covid_testing GROUP BY result;
 
--- Median age by gender
-SELECT gender, MEDIAN(age) AS med FROM covid_testing GROUP BY gender;
-
 -- Tests by week of the pandemic
 SELECT FLOOR(pan_day / 7) AS week, COUNT(*) AS n FROM covid_testing GROUP BY week ORDER BY week;
 
@@ -33,9 +30,6 @@ SELECT patient_class, AVG(rec_ver_tat) AS hours, COUNT(*) AS n FROM covid_testin
 
 -- Payors, with those who have none
 SELECT COALESCE(payor_group, 'none') AS payor, COUNT(*) AS n FROM covid_testing GROUP BY payor ORDER BY n DESC;
-
--- Drive-through against the rest
-SELECT drive_thru_ind, COUNT(*) AS n, AVG(col_rec_tat) AS transport FROM covid_testing GROUP BY drive_thru_ind;
 
 -- People with more than one test
 SELECT COUNT(*) AS retested FROM (SELECT subject_id, COUNT(*) AS n FROM covid_testing GROUP BY subject_id) WHERE n > 1;
@@ -63,6 +57,7 @@ SELECT SUM(1) AS tests FROM covid_testing WHERE pan_day BETWEEN 50 AND 56;
 SELECT MODE(result) AS usual FROM covid_testing;
 
 -- Quartiles of the age
+-- truth: SELECT QUANTILE_CONT(age, 0.25) AS a, QUANTILE_CONT(age, 0.5) AS b, QUANTILE_CONT(age, 0.75) AS c FROM covid_testing
 SELECT QUANTILE_CONT(age, [0.25, 0.5, 0.75]) AS quartiles FROM covid_testing;
 
 -- Share of each result

@@ -34,9 +34,6 @@ SELECT QUANTILE_CONT(arr_delay, 0.9) AS p90 FROM flights;
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY air_time) AS p50,
        PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY air_time) AS p95 FROM flights;
 
--- Late departures next to all
-SELECT origin, COUNT(*) FILTER (WHERE dep_delay > 15) AS late, COUNT(*) AS n FROM flights GROUP BY origin;
-
 -- Short, medium and long haul
 SELECT CASE WHEN distance < 500 THEN 'short' WHEN distance < 1500 THEN 'medium' ELSE 'long' END AS haul,
        COUNT(*) AS n, AVG(air_time) AS minutes

@@ -1,6 +1,3 @@
--- People by gender
-SELECT Gender, COUNT(*) AS n FROM nhanes GROUP BY Gender;
-
 -- Body mass by gender
 SELECT Gender, AVG(BodyMassIndexKgm2) AS bmi, STDDEV(BodyMassIndexKgm2) AS sd FROM nhanes GROUP BY Gender;
 
@@ -25,13 +22,11 @@ SELECT CAST(FLOOR(AgeInYearsAtScreening / 20) AS INTEGER) AS band, AVG(TotalChol
 SELECT EducationLevelAdults20, COUNT(*) AS n, AVG(CASE WHEN GeneralHealthCondition IN ('Excellent', 'Very good') THEN 1 ELSE 0 END) AS well
 FROM nhanes WHERE EducationLevelAdults20 IS NOT NULL GROUP BY EducationLevelAdults20;
 
--- General health
-SELECT GeneralHealthCondition, COUNT(*) AS n FROM nhanes GROUP BY GeneralHealthCondition ORDER BY n DESC;
-
 -- Marital status, share
 SELECT MaritalStatus, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM nhanes WHERE MaritalStatus IS NOT NULL GROUP BY MaritalStatus;
 
--- Diabetes
+-- Diabetes, in a column of texts
+-- truth: SELECT COUNT(*) FILTER (WHERE DoctorToldYouHaveDiabetes = '1') AS diabetes, COUNT(*) AS n FROM nhanes
 SELECT COUNT(*) FILTER (WHERE DoctorToldYouHaveDiabetes = 1) AS diabetes, COUNT(*) AS n FROM nhanes;
 
 -- Hours of sleep
@@ -39,9 +34,6 @@ SELECT AVG(SleepHoursWeekdaysOrWorkdays) AS mean_hours, MEDIAN(SleepHoursWeekday
 
 -- Tails of the blood pressure
 SELECT QUANTILE_CONT(SystolicBloodPres1StRdgMmHg, 0.05) AS p05, QUANTILE_CONT(SystolicBloodPres1StRdgMmHg, 0.95) AS p95 FROM nhanes;
-
--- Blood pressure of the old
-SELECT AVG(SystolicBloodPres1StRdgMmHg) AS sys, AVG(DiastolicBloodPres1StRdgMmHg) AS dia FROM nhanes WHERE AgeInYearsAtScreening >= 60;
 
 -- Pulse pressure
 SELECT AVG(SystolicBloodPres1StRdgMmHg - DiastolicBloodPres1StRdgMmHg) AS pulse_pressure FROM nhanes;
@@ -58,9 +50,6 @@ SELECT COVAR_SAMP(WaistCircumferenceCm, WeightKg) AS c FROM nhanes WHERE AgeInYe
 -- Calories
 SELECT Gender, SUM(EnergyKcal_DR1TOT) / COUNT(EnergyKcal_DR1TOT) AS kcal FROM nhanes GROUP BY Gender;
 
--- Household size
-SELECT TotalNumberOfPeopleInTheHousehold AS people, COUNT(*) AS n FROM nhanes GROUP BY people ORDER BY people;
-
 -- Smokers among those who answered
 SELECT SUM(CASE WHEN SmokedAtLeast100CigarettesInLife = 1 THEN 1 ELSE 0 END) * 1.0 / COUNT(SmokedAtLeast100CigarettesInLife) AS smokers FROM nhanes;
 
@@ -71,6 +60,7 @@ SELECT STDDEV(WeightKg) / AVG(WeightKg) AS cv FROM nhanes WHERE AgeInYearsAtScre
 SELECT MAX(StandingHeightCm) AS tallest FROM nhanes;
 
 -- A sample of one in ten
+-- truth: none
 SELECT COUNT(*) AS n FROM nhanes TABLESAMPLE 10 PERCENT;
 
 -- A typing error in a long name
@@ -80,10 +70,6 @@ SELECT AVG(BodyMasIndexKgm2) FROM nhanes;
 -- List the ages
 -- refused
 SELECT STRING_AGG(AgeInYearsAtScreening) FROM nhanes;
-
--- Everything at once
--- refused
-SELECT Gender, * FROM nhanes;
 
 -- A column without bounds
 -- refused

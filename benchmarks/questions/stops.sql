@@ -1,6 +1,3 @@
--- Stops by kind
-SELECT problem, COUNT(*) AS n FROM MplsStops GROUP BY problem;
-
 -- Searches by race
 SELECT race, COUNT(*) AS stops, COUNT(*) FILTER (WHERE personSearch = 'YES') AS searched FROM MplsStops GROUP BY race ORDER BY stops DESC;
 
@@ -29,7 +26,7 @@ SELECT CASE WHEN isodow(date) >= 6 THEN 'weekend' ELSE 'weekday' END AS part, CO
 SELECT neighborhood, COUNT(*) AS n FROM MplsStops GROUP BY neighborhood ORDER BY n DESC LIMIT 10;
 
 -- Stops in poor neighborhoods
-SELECT COUNT(*) AS n FROM MplsStops s JOIN MplsDemo d ON s.neighborhood = d.neighborhood WHERE d.poverty > 0.2;
+SELECT COUNT(*) AS n FROM MplsStops s JOIN MplsDemo d ON s.neighborhood = d.neighborhood WHERE d.poverty > 0.06;
 
 -- Stops by income of the neighborhood
 SELECT CASE WHEN d.hhIncome < 40000 THEN 'low' WHEN d.hhIncome < 70000 THEN 'middle' ELSE 'high' END AS income, COUNT(*) AS n
@@ -38,9 +35,6 @@ FROM MplsStops s, MplsDemo d WHERE s.neighborhood = d.neighborhood GROUP BY inco
 -- Neighborhoods poorer than the average
 SELECT COUNT(*) AS n FROM MplsStops s JOIN MplsDemo d USING (neighborhood)
 WHERE d.hhIncome < (SELECT AVG(hhIncome) FROM MplsDemo);
-
--- Precincts by gender
-SELECT policePrecinct, gender, COUNT(*) AS n FROM MplsStops GROUP BY policePrecinct, gender;
 
 -- Precincts, all columns
 SELECT policePrecinct, problem, COUNT(*) AS n FROM MplsStops GROUP BY ALL;
@@ -61,9 +55,11 @@ SELECT AVG(lat) AS lat, AVG(long) AS long FROM MplsStops;
 SELECT policePrecinct, MEDIAN(lat) AS lat FROM MplsStops GROUP BY policePrecinct;
 
 -- Histogram of latitudes
+-- truth: SELECT FLOOR((lat - 44.89) / 0.02) + 1 AS band, COUNT(*) AS n FROM MplsStops GROUP BY band
 SELECT WIDTH_BUCKET(lat, 44.89, 45.05, 8) AS band, COUNT(*) AS n FROM MplsStops GROUP BY band ORDER BY band;
 
 -- Which races appear
+-- truth: SELECT race, COUNT(*) AS units FROM MplsStops GROUP BY race
 SELECT DISTINCT race FROM MplsStops;
 
 -- Was the race guessed right?

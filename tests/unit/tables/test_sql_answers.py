@@ -59,7 +59,7 @@ def data():
         bounds={"delay": (-30, 90), "distance": (0, 1000), "seats": (0, 300)},
         keys={"carrier": ["AA", "DL", "UA"], "origin": ["EWR", "JFK", "LGA"], "maker": ["Airbus", "Boeing"]},
         types=TYPES,
-        limits={"rows": 300},
+        limits={"rows": 300, "pairs": 10**6},
         public={"airports": (AIRPORTS, "code")},
         budget=tc.Budget(epsilon=10**13, delta=0.9),
     )

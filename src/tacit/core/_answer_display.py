@@ -22,7 +22,7 @@ def _table(answer: AnswerTable, between: str = "  ") -> tuple[list[str], list[li
     head = [visible(name) for name in (*answer.keys, *answer.columns)]
     lines = []
     for i in range(min(len(answer), _LINES)):
-        line = [visible(shown_key(values[i])) for values in answer.keys.values()]
+        line = [visible(shown_key(values[i], totals=answer.totals)) for values in answer.keys.values()]
         for cells in answer.columns.values():
             low, high = cells.low[i], cells.high[i]
             interval = "" if low is None or high is None else f"{between}{shown_interval(low, high)}"

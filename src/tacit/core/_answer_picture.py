@@ -127,7 +127,9 @@ def _places(answer: AnswerTable) -> list[tuple[str, str]]:
     """Say where each group stands, and in which series: of two keys, the one with fewer values colours."""
     whole = [(_label(answer, i), "") for i in range(len(answer))]
     if len(answer.keys) == 2:
-        first, second = ([shown_key(value) for value in values] for values in answer.keys.values())
+        first, second = (
+            [shown_key(value, totals=answer.totals) for value in values] for values in answer.keys.values()
+        )
         if len(set(first)) < len(set(second)):
             first, second = second, first
         few = len(set(first)) <= _MOST or _days(first) is not None
@@ -246,7 +248,7 @@ def _below(answer: AnswerTable, points: list[_Point]) -> str:
 def _label(answer: AnswerTable, i: int) -> str:
     if not answer.keys:
         return visible(next(iter(answer.columns)))
-    return _cut(" / ".join(shown_key(values[i]) for values in answer.keys.values()))
+    return _cut(" / ".join(shown_key(values[i], totals=answer.totals) for values in answer.keys.values()))
 
 
 def _cut(label: str) -> str:

@@ -65,6 +65,8 @@ class AnswerTable(Content):
         The columns that count; noise may push them below zero.
     dates
         The key columns that hold dates, as ISO text; data frames get them as dates.
+    totals
+        Whether a key that is None marks a total; otherwise it is the group of missing values.
     """
 
     kind: ClassVar[str] = "answer-table"
@@ -76,6 +78,7 @@ class AnswerTable(Content):
     left_out: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
+    totals: bool = False
 
     def __len__(self) -> int:
         return max((len(cells.value) for cells in self.columns.values()), default=0)
@@ -146,6 +149,7 @@ class AnswerTable(Content):
             "left_out": list(self.left_out),
             "counts": list(self.counts),
             **({"dates": list(self.dates)} if self.dates else {}),
+            **({"totals": True} if self.totals else {}),
         }
 
     @classmethod
@@ -162,6 +166,7 @@ class AnswerTable(Content):
             tuple(str(line) for line in document["left_out"]),
             tuple(str(name) for name in document["counts"]),
             tuple(str(name) for name in document.get("dates", ())),
+            bool(document.get("totals", False)),
         )
         parts = [*read.keys.values(), *(getattr(c, e) for c in read.columns.values() for e in _ENDS)]
         plain = all(one is None or isinstance(one, str | int | float) for part in parts for one in part)

@@ -121,6 +121,8 @@ def shown_interval(low: float, high: float) -> str:
     --------
     >>> shown_interval(1907.63, 6554.2)
     '[1,907, 6,555]'
+    >>> shown_interval(1.7, 92.6)  # a short number stays as it is
+    '[1.7, 92.6]'
     """
     return f"[{shown(_outwards(low, ROUND_FLOOR))}, {shown(_outwards(high, ROUND_CEILING))}]"
 
@@ -130,14 +132,22 @@ def _outwards(end: float, rounding: str) -> float:
         return end
     if 10_000 <= abs(end) < 1e15:
         return math.floor(end) if rounding == ROUND_FLOOR else math.ceil(end)
-    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
+    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(repr(float(end)))))
 
 
-def shown_key(value: Value) -> str:
-    """Write a group's key as it is: a year has no thousands, and missing values are a group of their own."""
+def shown_key(value: Value, *, totals: bool = False) -> str:
+    """Write a group's key as it is: a year has no thousands, and a total or missing values have a name.
+
+    Examples
+    --------
+    >>> shown_key(2024.0), shown_key(None), shown_key(None, totals=True)
+    ('2024', '(missing)', '(total)')
+    """
+    if value is None:
+        return "(total)" if totals else "(missing)"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
-    return "(missing)" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _cost(plan: Plan[Any]) -> str:

@@ -157,6 +157,7 @@ class TableTask:
             left_out=self.left_out,
             counts=tuple(c.name for c in self.columns if c.aggregate.counts),
             dates=tuple(name for name, node in self.asked.by if kind_of(node) == "date"),
+            totals=bool(self.asked.levels),
         )
 
 

@@ -152,7 +152,9 @@ def left_out(
         )
     if question.levels:
         names = " or ".join(name for name, _ in question.by)
-        said.append(f"a line whose {names} is empty is a total, the sum of the lines that it is made of")
+        said.append(
+            f"a total is the sum of the lines that it is made of; in data frames, its {names} is empty"
+        )
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))

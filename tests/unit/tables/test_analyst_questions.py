@@ -145,6 +145,23 @@ def test_missing_keys_of_an_expression_are_given_with_the_question(flights):
     assert exact(flights, sql, keys={"tens": range(4)})["n"].value == (2, 1, 1, 1)
 
 
+def test_a_total_is_called_a_total(flights):
+    sql = "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY ROLLUP (carrier)"
+    release = exact(flights, sql, keys={"carrier": ["X", "Y", "Z"]})
+    assert "(total)" in str(release)
+    assert "(missing)" not in str(release)
+    again = tc.Release.from_json(release.to_json())
+    assert str(again) == str(release)
+    assert release.to_dict()["carrier"] == ["X", "Y", "Z", None]
+
+
+def test_a_missing_group_is_called_missing(flights):
+    release = exact(
+        flights, "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY 1", keys={"carrier": ["X", None]}
+    )
+    assert "(missing)" in str(release)
+
+
 def number(value: float) -> Literal:
     return Literal(value, "number")
 

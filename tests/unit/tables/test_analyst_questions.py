@@ -155,6 +155,20 @@ def test_a_total_is_called_a_total(flights):
     assert release.to_dict()["carrier"] == ["X", "Y", "Z", None]
 
 
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [("CASE WHEN delay > 10 THEN 'late' ELSE 'fine' END", ""), ("delay > 10", "and rows whose g is missing, if"),
+     ("COALESCE(carrier, 'none')", "not among the keys")],
+)  # fmt: skip
+def test_the_caption_names_only_rows_that_can_be_dropped(flights, group, said):
+    keys = {"g": ["X", "none"]} if "COALESCE" in group else None
+    caption = " ".join(
+        exact(flights, f"SELECT {group} AS g, COUNT(*) AS n FROM flights GROUP BY g", keys=keys).left_out
+    )
+    assert said in caption
+    assert ("not among the keys" in caption) == (said == "not among the keys")
+
+
 def test_a_missing_group_is_called_missing(flights):
     release = exact(
         flights, "SELECT carrier, COUNT(*) AS n FROM flights GROUP BY 1", keys={"carrier": ["X", None]}

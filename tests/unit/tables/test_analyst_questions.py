@@ -157,9 +157,12 @@ def test_a_total_is_called_a_total(flights):
 
 @pytest.mark.parametrize(
     ("group", "said"),
-    [("CASE WHEN delay > 10 THEN 'late' ELSE 'fine' END", ""), ("delay > 10", "and rows whose g is missing, if"),
-     ("COALESCE(carrier, 'none')", "not among the keys")],
-)  # fmt: skip
+    [
+        ("CASE WHEN delay > 10 THEN 'late' ELSE 'fine' END", ""),
+        ("delay > 10", "and rows whose g is missing, if"),
+        ("COALESCE(carrier, 'none')", "not among the keys"),
+    ],
+)
 def test_the_caption_names_only_rows_that_can_be_dropped(flights, group, said):
     keys = {"g": ["X", "none"]} if "COALESCE" in group else None
     caption = " ".join(

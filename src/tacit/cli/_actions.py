@@ -106,6 +106,7 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
         f"put the latest copy of the ledger back and check it: tacit budget verify {_ledger(context)}"
     ),
     "save-certificate": lambda *_: 'give the file that tacit query "..." --certificate FILE.json wrote',
+    "summarise-units": lambda arguments, _: ACTIONS["summarise-units"].format(**arguments),
     "unseal-ledger": _unseal_ledger,
     "verify-ledger": lambda _, context: f"tacit budget verify {_ledger(context)}",
     "wait-for-lock": lambda *_: "wait until the other command has ended",

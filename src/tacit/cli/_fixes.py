@@ -197,12 +197,19 @@ def _either(fixes: Sequence[Fix], context: CommandContext, code: str) -> str:
 def _keys_needed(fixes: Sequence[Fix], context: CommandContext) -> str:
     """Name every group that lacks keys; offer a delta only where the budget has one."""
     asked = [fix for fix in fixes if isinstance(fix, Declare)]
+    given = [fix.values["keys"] for fix in fixes if isinstance(fix, Set) and "keys" in fix.values]
+    asked += [
+        Declare("keys", v, column=str(c))
+        for keys in given
+        if isinstance(keys, Mapping)
+        for c, v in keys.items()
+    ]
     missing = [fix for fix in asked if fix.column not in context.keyed] or asked
     words = " ".join(fact_option("keys", fix.column, _value(fix)) for fix in missing)
     file = context.config
     if file is not None and all(has_line(file, toml_key(fix.column)) for fix in missing):
         words += f" (or once for all questions in {file}, under {_heading(context.dataset, 'keys')})"
-    delta = next((fix for fix in fixes if isinstance(fix, Set)), None)
+    delta = next((fix for fix in fixes if isinstance(fix, Set) and "delta" in fix.values), None)
     if context.delta and delta is not None:
         words += f", or {_set(delta.values, context)} to select groups privately"
     return words

@@ -66,7 +66,7 @@ class AnswerTable(Content):
     dates
         The key columns that hold dates, as ISO text; data frames get them as dates.
     totals
-        Whether a key that is None stands for all groups together, and not for a missing value.
+        Whether a key that is None marks a total; otherwise it is the group of missing values.
     """
 
     kind: ClassVar[str] = "answer-table"
@@ -140,7 +140,7 @@ class AnswerTable(Content):
         """Return the groups of one key as people read them: "(missing)", and "(all)" for a total."""
         from tacit.core._display import shown_key
 
-        return ["(all)" if v is None and self.totals else shown_key(v) for v in self.keys[key]]
+        return [shown_key(value, totals=self.totals) for value in self.keys[key]]
 
     def to_json(self) -> JSON:
         """Return the answer as JSON."""

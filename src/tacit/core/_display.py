@@ -139,11 +139,19 @@ def _outwards(end: float, rounding: str) -> float:
     return float(Context(prec=4, rounding=rounding).create_decimal(Decimal(end)))
 
 
-def shown_key(value: Value) -> str:
-    """Write a group's key as it is: a year has no thousands, and missing values are a group of their own."""
+def shown_key(value: Value, *, totals: bool = False) -> str:
+    """Write a group's key as it is: a year has no thousands, and a total or missing values have a name.
+
+    Examples
+    --------
+    >>> shown_key(2024.0), shown_key(None), shown_key(None, totals=True)
+    ('2024', '(missing)', '(all)')
+    """
+    if value is None:
+        return "(all)" if totals else "(missing)"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
-    return "(missing)" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _cost(plan: Plan[Any]) -> str:

@@ -203,6 +203,8 @@ class OnBounds(Aggregate):
         """Read the argument as a number, with the bounds that its form and the facts show."""
         node = resolve(as_number(self.argument, facts), facts, "number")
         found = self.bounds or bounds_of(node, facts)
+        if found is not None and found[0] == found[1] != 0:  # a constant, as in SUM(1): a range has two ends
+            found = min(found[0], Fraction(0)), max(found[1], Fraction(0))
         known = found if found is not None and found[0] < found[1] else None
         return replace(self, argument=node, bounds=known)
 

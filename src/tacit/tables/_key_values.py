@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from tacit.core import Fact
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal
+from tacit.tables._kinds import bounds_of
 from tacit.tables._ranges import DATE_PARTS
 
 if TYPE_CHECKING:
     from tacit.tables._expressions import Node
     from tacit.tables._kinds import Scope
 
-__all__ = ["can_be_missing", "keys_of"]
+__all__ = ["can_be_missing", "keys_of", "whole_numbers"]
+
+_MOST_WHOLE = 1000
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "dayname": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
@@ -79,6 +82,36 @@ def _by_form(node: Call) -> tuple[object, ...] | None:
             return tuple(float(n) for n in range(int(low), int(high) + 1))
         case Call(op, _) if op in OPERATORS and OPERATORS[op].gives == "boolean":
             return False, True
+        case _:
+            return None
+
+
+def whole_numbers(node: Node, scope: Scope) -> range | None:
+    """Return the whole numbers that an expression can have between public bounds; None where that is unknown.
+
+    Examples
+    --------
+    >>> from tacit.core import Fact
+    >>> from tacit.tables._kinds import Scope
+    >>> facts = Scope({"age": Fact(bounds=(0, 80))})
+    >>> tens = Call("floor", (Call("div", (Column("age", "number"), Literal(10.0, "number"))),))
+    >>> whole_numbers(Call("mul", (tens, Literal(10.0, "number"))), facts)
+    range(0, 81, 10)
+    """
+    match node:
+        case Call("floor" | "ceil" | "trunc" | "to_whole", (inner,)):
+            below, bounds = whole_numbers(inner, scope), bounds_of(node, scope)
+            if below is not None or bounds is None or not 0 < bounds[1] - bounds[0] < _MOST_WHOLE:
+                return below
+            return range(int(bounds[0]), int(bounds[1]) + 1)
+        case Call("mul", (inner, Literal(float() | int() as by))) | Call(
+            "mul", (Literal(float() | int() as by), inner)
+        ):
+            below = whole_numbers(inner, scope)
+            if below is None or by != int(by) or by <= 0:
+                return None
+            step = below.step * int(by)
+            return range(below[0] * int(by), below[-1] * int(by) + 1, step)
         case _:
             return None
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Declare, Either, Set
+from tacit.fixes import Declare, Do, Either, Set
+from tacit.tables._algebra import scope
 from tacit.tables._contribution import contribution
+from tacit.tables._expressions import Column
+from tacit.tables._key_values import whole_numbers
 from tacit.tables._keys import example_keys
 from tacit.tables._kinds import kind_of
 from tacit.tables._levels import check_totals
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._contribution import Contribution
     from tacit.tables._dataset import TableDataset
+    from tacit.tables._expressions import Node
     from tacit.tables._goals import Goal
     from tacit.tables._lowering import ReleasedColumn
     from tacit.tables._steps import PaidStep, Step
@@ -61,7 +65,7 @@ class Pricing:
         if question.levels:
             check_totals(steps, columns, who, [name for name, _ in question.by])
         if question.private_keys and not goal.delta:
-            raise _keys_missing(question, dataset)
+            raise _owners(question, dataset) or _keys_missing(question, dataset)
         ask, level, size = _read(goal)
         weights = _weights(goal.weights, question, columns, len(steps))
         flip = _only_epsilon_counts(dataset, goal, steps)
@@ -117,6 +121,19 @@ def _only_epsilon_counts(dataset: TableDataset, goal: Goal, steps: tuple[Step, .
     return budget.rho is None and not budget.delta
 
 
+def _owners(question: TableQuestion, dataset: TableDataset) -> TacitError | None:
+    """Refuse private groups that each hold one unit: a delta would not show them either."""
+    facts, unit = scope(question.input), dataset.identity.unit
+    if not any(isinstance(node, Column) and facts[node.name].unit for _, node in question.by):
+        return None
+    return TacitError(
+        "keys-missing",
+        f"each group of {unit.column} is one {unit.noun}, so none of them can be shown",
+        why=f"a private group is shown only if many {unit.noun}s are in it",
+        fix=Do("summarise-units", unit=unit.column, table=dataset.main),
+    )
+
+
 def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
     """Refuse groups that are neither public nor to be selected privately, with the columns that need keys."""
     names = [name for name, _ in question.by]
@@ -125,10 +142,24 @@ def _keys_missing(question: TableQuestion, dataset: TableDataset) -> TacitError:
         f"the groups of {', '.join(names)} are not public, and the plan has no delta",
         why="which groups exist is private; without a delta, private groups cannot be shown",
         fix=Either(
-            *(Declare("keys", example_keys(kind_of(node)), column=name) for name, node in question.by),
+            *(_keys_to_give(name, node, question, dataset) for name, node in question.by),
             *([Set(delta=1e-7)] if dataset.budget.delta else []),
         ),
     )
+
+
+def _keys_to_give(name: str, node: Node, question: TableQuestion, dataset: TableDataset) -> Declare | Set:
+    """Offer keys that are known: those of a public table, or whole numbers between bounds; else examples.
+
+    Keys of a column are declared with the dataset; those of an expression are given with the question.
+    """
+    known = whole_numbers(node, scope(question.input))
+    if not isinstance(node, Column):
+        return Set(keys={name: example_keys(kind_of(node)) if known is None else known})
+    for table in dataset.tables.values():
+        if table.key is not None and node.name in (table.columns or ()):
+            return Declare("keys", f"{table.name}.{node.name}", column=name, example=False)
+    return Declare("keys", example_keys(kind_of(node)), column=name)
 
 
 def _read(goal: Goal) -> tuple[Ask | None, Fraction, int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 from tacit.mechanisms import KeySelection
@@ -21,7 +22,8 @@ from tacit.tables._algebra import (
 )
 from tacit.tables._cut_notes import cut_lines
 from tacit.tables._expressions import Column, words_of
-from tacit.tables._key_values import can_be_missing
+from tacit.tables._key_values import can_be_missing, keys_of
+from tacit.tables._kinds import Scope
 from tacit.tables._products import ProductSums
 from tacit.tables._sampling import share_of_sample
 
@@ -156,7 +158,10 @@ def left_out(
         )
     if question.levels:
         names = " or ".join(name for name, _ in question.by)
-        said.append(f"(all) marks a total over {names}; it adds up the noisy numbers of its groups")
+        said.append(
+            f"(all) marks a total over {names}; it adds up the noisy numbers of its groups; in data frames, "
+            "the key of a total is empty"
+        )
     selection = paid[0].mechanism
     if question.private_keys and isinstance(selection, KeySelection):
         said.append(_sizes(selection, unit))
@@ -185,10 +190,16 @@ def _without_group(question: TableQuestion) -> str:
     facts = scope(question.input)
     names = " or ".join(name for name, _ in question.by)
     absent = [name for name, node in question.by if can_be_missing(node, facts)]
-    if question.keys is not None and question.by:
+    if question.keys is not None and question.by and not _has_all_keys(question):
         named = absent and not question.groups_missing
         return f"{names} is missing or not among the keys" if named else f"{names} is not among the keys"
-    return f"{' or '.join(absent)} is missing" if absent and not question.missing else ""
+    return f"{' or '.join(absent)} is missing" if absent and not question.groups_missing else ""
+
+
+def _has_all_keys(question: TableQuestion) -> bool:
+    """Whether the form of the groups allows no other keys: every branch of a CASE is one, every weekday."""
+    known = [keys_of(node, Scope({}, open=True)) for _, node in question.by]
+    return None not in known and set(product(*(keys or () for keys in known))) <= set(question.keys or ())
 
 
 def _can_cut(question: TableQuestion, who: Contribution, unit: Unit) -> bool:

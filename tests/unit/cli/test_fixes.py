@@ -211,6 +211,12 @@ def test_missing_keys_name_every_column_that_lacks_them():
     assert words(fix, keyed, "keys-missing") == "--keys odd=A,B"
 
 
+def test_missing_keys_of_an_expression_are_an_option_too():
+    fix = Either(Set(keys={"tens": range(3)}), Set(delta=1e-7))
+    shown = words(fix, code="keys-missing")
+    assert shown == "--keys tens=0,1,2, or --delta 1e-7 to select groups privately"
+
+
 def test_a_charge_that_does_not_fit_says_how_much_would():
     fix = Set.at_most(epsilon=0.5)
     assert words(fix, code="budget-exceeded") == "--epsilon 0.5 or less"

@@ -123,8 +123,7 @@ def test_text_stays_text(tmp_path):
 
 @pytest.mark.parametrize(
     ("types", "fix"),
-    [("date", '["2026-01-01", "2026-02-01"]'), ("number", "[1, 2]"),
-     ("text", '["A", "B"]')],
+    [("date", '["2026-01-01", "2026-02-01"]'), ("number", "[1, 2]"), ("text", '["A", "B"]')],
 )  # fmt: skip
 def test_missing_keys_are_suggested_in_the_kind_of_their_column(tmp_path, types, fix):
     data = protected(sources(tmp_path)["csv"], types={"day": types})

@@ -136,7 +136,8 @@ class SampledLaplaceMgf:
     def _least(self, c: float) -> float:
         """Return the log of the least that the moment can be: of one atom alone."""
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
-        return max(self._power(c) * low, self._power(c) * high - self.e) - math.log(2)
+        least: float = max(self._power(c) * low, self._power(c) * high - self.e) - math.log(2)
+        return least
 
     def _new_rule(self, c: float, t: float, *, wide: bool = True) -> _Rule:
         """Return a rule for tilts up to c and frequencies up to t, and if it is wide, for more."""
@@ -144,6 +145,7 @@ class SampledLaplaceMgf:
             c, t = 3 * c, max(1.2 * t, 8 * c)
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
         first = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
+        panels = 0
         for finer in _FINER:
             panels = math.ceil(finer * min(first, _MOST_PANELS))
             log_error = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t, wide=wide)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -58,9 +59,16 @@ _INSTEAD: dict[type[exp.Expr], str] = {
 _INSTEAD_BY_NAME = {
     "now": "TIMESTAMP '2024-01-31'", "age": "DATE_DIFF('year', {column}, '2024-01-31')",
     "isoyear": "YEAR({column})", "decade": "YEAR({column})", "century": "YEAR({column})",
+    "average": "AVG({argument})", "varp": "VAR_POP({argument})", "countd": "COUNT(DISTINCT {column})",
     "mad": "STDDEV({argument})", "geomean": "EXP(AVG(LN({argument})))", "total": "SUM({argument})",
     "percentile_approx": "QUANTILE({argument}, 0.5)", "even": "ROUND({argument})",
 }  # fmt: skip
+#: Functions that a misspelt name may mean.
+_OFTEN_MEANT = (
+    "avg", "count", "sum", "median", "stddev", "variance", "quantile", "percentile_cont", "coalesce", "round",
+    "floor", "greatest", "least", "substring", "replace", "lower", "upper", "length", "contains", "strftime",
+    "date_trunc", "date_diff", "dayname", "monthname", "width_bucket", "most_common", "histogram", "extract",
+)  # fmt: skip
 _WRITTEN = "tacit_written"
 
 
@@ -117,12 +125,24 @@ def _instead(node: exp.Expr) -> Fix:
         inner = node.this.this
         if isinstance(inner, exp.Expr) and inner.find(exp.AggFunc):
             return Say(f"SUM({_text(inner)}) OVER ()")
+        if node.args.get("partition_by") and not isinstance(node.this, exp.AggFunc) and not _grouped(node):
+            return Do("summarise-units", unit="UNIT", table=table)
         if isinstance(inner, exp.Column):
             return Do("aggregate-per-unit", unit="UNIT", column=column, table=table)
         return Say("RANK() OVER (ORDER BY COUNT(*) DESC)")
     template = _INSTEAD.get(type(node))
     if isinstance(node, exp.Anonymous):
-        template = _INSTEAD_BY_NAME.get(str(node.this).lower(), template)
+        name = str(node.this).lower()
+        close = get_close_matches(name, _OFTEN_MEANT, 1, 0.8)
+        template = _INSTEAD_BY_NAME.get(name, template)
+        if name not in _INSTEAD_BY_NAME and close and node.expressions:
+            return Say(f"{close[0].upper()}({', '.join(map(_text, node.expressions))})")
     if template is None:
         return Do("ask-a-count", table=table)
     return Say(template.format(column=column, argument=_text(inner), table=table))
+
+
+def _grouped(node: exp.Expr) -> bool:
+    """Return whether the SELECT around a node has groups."""
+    select = node.find_ancestor(exp.Select)
+    return select is not None and select.args.get("group") is not None

@@ -87,8 +87,8 @@ class SqlAdvice:
                 return Say(f"write a column name without single quotes: {sql_name(meant)}")
             case Do("convert-in-question", {"expression": str(column), **more}) if column in self.columns:
                 return Do("convert-in-question", expression=sql_name(column), **more)
-            case Do("aggregate-per-unit", arguments) if self.unit:
-                return Do("aggregate-per-unit", **{**arguments, "unit": self.unit})
+            case Do("aggregate-per-unit" | "summarise-units" as action, arguments) if self.unit:
+                return Do(action, **{**arguments, "unit": self.unit})
             case Do("bound-aggregate", {"expression": str(inner)}):
                 return _clip(self.expressions.get(inner, inner))
             case Declare("bounds", _, column) if code == "missing-bounds" and column not in self.columns:

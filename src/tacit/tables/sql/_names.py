@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.errors import TacitError
-from tacit.fixes import Choose
+from tacit.fixes import Choose, Say
 from tacit.tables._algebra import scope
+from tacit.tables._kinds import choose_name
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -55,13 +56,15 @@ class TablesInReach:
         main = self.dataset.main
         unnamed = main == self.dataset.name == "data"
         public = any(known.lower() == name.lower() for known in self.dataset.tables)
+        tables = (*self.named, *(n for n, table in self.dataset.tables.items() if table.key is None))
+        meant = choose_name(name, tuple(map(sql_name, tables)))
         raise TacitError(
             "unknown-table",
             f"there is no protected table {name!r}" + (", only a public one" if public else ""),
             why="the dataset was declared without a name, so its table is called data"
             if unnamed
             else "a question is asked of a protected table; public tables can be joined to it",
-            fix=f"FROM {sql_name(main)}",
+            fix=meant if meant.close and name.isidentifier() else Say(f"FROM {sql_name(main)}"),
         )
 
     def public_table(self, name: str) -> str | None:

@@ -17,7 +17,7 @@ from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._names import declared_name
 
 if TYPE_CHECKING:
-    from tacit.core import Table
+    from tacit.core import Kind, Table
     from tacit.tables._expressions import Node
     from tacit.tables.sql._names import TablesInReach
 
@@ -81,7 +81,7 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
     [item] = select.expressions
     item = item.this if isinstance(item, exp.Alias) else item
     where = select.args.get("where")
-    condition = "TRUE" if where is None else _written(where.this, facts, want_boolean=True)
+    condition = "TRUE" if where is None else _written(where.this, facts, "boolean")
     function = _AGGREGATES.get(type(item))
     if function is None and item.find(exp.AggFunc, exp.Window):
         what = "a subquery of a public table selects one column or one aggregate"
@@ -90,7 +90,8 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
         value = f"CASE WHEN {condition} THEN {_written(item, facts)} END"
     else:
         only(item, "this")
-        inner = "*" if isinstance(item.this, exp.Star) else _written(item.this, facts)
+        want = _kind_of_values(item, table, facts, reach)
+        inner = "*" if isinstance(item.this, exp.Star) else _written(item.this, facts, want)
         source = quote(table.name)
         value = f"(SELECT {function}({inner}) FROM {source} WHERE {condition})"  # noqa: S608 - own SQL only
     found = reach.dataset._engine.public_values(table.name, value, min(MOST_KEYS, _MOST_VALUES) + 1)
@@ -106,10 +107,27 @@ def _values(select: exp.Expr, table: Table, reach: TablesInReach) -> list[object
     return sorted(found, key=str)
 
 
-def _written(node: exp.Expr, facts: Scope, *, want_boolean: bool = False) -> str:
+def _kind_of_values(item: exp.Expr, table: Table, facts: Scope, reach: TablesInReach) -> Kind | None:
+    """Return how an aggregate reads a column whose kind nobody declared; None leaves it as it is.
+
+    What is added up is a number. The least and the largest value are numbers where every value of the public
+    table can be read as one; as text, 9 would come after 10.
+    """
+    if isinstance(item, exp.Avg | exp.Sum | exp.Median):
+        return "number"
+    if not isinstance(item, exp.Min | exp.Max) or not isinstance(item.this, exp.Column):
+        return None
+    if any(facts[c].kind is not None for c in facts if c.lower() == item.this.name.lower()):
+        return None
+    as_text, as_number = _written(item.this, facts, "text"), _written(item.this, facts, "number")
+    odd = f"CASE WHEN {as_text} IS NOT NULL AND {as_number} IS NULL THEN 1 END"
+    return None if reach.dataset._engine.public_values(table.name, odd, 1) else "number"
+
+
+def _written(node: exp.Expr, facts: Scope, want: Kind | None = None) -> str:
     names = {column.lower(): column for column in facts}
     read: Node = read_expression(node, lambda _, name: names.get(name.lower(), name))
-    solved = resolve(read, facts, "boolean" if want_boolean else None)
+    solved = resolve(read, facts, want)
     return expression_sql(solved if kind_of(solved) is not None else resolve(read, facts, "text"))
 
 

@@ -45,9 +45,25 @@ if TYPE_CHECKING:
 __all__ = ["SelectList", "has_aggregate"]
 
 
+def _where(condition: Node, value: Node) -> Node:
+    """Keep a value where a condition holds; it is missing elsewhere, so that no aggregate counts it."""
+    return Call("case", (condition, value, lit(None)))
+
+
+def _sum(node: Node) -> Aggregate:
+    """Read a sum; a sum of ones is a count, so that it comes out as a whole number."""
+    match node:
+        case Literal(1):
+            return CountRows()
+        case Call("case", (condition, Literal(1), Literal(0 | None))):
+            return CountRows(_where(condition, lit(1)))
+        case _:
+            return SumOf(node)
+
+
 #: A new aggregate that takes one argument is a line here.
 _SIMPLE: dict[type[exp.Expr], Callable[[Node], Aggregate]] = {
-    exp.Sum: SumOf, exp.Avg: MeanOf, exp.Stddev: StdOf, exp.StddevSamp: StdOf, exp.Variance: VarianceOf,
+    exp.Sum: _sum, exp.Avg: MeanOf, exp.Stddev: StdOf, exp.StddevSamp: StdOf, exp.Variance: VarianceOf,
     exp.Min: lambda node: ask.min(Expr(node)), exp.Max: lambda node: ask.max(Expr(node)),
     exp.Median: lambda node: ask.median(Expr(node)),
     exp.Mode: lambda node: ask.most_common(Expr(node)),
@@ -233,11 +249,6 @@ def _by_its_name(node: exp.Expr) -> exp.Expr:
     return written_as(node, known(this=node.expressions[0].copy()))
 
 
-def _where(condition: Node, value: Node) -> Node:
-    """Keep a value where a condition holds; it is missing elsewhere, so that no aggregate counts it."""
-    return Call("case", (condition, value, lit(None)))
-
-
 def _filtered(node: exp.Expr, find: ColumnFinder) -> Aggregate:
     """Read FILTER: rows that do not meet the condition have no value."""
     only(node, "this", "expression")
@@ -283,7 +294,7 @@ def _aggregate(node: exp.Expr, find: ColumnFinder) -> Aggregate | None:
 
 def _word(node: exp.Expr, asked: Aggregate) -> str:
     """Return what an aggregate is called in the default name of its column."""
-    named = isinstance(node, exp.Min | exp.Max | exp.Median | exp.Mode)
+    named = isinstance(node, exp.Sum | exp.Min | exp.Max | exp.Median | exp.Mode)
     return type(node).__name__.lower() if named else asked.word
 
 
@@ -355,9 +366,17 @@ _NAMED: dict[str, Callable[[exp.Expr, ColumnFinder], Aggregate]] = {
 
 
 def _level(node: exp.Expr) -> float:
-    if isinstance(node, exp.Literal) and not node.is_string:
+    if _is_number(node):
         return float(node.this)
     column = node.parent.find(exp.Column) if node.parent else None
     shown = "x" if column is None else column.sql(dialect="duckdb")
+    if isinstance(node, exp.Array) and node.expressions and all(map(_is_number, node.expressions)):
+        listed = [each.sql(dialect="duckdb") for each in node.expressions]
+        what = "a quantile has one level; several are columns of their own"
+        raise refuse(node, what, ", ".join(f"QUANTILE({shown}, {level})" for level in listed))
     what = "the level of a quantile must be a constant between 0 and 1"
     raise refuse(node, what, f"QUANTILE({shown}, 0.5)")
+
+
+def _is_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string

@@ -139,6 +139,7 @@ class _Cut(NamedTuple):
 def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
     """Return the cut for epsilons up to a power of 1.25, for both directions."""
     top, core, x0 = _BASE**number, _common(q, mu, times, 3.0)[0], 8.0
+    spread = core
     for _ in range(6):
         spread, moved = _common(q, mu, times, x0)
         level, last = min(top + moved + _GAP * spread, _LARGEST), x0

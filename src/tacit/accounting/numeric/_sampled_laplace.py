@@ -36,7 +36,10 @@ _SINH, _COSH = np.sinh(ELLIPSES), np.cosh(ELLIPSES)
 
 
 class _PanelRule(NamedTuple):
-    """A number of panels that serves tilts up to c (if it is not wide, c alone) and frequencies up to t, and the log of its error."""
+    """A number of panels that serves tilts up to c and frequencies up to t, and the log of its error.
+
+    A rule that is not wide serves c alone.
+    """
 
     c: float
     t: float

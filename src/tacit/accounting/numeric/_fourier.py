@@ -31,6 +31,7 @@ _NEAR = 0.03  # epsilons this close share a line, so that the readings of delta 
 _WIDE, _APART = 0.15, 2  # the same where one line serves more epsilons: also steps of log c
 _SHOWN = 3e-6  # relative error of delta that needs no better line
 _KEPT = 8
+_DEAR = 1.3  # a period this much longer costs as much as a tilt that needs another rule
 
 
 class _Unseen(NotConverged):
@@ -240,12 +241,10 @@ class FourierInversion:
         need = -log_delta - SMALL
         left = need / c
         gaps = c[None, :] - c[:, None]
-        far = hat - c * e + need
-        if self._most < c[-1]:
-            far = np.where(c <= max(self._most, 1.4 * float(c[(hat - c * e).argmin()])), far, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
-            right = np.where(gaps > 0, far[None, :] / gaps, np.inf)
-        partner = right.argmin(axis=1)
+            right = np.where(gaps > 0, (hat - c * e + need)[None, :] / gaps, np.inf)
+        dear = np.where(c <= self._most, 1.0, _DEAR) if self._most < c[-1] else 1.0
+        partner = (right * dear).argmin(axis=1)
         right = right[np.arange(len(c)), partner]
         ratio = np.minimum(log_delta + c * e - log_m, 0.0)
         price = np.maximum(left, right) * np.sqrt(20 - ratio)

@@ -236,7 +236,7 @@ def _enough_nodes(beyond: _Beyond, choice: LineChoice, h: float) -> tuple[int, f
         more = min(1.1 * (wanted / bound) ** (1 / power), 2.0) if bound < 0.7 * wanted and not low else 2.0
         low, nodes = nodes, min(max(nodes + 1, int(more * nodes)), most)
     aim = wanted - 2 if nodes < 256 else wanted  # a bit less than wanted, if it costs few nodes
-    while nodes - low > 1 + nodes // 10 and bound < 1.1 * aim:
+    while nodes - low > 1 + nodes // 10 and (nodes >= 256 or bound < 1.1 * aim):
         there, tries = int(1.02 * nodes * (aim / max(bound, -1e300)) ** (1 / power)) + 1, tries + 1
         if not low < there < nodes or tries > 3:
             there = (low + nodes) // 2

@@ -35,8 +35,11 @@ _LARGEST = 30.0  # loss of the noise
 _SINH, _COSH = np.sinh(ELLIPSES), np.cosh(ELLIPSES)
 
 
-class _Rule(NamedTuple):
-    """A number of panels that serves tilts up to c and frequencies up to t, and the log of its error."""
+class _PanelRule(NamedTuple):
+    """A number of panels that serves tilts up to c and frequencies up to t, and the log of its error.
+
+    A rule that is not wide serves c alone.
+    """
 
     c: float
     t: float
@@ -123,36 +126,37 @@ class SampledLaplaceMgf:
         """Return a number of panels with a small certified error for frequencies up to t, and that error."""
         if not (self.e < _LARGEST and 1e-100 < self.q < 1):
             raise NotConverged
-        rule: _Rule | None = self.kept.get("rule")
+        rule: _PanelRule | None = self.kept.get("rule")
         if rule is None or c > rule.c or t > rule.t:
-            rule = self._new_rule(c, t)
+            self.kept["rule"] = rule = self._new_rule(c, t)
         missed = rule.log_error - self._least(c)
-        if missed >= _WANTED:  # the bound for a range of tilts is too large here
+        if (
+            not missed < _WANTED
+        ):  # the bound for a range of tilts is too large here; this one holds at c alone
             rule = self._new_rule(c, t, wide=False)
             missed = rule.log_error - self._least(c)
-        self.kept["rule"] = rule
         return rule.panels, math.exp(missed)
 
     def _least(self, c: float) -> float:
         """Return the log of the least that the moment can be: of one atom alone."""
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
-        least: float = max(self._power(c) * low, self._power(c) * high - self.e) - math.log(2)
-        return least
+        power = -c if self.add else c + 1
+        return max(power * low, power * high - self.e) - math.log(2)
 
-    def _new_rule(self, c: float, t: float, *, wide: bool = True) -> _Rule:
+    def _new_rule(self, c: float, t: float, *, wide: bool = True) -> _PanelRule:
         """Return a rule for tilts up to c and frequencies up to t, and if it is wide, for more."""
         if wide:
             c, t = 3 * c, max(1.2 * t, 8 * c)
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
         first = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
-        panels = 0
+        panels = 1
         for finer in _FINER:
             panels = math.ceil(finer * min(first, _MOST_PANELS))
             log_error = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t, wide=wide)
             if log_error - (0.0 if wide else self._least(c)) < _WANTED:
-                return _Rule(c, t, panels, log_error)
+                return _PanelRule(c, t, panels, log_error)
         if wide:
-            return _Rule(c, t, panels, math.inf)
+            return _PanelRule(c, t, panels, math.inf)
         raise NotConverged
 
     def _log_error(self, edges: Reals, c: float, t: float, *, wide: bool) -> float:

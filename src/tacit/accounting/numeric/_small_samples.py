@@ -153,7 +153,7 @@ def _cut_at(q: float, mu: float, times: int, number: int) -> _Cut:
     tilt = max(_GAP / spread, 1.0)
     # up to the first tilt, exp(tilt log A - x^2 / 2) is hardly above 1 at the cut
     reach = Reach(min(_STEEP / core, (x0 * x0 / 2 + 2) / level), tilt, _FAR / core)
-    common = TruncatedGaussianMgf(law, x0, reach)
+    common = TruncatedGaussianMgf(law, x0, reach, 128 if times >= 500 else 256)
     rare_q = _beyond(x0)
     rare_more = q * (_beyond(x0 - mu) - rare_q)
     rare_p = rare_q + rare_more
@@ -188,6 +188,8 @@ class SmallSampleAccountant:
     def epsilon(self, delta: float) -> Bracket:
         """Find the root of log delta by Newton's method, then certify it."""
         q, mu, add = self._law.q, self._law.mu, self._law.add
+        if delta > 3 * self._least and self.delta(0.0).upper <= delta:  # delta(0) is about 4 times the least
+            return Bracket(0.0, 0.0, "spectral")
         e, slope = _first_below(*_estimates(q, mu, self._times, add=add), delta), 0.0
         if self._number(1.02 * e) != self._number(e):
             e *= 1.02  # estimates are a bit small

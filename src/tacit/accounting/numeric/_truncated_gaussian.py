@@ -85,12 +85,13 @@ class TruncatedGaussianMgf:
     whole: SampledGaussianMgf
     cut: float
     reach: Reach = _NOWHERE
+    cells: int = 256  # under the density, for the decay: few repetitions need many
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def mirrored(self) -> TruncatedGaussianMgf:
         """Return the same part in the other direction, with the same rule."""
         other = replace(self.whole, add=not self.whole.add)
-        return TruncatedGaussianMgf(other, self.cut, self.reach, self.kept)
+        return TruncatedGaussianMgf(other, self.cut, self.reach, self.cells, self.kept)
 
     def cumulants(self, c: Reals) -> tuple[Reals, Reals, Reals]:
         if "steer" not in self.kept:
@@ -139,7 +140,9 @@ class TruncatedGaussianMgf:
 
     def decay(self, c: float) -> Callable[[float], float]:
         norm = self.line(c, 0.0, 0)
-        return falling(*self.whole.slabs(c, norm=norm.log_norm + norm.norm_error, last=self.cut, cells=128))
+        return falling(
+            *self.whole.slabs(c, norm=norm.log_norm + norm.norm_error, last=self.cut, cells=self.cells)
+        )
 
     def _power(self, c: Any) -> Any:
         return -c if self.whole.add else c + 1

@@ -353,3 +353,29 @@ def test_columns_of_one_name_in_pandas_are_told_apart():
     frame = pd.DataFrame([[1, 2, "a"]] * 10, columns=["x", "x", "u"])
     engine = DuckDB({"t": SourceTable(read_source(frame), ("u",))}, key=KEY)
     assert engine.integers('SELECT sum(x)::INT, sum("x_1")::INT FROM t', {}) == [(10, 20)]
+
+
+def test_one_long_decimal_does_not_make_every_answer_fail() -> None:
+    """Arrow infers another type for all values as soon as one of them has more than 38 digits."""
+    few = [decimal.Decimal(k) / 4 for k in range(8)]
+    found = []
+    for more in ([], [decimal.Decimal("1" * 39 + ".5")]):
+        table = pa.table({"u": [str(k) for k in range(8 + len(more))], "x": pa.array([*few, *more])})
+        data = tc.protect(table, name="d", unit="u", bounds={"x": (0, 8)}, budget=tc.Budget(epsilon=10))
+        plan = data.sql("SELECT SUM(x) AS s, COUNT(DISTINCT CAST(x AS VARCHAR)) AS d FROM d").plan(epsilon=1)
+        task = task_of(plan)
+        found.append(
+            {step.statistic.word: lines for step, lines in zip(task.steps, task.integers(), strict=True)}
+        )
+    words = {word: found[1][word][0][0] - found[0][word][0][0] for word in found[0]}
+    assert words == {"sum": 2**30, "distinct values": 1}
+    assert pa.types.is_decimal256(table.schema.field("x").type)
+
+
+def test_half_floats_of_arrow_are_read() -> None:
+    half = pa.array(np.array([0.5, 2], dtype="float16"))
+    data = tc.protect(
+        pa.table({"u": [1, 2], "x": half}), unit="u", bounds={"x": (0, 8)}, budget=tc.Budget(epsilon=1)
+    )
+    [[[total]]] = task_of(data.sql("SELECT SUM(x) AS s FROM data").plan(epsilon=1)).integers()
+    assert total == 5 * 2**26

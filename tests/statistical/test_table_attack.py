@@ -21,6 +21,7 @@ def test_one_unit_moves_no_plan_by_more_than_it_declares(tmp_path):
     assert found.flagged_if_halved > found.moved / 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("broken", "source"),
     [
@@ -37,7 +38,7 @@ def test_one_unit_moves_no_plan_by_more_than_it_declares(tmp_path):
 def test_broken_twins_are_caught(tmp_path, broken, source):
     [(place, twin)] = broken.items()
     with mock.patch(place, twin):
-        found = attack(7, 120, tmp_path, per_world=4, source=source, to_the_first=True)
+        found = attack(7, 500, tmp_path, per_world=4, source=source, to_the_first=True)
     assert found.violations
 
 

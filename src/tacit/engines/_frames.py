@@ -183,4 +183,9 @@ def _arrow(table: Any, names: list[str]) -> Any:
         if pa.types.is_timestamp(field.type) and field.type.unit in _COARSE and field.type.tz is not None:
             fine = table.column(at).cast(pa.timestamp("us", field.type.tz), safe=False)
             table = table.set_column(at, field.name, fine)
+        elif pa.types.is_decimal256(field.type):  # Arrow infers it as soon as one value has 39 digits
+            digits = pa.array(_texts(table.column(at).to_pylist()), pa.large_string())
+            table = table.set_column(at, field.name, digits)
+        elif pa.types.is_float16(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.float32()))
     return table if names == table.schema.names else table.rename_columns(names)

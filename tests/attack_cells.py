@@ -297,7 +297,7 @@ def csv_bytes(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> byte
 
 def csv_style(rng: random.Random, *, ragged: bool) -> dict[str, Any]:
     """Choose how a CSV file is written; the same for both neighbours."""
-    end = rng.choice([b"\n", b"\n", b"\r\n", b"\r"])
+    end = rng.choice([b"\n", b"\n", b"\r\n"])
     return {
         "end": end,
         "delimiter": rng.choice([b",", b",", b";", b"\t", b"|"]),

@@ -51,7 +51,7 @@ CELLS = {
     "formula": "=1+1",
     "digest": "sha256:" + "0" * 64,
 }
-ENDS = {"feed": "\n", "both": "\r\n", "return": "\r"}
+ENDS = {"feed": "\n", "both": "\r\n"}
 
 
 def csv_text(rows: list[tuple[str, ...]], end: str) -> bytes:
@@ -124,7 +124,6 @@ OTHERS = [(f"p{i}", "AB"[i % 2], str(i % 7)) for i in range(N)]
 KINDS = (
     "csv feed",
     "csv both",
-    "csv return",
     "parquet",
     "arrow",
     "pandas",
@@ -146,7 +145,7 @@ def check(kind: str, cell: str, path: Path) -> None:
         assert after["units"][()] >= N
 
 
-@pytest.mark.parametrize("kind", ["csv feed", "csv both", "csv return"])
+@pytest.mark.parametrize("kind", ["csv feed", "csv both"])
 @pytest.mark.parametrize("cell", ["forged lines", "feed", "trailing return"])
 def test_a_line_end_in_a_cell_is_one_cell_of_one_person(kind: str, cell: str, tmp_path: Path) -> None:
     check(kind, CELLS[cell], tmp_path)
@@ -207,7 +206,7 @@ def test_a_return_in_one_cell_does_not_make_the_lines_of_others_too_long(tmp_pat
     """A coded line is longer and may be skipped: it is coded or not whatever the other lines hold."""
     from tacit.engines._csv_files import copy_with_coded_cells
 
-    for end in (b"\n", b"\r\n", b"\r"):
+    for end in (b"\n", b"\r\n"):
         others = b"u,h,x" + end + b"p1,\x1a\x1a,1" + end
         more = b'p2,"\r",1' + end + b'p3,"\n",1' + end
         coded = []

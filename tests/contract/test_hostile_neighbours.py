@@ -76,7 +76,7 @@ TEXTS = [
 FORGED = [f"x\rf1{tail}" for tail in ("", "\rf2\rf3\rf4\rf5\rf6\rf7", "\rf2")] * 8
 BYTES = [b"\xff", b"\xfe", b"\xff\xfe", b"\xc3", b"A\xff"]
 KINDS = (
-    *("csv \n", "csv \r\n", "csv \r", "parquet", "arrow", "pandas", "mixed pandas", "polars"),
+    *("csv \n", "csv \r\n", "parquet", "arrow", "pandas", "mixed pandas", "polars"),
     *("database", "connection", "bytes arrow", "bytes parquet"),
 )
 OBJECTS = {"inf": float("inf"), "0": 0, "9" * 400: 10**400, "=1": b"\xff", "A\x00": object(), "é": "\ud800"}

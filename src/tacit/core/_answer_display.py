@@ -83,8 +83,12 @@ def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
     without = [name for name in without if "no interval" not in answer.notes.get(name, "")]
     numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
     words = [name for name in without if name not in numbers]
+    picked = [name for name in numbers if "picked among" in answer.notes.get(name, "")]
+    numbers = [name for name in numbers if name not in picked]
     why = "the error depends on how close together the values lie, which is private"
     lines += [f"no interval for {', '.join(numbers)}: {why}"] if numbers else []
+    best = "one candidate was picked, and how close the others came is private"
+    lines += [f"no interval for {', '.join(picked)}: {best}"] if picked else []
     return lines + ([f"no interval for {', '.join(words)}: the values are not numbers"] if words else [])
 
 

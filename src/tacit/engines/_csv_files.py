@@ -2,7 +2,8 @@ r"""CSV files for the engines: the header line, and which bytes end a line.
 
 DuckDB ends a line at ``\r``, ``\n`` and ``\r\n`` alike, whatever it is told. A writer that ends lines with
 ``\n`` leaves a ``\r`` inside a cell as it is, so one person's cell could end a line and forge others. Here
-the header line, which is public, decides what ends a line; any other ``\r`` or ``\n`` belongs to its cell.
+the header line, which is public, decides what ends a line; any other ``\r`` or ``\n`` belongs to its cell. A
+file whose lines end with ``\r`` alone is refused: a ``\n`` at the start of its first cell would change that.
 
 A file in which such a sign occurs is read from a copy, in which two letters of a code replace it. The code is
 undone in each cell on its own. It starts with ``\x1a``, and a ``\x1a`` of the file is coded too, so that the
@@ -21,7 +22,7 @@ import codecs
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Set
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def header_bytes(path: Path) -> bytes | None:
 
 
 def line_end(path: Path) -> bytes:
-    r"""Return what ends the header line, and so every line: ``\n``, ``\r\n`` or ``\r``; ``\n`` if unknown."""
+    r"""Return what ends the header line, and so every line: ``\n`` or ``\r\n``; ``\n`` if unknown."""
     found = _header(path)
     return b"\n" if found is None else found[1]
 
@@ -60,7 +61,14 @@ def _header(path: Path) -> tuple[bytes, bytes] | None:
     at = next((i for i in _all(line, b"\r") if line.count(b'"', 0, i) % 2 == 0), -1)
     if at < 0:
         return line.removesuffix(b"\n"), b"\n"
-    return line[:at], b"\r\n" if line[at + 1 :] == b"\n" else b"\r"
+    if line[at + 1 :] == b"\n":
+        return line[:at], b"\r\n"
+    raise TacitError(
+        "bad-parameter",
+        f"the lines of {path.name} end with a carriage return alone",
+        why="then a line feed at the start of the first cell could not be told from a part of the line end",
+        fix="write the file again, with line ends that contain a line feed",
+    )
 
 
 def _all(line: bytes, sign: bytes) -> Iterator[int]:
@@ -148,7 +156,7 @@ def _is_stray(chunk: bytes, end: bytes) -> bool:
     if end == b"\r\n":
         both = chunk.count(end)
         return chunk.count(b"\r") != both or chunk.count(b"\n") != both
-    return (b"\r" if end == b"\n" else b"\n") in chunk
+    return b"\r" in chunk
 
 
 def _coded(chunk: bytes, end: bytes) -> bytes:
@@ -156,7 +164,7 @@ def _coded(chunk: bytes, end: bytes) -> bytes:
     if end == b"\r\n":
         chunk = chunk.replace(end, _BOTH).replace(b"\r", _RETURN).replace(b"\n", _FEED)
         return chunk.replace(_BOTH, end)
-    return chunk.replace(b"\r", _RETURN) if end == b"\n" else chunk.replace(b"\n", _FEED)
+    return chunk.replace(b"\r", _RETURN)
 
 
 def cell_sql(column: str) -> str:

@@ -72,9 +72,17 @@ def test_what_separates_columns_is_never_taken_from_cells(tmp_path):
 
 
 def test_a_header_ends_where_its_line_ends(tmp_path):
-    (tmp_path / "old.csv").write_bytes(b"u,x\rsecret1,2\rsecret2,3\r")
+    (tmp_path / "old.csv").write_bytes(b"u,x\r\nsecret1,2\r\nsecret2,3\r\n")
     data = tc.protect(tmp_path / "old.csv", unit="u", budget=HUGE)
     assert data.tables["data"].columns == ("u", "x")
+
+
+def test_lines_that_end_with_a_return_alone_are_refused(tmp_path):
+    """A feed at the start of the first cell would make the header seem to end with both."""
+    (tmp_path / "old.csv").write_bytes(b"u,x\rsecret1,2\rsecret2,3\r")
+    with pytest.raises(tc.TacitError, match="end with a carriage return alone") as refusal:
+        tc.protect(tmp_path / "old.csv", unit="u", budget=HUGE)
+    assert "secret" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("bad", [b"p5,\xff", b"", b"p5,200,"])

@@ -83,7 +83,7 @@ def _notes(answer: AnswerTable, without: list[str]) -> list[str]:
     without = [name for name in without if "no interval" not in answer.notes.get(name, "")]
     numbers = [name for name in without if all(isinstance(value, int | float) for value in values[name])]
     words = [name for name in without if name not in numbers]
-    picked = [name for name in numbers if "picked among" in answer.notes.get(name, "")]
+    picked = [name for name in numbers if "picked from" in answer.notes.get(name, "")]
     numbers = [name for name in numbers if name not in picked]
     why = "the error depends on how close together the values lie, which is private"
     lines += [f"no interval for {', '.join(numbers)}: {why}"] if numbers else []

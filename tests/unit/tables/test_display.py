@@ -271,3 +271,10 @@ def test_the_factor_of_the_odds_is_rounded_up():
     from tacit.core._display import _factor
 
     assert [_factor(e) for e in (0.5, 1, 0.001)] == ["1.649", "2.719", "1.002"]
+
+
+def test_a_picked_candidate_says_why_it_has_no_interval(visits):
+    best = visits.agg(price=tc.best([5, 10, 20], lambda p: tc.when(tc.col("age") >= p, p, 0)))
+    text = words(best.plan(epsilon=1).release())
+    assert "no interval for price: one candidate was picked, and how close the others came is private" in text
+    assert "how close together the values lie" not in text

@@ -228,9 +228,9 @@ def test_no_type_of_a_source_fails_after_the_charge(kind, declared):
 @pytest.mark.parametrize("kind", ["number", "boolean"])
 def test_keys_of_another_kind_are_refused_before_the_charge(kind):
     data = tc.protect(TYPES, unit="u", types={"real": kind}, budget=tc.Budget(epsilon=1))
-    with pytest.raises(tc.TacitError, match=f"kind {kind}"):
+    with pytest.raises(tc.TacitError, match=f"type {kind}"):
         data.group_by("real", keys=["a", "b"])
-    with pytest.raises(tc.TacitError, match=f"kind {kind}"):
+    with pytest.raises(tc.TacitError, match=f"type {kind}"):
         data.group_by("real", keys=[dt.date(2024, 1, 1)])
 
 

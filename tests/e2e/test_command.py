@@ -86,5 +86,5 @@ def test_make_says_what_it_sets_up_while_one_waits():
     ).stdout.splitlines()
     at = [i for i, line in enumerate(planned) if "-m venv nowhere" in line or "pip install" in line]
     assert len(at) == 2
-    assert "Setting up nowhere (once, about a minute)" in planned[at[0] - 1]
+    assert "Setting up nowhere (once; with what follows, one or two minutes)" in planned[at[0] - 1]
     assert "Installing Tacit" in planned[at[1] - 1]

@@ -95,7 +95,7 @@ QUESTIONS = {
     ),
     "gaussian": (lambda d: d.group_by("h").agg(n=tc.count(), m=tc.mean("x")), {"rho": 0.2}, flat),
     "private keys": (
-        lambda d: d.group_by(k="CASE WHEN x = 10 THEN 'rare' ELSE h END").agg(u=tc.count_units()),
+        lambda d: d.group_by(k="CONCAT(CASE WHEN x = 10 THEN 'rare' ELSE h END, '')").agg(u=tc.count_units()),
         {"epsilon": 1, "delta": 0.05},
         keys_and_counts,
     ),

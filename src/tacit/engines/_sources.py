@@ -325,8 +325,8 @@ def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str 
     --------
     >>> import tacit as tc
     >>> file = tc.tables.csv_file("visits.csv", decimal=",", encoding="latin-1")
-    >>> tc.protect(file, unit="patient_id", budget=tc.Budget(epsilon=1))
-    Dataset('data', unit=Unit('patient_id'), tables: data)
+    >>> tc.protect(file, unit="patient_id", budget=tc.Budget(epsilon=1)).name
+    'data'
     """
     source = read_source(path)
     if source.kind != "csv":

@@ -274,7 +274,7 @@ class Ledger(LedgerRuns):
         >>> ledger.claim(receipt)
         >>> ledger.claim(receipt)
         Traceback (most recent call last):
-        tacit.errors.TacitError: the one draw of receipt 2 is taken and no release is stored for it
+        tacit.errors.TacitError: receipt 2 pays for one draw; the draw was started, ...
         ...
         """
         self._writer.run(partial(_draws.claim, receipt=read_receipt(receipt).head))

@@ -93,14 +93,8 @@ def contribution(
     """
     grouped = bool(question.by)
     _check_pairs(question.input, pairs)
-    limited = question.groups is not None or question.per_group is not None
-    if row_level and (limited or any(scan.rows is not None for scan in scans_of(question.input))):
-        raise TacitError(
-            "not-allowed",
-            "single rows have no limits on groups or rows",
-            why="each row is one unit in one group, so such a limit would act on the whole table",
-            fix="remove the limits",
-        )
+    if row_level:
+        _check_single_rows(question)
     rows = 1 if row_level else rows_per_unit(question.input)
     groups = question.groups if grouped else 1
     if question.keys is not None and grouped:
@@ -118,6 +112,18 @@ def contribution(
         )
     total = reach * most if rows is None else min(rows, reach * most)
     return Contribution(total, min(most, total), reach, adjacency, grouped)
+
+
+def _check_single_rows(question: TableQuestion) -> None:
+    """Refuse limits where each row is a unit of its own."""
+    limited = question.groups is not None or question.per_group is not None
+    if limited or any(scan.rows is not None for scan in scans_of(question.input)):
+        raise TacitError(
+            "not-allowed",
+            "single rows have no limits on groups or rows",
+            why="each row is one unit in one group, so such a limit would act on the whole table",
+            fix="remove the limits",
+        )
 
 
 def _check_pairs(node: Relation, most: int) -> None:

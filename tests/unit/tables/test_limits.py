@@ -275,7 +275,7 @@ def test_only_an_estimate_of_this_data_and_these_limits_can_be_noted():
 
 
 def test_an_attack_on_the_estimate_finds_nothing():
-    assert "nothing was found" in repr(tc.audit(protected({"rows": 3}).measure_cut(epsilon=1, cap=5)))
+    assert "Nothing was found" in repr(tc.audit(protected({"rows": 3}).measure_cut(epsilon=1, cap=5)))
 
 
 @pytest.mark.parametrize("adjacency", ["add/remove", "replace"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tacit.errors import TacitError
-from tacit.fixes import Choose, Say
+from tacit.fixes import Choose
 from tacit.tables._algebra import scope
 from tacit.tables._kinds import choose_name
 
@@ -64,7 +64,7 @@ class TablesInReach:
             why="the dataset was declared without a name, so its table is called data"
             if unnamed
             else "a question is asked of a protected table; public tables can be joined to it",
-            fix=meant if meant.close and name.isidentifier() else Say(f"FROM {sql_name(main)}"),
+            fix=f"FROM {meant.close if meant.close and name.isidentifier() else sql_name(main)}",
         )
 
     def public_table(self, name: str) -> str | None:

@@ -152,7 +152,7 @@ def test_columns_are_read_by_name(tmp_path):
     parts(folder, 1)
     pq.write_table(pa.table({"x": [5.0], "pid": [99]}), folder / "z.parquet")
     data = tc.protect(folder, unit="pid", bounds={"x": (0, 9)}, budget=HUGE)
-    assert released(data.agg(x=tc.sum("x"))) == pytest.approx(5, abs=0.1)
+    assert released(data.agg(x=tc.sum("x"))) == pytest.approx(5, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -65,13 +65,13 @@ class LinearNoise:
         return LinearNoise(tuple(one / unit for one in self.laplace), self.normal / unit)
 
     def tail(self, at: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
-        """Return P(|sum_i weights_i noise_i| > at); the last axis of the weights is that of the numbers."""
+        """Return ``P(|sum_i weights_i noise_i| > at)``; the last axis of the weights is that of the numbers."""
         return linear_tail(at, *self._terms(weights))
 
     def half_width(
         self, failing: float, weights: ArrayLike, times: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Return the t with P(|sum_i weights_i noise_i| > t) = ``failing``.
+        """Return the t with ``P(|sum_i weights_i noise_i| > t)`` = ``failing``.
 
         ``times`` says how many numbers have each weight; without it, one.
         """

@@ -65,7 +65,7 @@ class LinearNoise:
         return LinearNoise(tuple(one / unit for one in self.laplace), self.normal / unit)
 
     def tail(self, at: ArrayLike, weights: ArrayLike) -> NDArray[np.float64]:
-        """Return ``P(|sum_i weights_i noise_i| > at)``; the last axis of the weights is that of the numbers."""
+        """Return ``P(|sum_i weights_i noise_i| > at)``; the weights run along the last axis."""
         return linear_tail(at, *self._terms(weights))
 
     def half_width(

@@ -171,7 +171,7 @@ def test_single_rows_have_no_limit_to_name():
     assert captions(data.agg(n=tc.count())) == ""
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_no_statistic_moves_further_with_the_group_of_missing_values(source):
     small, large = source.draw(neighbours.neighbouring())

@@ -18,7 +18,7 @@ TWINS = {
     "no factor two": (broken.no_factor_two, [0, 3], [-1, 4], 100_000),
     "raw after clipping": (broken.raw_after_clipping, [5.0], [5.0, 100.0], 20_000),
     "noisy max with its value": (broken.max_with_value, [0, 0, 0], [1, 1, 1], 100_000),
-    "sparse vector 3": (broken.sparse_vector_3, [0] * 12 + [1], [1] * 12 + [0], 100_000),
+    "sparse vector 3": (broken.sparse_vector_3, [0] * 12 + [1], [1] * 12 + [0], 200_000),
     "sparse vector 4": (broken.sparse_vector_4, [0] * 6 + [1] * 6, [1] * 6 + [0] * 6, 100_000),
     "sparse vector 5": (broken.sparse_vector_5, [0, 1], [1, 0], 20_000),
     "sparse vector 6": (broken.sparse_vector_6, [0] * 5 + [1] * 5, [1] * 5 + [0] * 5, 100_000),

@@ -1,19 +1,12 @@
 """``tacit audit``, as a user runs it."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
-COMMAND = Path(sys.executable).with_name("tacit")
-
-
-def run(*words):
-    return subprocess.run([COMMAND, "audit", *words], capture_output=True, text=True, timeout=120)
+from command import installed, tacit
 
 
 def test_an_audit_reports_a_lower_bound_and_a_verdict():
-    done = run("laplace", "--epsilon", "1", "--samples", "100000")
+    done = installed("audit", "laplace", "--epsilon", "1", "--samples", "100000")
     assert done.returncode == 0, done.stderr
     bound = float(re.search(r"epsilon >= ([0-9.]+)", done.stdout)[1])
     assert 0.8 <= bound <= 1
@@ -21,13 +14,13 @@ def test_an_audit_reports_a_lower_bound_and_a_verdict():
 
 
 def test_refusals_are_clear():
-    assert run("laplace").returncode == 2
+    assert tacit("audit", "laplace").returncode == 2
     for words in (
         ("nosuch", "--epsilon", "1"),
         ("laplace", "--epsilon", "-1"),
         ("laplace", "--epsilon", "nan"),
     ):
-        done = run(*words)
+        done = tacit("audit", *words)
         assert done.returncode == 2
         assert done.stderr.startswith("error: ")
         assert "Traceback" not in done.stderr

@@ -5,6 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import command
 import tacit
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +24,25 @@ def run(*words: str, cwd: Path | None = None, **more: str) -> subprocess.Complet
 def test_version():
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"tacit {tacit.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--version",),
+        ("nosuch",),
+        ("explain", "--epsilon", "0.5"),
+        ("budget", "verify"),
+        ("doctor", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_a_run_that_need_not_import_everything_shows_what_the_installed_command_shows(words, tmp_path):
+    for environment in ({}, {"COLUMNS": "60", "FORCE_COLOR": "1"}):
+        quick, slow = (
+            start(*words, cwd=tmp_path, **environment) for start in (command.tacit, command.installed)
+        )
+        assert (quick.returncode, quick.stdout, quick.stderr) == (slow.returncode, slow.stdout, slow.stderr)
 
 
 def test_demo_runs_without_a_terminal_and_leaves_what_it_made(tmp_path):

@@ -4,11 +4,8 @@ The reference pages hold the public names, and no others. Links between pages le
 """
 
 import doctest
-import os
 import re
 import shlex
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +13,8 @@ from types import ModuleType
 import pytest
 
 import tacit
+from command import installed
+from command import tacit as tacit_command
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -76,9 +75,12 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", runs("console"), ids=name)
 def test_console_lines_run(page, tmp_path):
-    """Lines `$ tacit ...` run one after the other in one folder; `$ make` lines name targets that exist."""
+    """Lines `$ tacit ...` run one after the other in one folder; `$ make` lines name targets that exist.
+
+    The first line of a page starts the installed command.
+    """
     makefile = (ROOT / "Makefile").read_text()
-    environment = {**os.environ, "NO_COLOR": "1", "MPLBACKEND": "Agg", "COLUMNS": "100"}
+    run = installed
     for line, kind, body in blocks(page):
         if kind != "console":
             continue
@@ -88,15 +90,8 @@ def test_console_lines_run(page, tmp_path):
                 for target in words[1:]:
                     assert re.search(rf"(?m)^{target}:", makefile), f"{name(page)}:{line}: {command}"
             elif words[0] == "tacit":
-                tacit = Path(sys.executable).with_name("tacit")
-                done = subprocess.run(
-                    [tacit, *words[1:]],
-                    cwd=tmp_path,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    timeout=120,
-                )
+                done = run(*words[1:], cwd=tmp_path, NO_COLOR="1")
+                run = tacit_command
                 assert done.returncode == 0, f"{name(page)}:{line}: {command}\n{done.stdout}{done.stderr}"
             else:
                 pytest.fail(f"{name(page)}:{line}: only make and tacit lines are checked, not {command!r}")

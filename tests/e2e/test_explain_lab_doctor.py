@@ -1,26 +1,15 @@
 """The installed command: explain, lab and doctor, with good and bad input."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-TACIT = Path(sys.executable).with_name("tacit")
+import command
 
 
 def tacit(*words, cwd=None, **environment):
-    return subprocess.run(
-        [TACIT, *words],
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", "MPLBACKEND": "Agg", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return command.tacit(*words, cwd=cwd, **{"COLUMNS": "120", **environment})
 
 
 def test_what_an_epsilon_means():

@@ -66,7 +66,11 @@ def _run_ready(order):
         _server.cache_clear()
         server.kill()
         raise subprocess.TimeoutExpired(order["words"], _SECONDS)
-    return int(server.stdout.readline())
+    said = server.stdout.readline()
+    if not said:
+        message = f"{_READY.name} has ended; its last words are on stderr"
+        raise RuntimeError(message)
+    return int(said)
 
 
 @cache

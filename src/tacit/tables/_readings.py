@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -53,7 +54,7 @@ class StepNoise:
         """
         if len(self.mechanisms) == 1:
             return self.mechanisms[0].half_width(confidence)
-        return math.ceil(self.linear.half_width(float(1 - confidence), [1.0]).item())
+        return _half_width_together(self.linear, float(1 - confidence))
 
     @property
     def linear(self) -> LinearNoise:
@@ -63,6 +64,12 @@ class StepNoise:
             tuple(float(one.scale) for one in self.mechanisms if not isinstance(one, DiscreteGaussian)),
             math.sqrt(sum(float(one.scale) ** 2 for one in gaussian)),
         )
+
+
+@lru_cache(maxsize=1024)
+def _half_width_together(noise: LinearNoise, failing: float) -> int:
+    """Return the half-width of all members' noise on one integer; a function of public numbers alone."""
+    return math.ceil(noise.half_width(failing, [1.0]).item())
 
 
 class Reading(ABC):

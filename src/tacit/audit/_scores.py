@@ -67,8 +67,10 @@ def repeated_outputs(one: OutputRows, other: OutputRows) -> tuple[OutputScore, i
     seen = Counter(_names(one, width))
     elsewhere = set(_names(other, width))
     chosen = {name: times for name, times in seen.items() if times > 1 and name not in elsewhere}
-    named = list(chosen)
-    labels = named if width is None else as_labels(np.frombuffer(b"".join(named)).reshape(-1, width))
+    labels = list(chosen)
+    if width is not None:
+        numbers = np.frombuffer(b"".join(map(bytes, chosen)), dtype=np.float64)  # type: ignore[arg-type]
+        labels = as_labels(numbers.reshape(-1, width))
     others = set(labels)
 
     def of(rows: OutputRows) -> ScoreArray:
@@ -84,7 +86,7 @@ def _common_width(one: OutputRows, other: OutputRows) -> int | None:
     """Return how many numbers an output has, if all outputs of both inputs have as many."""
     if isinstance(one, list) or isinstance(other, list) or one.shape[1] != other.shape[1]:
         return None
-    return one.shape[1]
+    return int(one.shape[1])
 
 
 def _names(rows: OutputRows, width: int | None) -> list[object]:
@@ -92,10 +94,10 @@ def _names(rows: OutputRows, width: int | None) -> list[object]:
     return as_labels(rows) if width is None or isinstance(rows, list) else _row_bytes(rows)
 
 
-def _row_bytes(rows: ScoreArray) -> list[bytes]:
+def _row_bytes(rows: ScoreArray) -> list[object]:
     """Return the bytes of every row: equal where the numbers are equal, and quicker to look up than they."""
     whole = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # -0.0 becomes 0.0, which it equals
-    return whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).ravel().tolist()
+    return list(whole.view(np.dtype((np.void, whole.itemsize * whole.shape[1]))).ravel().tolist())
 
 
 def _numbers(rows: OutputRows, width: int) -> ScoreArray:

@@ -10,7 +10,7 @@ import tacit as tc
 from tacit.accounting import Cost
 from tacit.audit import audit
 from tacit.audit._events import clopper_pearson
-from tacit.audit._scores import lowest_bit
+from tacit.audit._scores import as_labels, lowest_bit, repeated_outputs
 from tacit.errors import TacitError
 from tacit.fixes import Code, Set
 
@@ -233,3 +233,13 @@ def test_a_rare_leak_is_found(share, samples):
     found = audit(leaks, 0, 1, samples=samples, claimed=tc.Cost.pure(1))
     assert found.holds is False
     assert "100" in found.witness.event
+
+
+def test_rows_of_numbers_and_their_labels_are_looked_up_alike():
+    one = np.array([[0.0, 1.0], [-0.0, 1.0], [2.0, 3.0], [2.0, 3.0], [4.0, 5.0]])
+    for shown in (one, as_labels(one)):
+        score, hits = repeated_outputs(shown, one[2:3])
+        assert hits == 2
+        assert score.members(bool) == [(0.0, 1.0)]
+        for rows in (one, as_labels(one)):
+            assert score.of(rows).tolist() == [1, 1, 0, 0, 0]

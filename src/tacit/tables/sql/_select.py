@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     from tacit.tables._dataset import TableDataset
     from tacit.tables._levels import Levels
-    from tacit.tables._query import Query, Rows
+    from tacit.tables._query import Query
+    from tacit.tables._rows import Rows
     from tacit.tables.sql._names import ColumnFinder
 
 __all__ = ["parse_expression", "parse_query"]

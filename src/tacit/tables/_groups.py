@@ -16,7 +16,7 @@ from tacit.tables._column_names import check_name
 from tacit.tables._habits import PandasHabits
 from tacit.tables._levels import Levels, check_levels, cube_levels, named_levels, rollup_levels
 from tacit.tables._query import Query
-from tacit.tables._words import rows_in_words
+from tacit.tables._words import rows_in_words, sample_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +40,10 @@ class GroupedRows(PandasHabits):
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self.by)
         known = "selected privately" if self.keys is None else f"{len(self.keys):,} public"
+        part = "" if self.rows.share is None else f", {sample_in_words(self.rows.share)}"
+        totals = ", with totals" if self.levels else ""
         return (
-            f"rows {rows_in_words(self.rows.relation)}, in groups by {names} ({known})\n"
+            f"rows {rows_in_words(self.rows.relation)}{part}, in groups by {names} ({known}){totals}\n"
             "not a question yet: add .agg(n=tc.count())"
         )
 

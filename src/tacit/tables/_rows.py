@@ -41,7 +41,7 @@ from tacit.tables._keys import (
 from tacit.tables._kinds import as_number, bounds_of, resolve
 from tacit.tables._python_expressions import Expr, as_node, as_value
 from tacit.tables._sampling import read_sample
-from tacit.tables._words import rows_in_words
+from tacit.tables._words import rows_in_words, sample_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,8 +79,10 @@ class Rows(PandasHabits):
         return tuple(scope(self.relation))
 
     def __repr__(self) -> str:
+        part = "" if self.share is None else f", {sample_in_words(self.share)}"
+        names = ", ".join(self.columns) or "not known here"
         return (
-            f"rows {rows_in_words(self.relation)}; columns: {', '.join(self.columns) or 'not known here'}\n"
+            f"rows {rows_in_words(self.relation)}{part}; columns: {names}\n"
             "not a question yet: add .agg(n=tc.count()), or .group_by(...).agg(...)"
         )
 

@@ -14,6 +14,7 @@ from tacit.tables._algebra import (
     Where,
 )
 from tacit.tables._expressions import Column, words_of
+from tacit.tables._sampling import share_of_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tacit.tables._aggregates import Aggregate
     from tacit.tables._algebra import Measure, Relation, TableQuestion
 
-__all__ = ["in_words", "rows_in_words"]
+__all__ = ["in_words", "rows_in_words", "sample_in_words"]
 
 _LONGEST = 400
 
@@ -39,7 +40,11 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
     if question.by:
         groups = [writer.released(name, words_of(node, writer.hidden)) for name, node in question.by]
         said.append("by " + " and ".join(groups))
+    if question.levels:
+        said.append("with totals")
     said += writer.origin(question.input)
+    if question.sample is not None:
+        said.append(sample_in_words(None if shape else question.sample))
     text = ", ".join(said).encode("utf-8", "replace").decode()  # a name may hold what no text file can
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
@@ -47,6 +52,12 @@ def in_words(question: TableQuestion, *, shape: bool = False) -> str:
 def rows_in_words(relation: Relation) -> str:
     """Say where rows come from: ``where age >= 65, of visits``."""
     return ", ".join(_QuestionWords(None).origin(relation))
+
+
+def sample_in_words(share: int | None) -> str:
+    """Say which part of the units a question reads; without a share, in the words of a shape."""
+    part = "?" if share is None else f"{float(share_of_sample(share)) * 100:.6g}"
+    return f"in a secret random sample of {part} % of the units"
 
 
 def _made(node: Relation) -> Iterator[str]:

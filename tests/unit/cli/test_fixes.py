@@ -25,7 +25,7 @@ ARGUMENTS = {
     "account": "ana", "column": "stay", "dataset": "visits", "expression": "stay + 1", "high": 30,
     "low": 0, "new": Budget(2),
     "package": "tacit[plot]", "path": "some/file", "seconds": 30, "statement": "disk checked", "table": "t",
-    "type": "DOUBLE", "unit": "pid",
+    "type": "DOUBLE", "unit": "pid", "value": "TRUE",
 }  # fmt: skip
 
 
@@ -98,6 +98,7 @@ def test_every_action_has_words_without_python():
         (Do("unseal-ledger", statement=...), 'tacit budget unseal h.ledger --statement "disk checked"'),
         (Do("verify-ledger"), "tacit budget verify h.ledger"),
         (Do("install", package="tacit[plot]"), "pip install 'tacit[plot]'"),
+        (Do("compare-in-question", expression="smokes", value="TRUE"), "smokes = TRUE"),
         (Do("ask-a-count", table="my visits"), 'SELECT COUNT(*) FROM "my visits"'),
         (Do("open-ledger", path="x", create=True), "the first tacit query creates it"),
         (

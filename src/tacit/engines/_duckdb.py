@@ -139,6 +139,11 @@ class DuckDB:
         typed = self._stored.get(table, ())
         return {name: known for name, kind in typed if (known := family(kind)) is not None}
 
+    def missing_file(self, table: str) -> str:
+        """Return the path of a table's file if it does not exist now; empty for every other source."""
+        source = self._tables[table].source
+        return "" if source.kind not in _FILES or source.is_there else str(source.place)
+
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
         """Return the different values of an expression over a public table; None where it is not available.
 

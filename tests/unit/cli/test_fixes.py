@@ -239,3 +239,12 @@ def test_code_what_and_why_stay():
     error = TacitError("missing-bounds", "what", why="why", fix=Declare("bounds", (0, 1), column="x"))
     shown = in_words_of_the_command(error, INIT)
     assert (shown.code, shown.what, shown.why) == ("missing-bounds", "what", "why")
+
+
+def test_keys_of_a_public_table_are_named_in_the_config():
+    fix = Either(Declare("keys", "codes.chapter", column="chapter", example=False), Set(delta=1e-7))
+    shown = words(fix, code="keys-missing")
+    assert 'chapter = "codes.chapter"' in shown
+    assert "A,B" not in shown
+    both = Either(*fix.fixes, Declare("keys", ["A", "B"], column="ward"))
+    assert words(both, code="keys-missing").startswith("--keys ward=A,B and nowhere.toml")

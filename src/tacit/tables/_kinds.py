@@ -90,7 +90,8 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
     """
     match node:
         case Column(name, None):
-            return _agree(Column(name, _fact(name, scope).kind or want), want)
+            fact = _fact(name, scope)
+            return _agree(Column(name, fact.kind or want), want, bounded=fact.bounds is not None)
         case Column():
             return _agree(node, want)
         case Literal(value, kind):
@@ -254,13 +255,15 @@ def _compares_dates(args: list[Node]) -> bool:
     )
 
 
-def _agree(node: Node, want: Kind | None) -> Node:
+def _agree(node: Node, want: Kind | None, *, bounded: bool = False) -> Node:
     have = kind_of(node)
     if want is None or have is None or have == want:
         return node
+    read = "is read as" if bounded else "is"
+    because = " because bounds are declared for it" if bounded else ""
     raise TacitError(
         "bad-expression",
-        f"{words_of(node)} is {_SPOKEN[have]}, but {_SPOKEN[want]} is needed here",
+        f"{words_of(node)} {read} {_SPOKEN[have]}{because}, but {_SPOKEN[want]} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
         fix=_conversion(node, want, (node,)),
     )

@@ -36,6 +36,7 @@ ACTIONS: Final[dict[str, str]] = {
     "bound-aggregate": "bounds=({low}, {high})" + FROM_PUBLIC_KNOWLEDGE,
     "clip-in-question": "LEAST(GREATEST({expression}, {low}), {high})" + FROM_PUBLIC_KNOWLEDGE,
     "continue-from-backup": "ledger.continue_from_backup(statement={statement!r}, who=...)",
+    "compare-in-question": "{expression} = {value}",
     "convert-in-question": "CAST({expression} AS {type})",
     "create-account": "ledger.create_account({account!r}, unit=..., budget=...)",
     "export-release": "release.to_pandas()",

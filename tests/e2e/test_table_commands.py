@@ -597,3 +597,21 @@ def test_the_tables_of_a_question_show_the_dataset(declared):
         done = tacit(command, f"SELECT COUNT(*) AS n FROM {asked}", "-e", "0.1", cwd=declared)
         assert done.returncode == 0, done.stderr
     refused(tacit("plan", "SELECT COUNT(*) AS n FROM nowhere", "-e", "1", cwd=declared), "--dataset visits")
+
+
+@pytest.mark.parametrize("given", ["parts", "parts/*.parquet"])
+def test_init_takes_a_folder_of_parquet_files(tmp_path, given):
+    pd = pytest.importorskip("pandas")
+    (tmp_path / "parts").mkdir()
+    for i in range(2):
+        frame = pd.DataFrame({"pid": range(50 * i, 50 * i + 50), "age": 40})
+        frame.to_parquet(tmp_path / "parts" / f"{i}.parquet")
+    done = tacit("init", given, "--unit", "pid", "--epsilon", "100", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    asked = tacit("query", "SELECT COUNT(*) AS n FROM parts", "-e", "50", "--json", cwd=tmp_path)
+    assert json.loads(asked.stdout)["rows"][0]["n"] == 100
+
+
+def test_init_refuses_a_folder_without_parquet_files(tmp_path):
+    (tmp_path / "empty").mkdir()
+    refused(tacit("init", "empty", "--unit", "pid", cwd=tmp_path), "holds no Parquet files")

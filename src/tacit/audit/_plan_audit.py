@@ -80,9 +80,16 @@ class PlanAudit(Reportable):
         """Return the page: the verdict, each step's change, and the attack on the noisy answers."""
         verdict = "Nothing was found" if self.holds else "THE PLAN IS BROKEN"
         claimed = claimed_epsilon(self.plan.cost, self.found.delta)
+        columns = self.worst.first.columns
         rows = tuple(
-            (c.what, f"{c.l1:,}", f"{c.declared_l1:,}", "holds" if c.holds else "BROKEN")
-            for c in self.changes
+            (
+                ", ".join(column.name for column in columns if column.step == i) or "which groups exist",
+                c.what,
+                f"{c.l1:,}",
+                f"{c.declared_l1:,}",
+                "holds" if c.holds else "BROKEN",
+            )
+            for i, c in enumerate(self.changes)
         )
         searched = (
             f"{verdict}: Tacit invented {self.pairs:,} pairs of neighbouring datasets with the declared "
@@ -96,7 +103,7 @@ class PlanAudit(Reportable):
         )
         proof = "An attack that finds nothing is not a proof; docs/proofs has the proofs."
         notes = (proof,) if self.holds else (f"the worst pair: {self.worst}", proof)
-        table = ReportTable("", ("step", "largest change (L1)", "declared", "verdict"), rows)
+        table = ReportTable("", ("columns", "step", "largest change (L1)", "declared", "verdict"), rows)
         return Report(f"Attack on the plan for {self.plan.name}", (searched, attacked), (table,), notes)
 
     def plot(self) -> Picture:

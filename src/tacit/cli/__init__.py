@@ -14,6 +14,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _history,
     _init,
     _lab,
+    _limits,
     _plan,
     _query,
     _verify,

@@ -34,6 +34,10 @@ def _continue_from_backup(arguments: Mapping[str, object], context: CommandConte
     return f"if it is lost for good, go on with nothing left: {command} --who NAME"
 
 
+def _compare_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
+    return f"{arguments['expression']} = {arguments['value']}"
+
+
 def _convert_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:
     return f"CAST({arguments['expression']} AS {arguments['type']})"
 
@@ -93,6 +97,7 @@ WORDS_OF_ACTIONS: Final[dict[str, Callable[[Mapping[str, object], CommandContext
     "bound-aggregate": _clip_in_question,
     "choose-account": _choose_account,
     "clip-in-question": _clip_in_question,
+    "compare-in-question": _compare_in_question,
     "continue-from-backup": _continue_from_backup,
     "convert-in-question": _convert_in_question,
     "create-account": _create_account,

@@ -169,6 +169,8 @@ def _value(fix: Declare) -> object:
     match fix.fact, fix.value:
         case "keys", [*values] if ... not in values:
             return list(values)
+        case "keys", str(column_of_public_table):
+            return column_of_public_table
         case "keys", _:
             return ["A", "B"]
         case "public", (str(source), str(key)):
@@ -205,9 +207,12 @@ def _keys_needed(fixes: Sequence[Fix], context: CommandContext) -> str:
         for c, v in keys.items()
     ]
     missing = [fix for fix in asked if fix.column not in context.keyed] or asked
-    words = " ".join(fact_option("keys", fix.column, _value(fix)) for fix in missing)
+    read = [fix for fix in missing if isinstance(fix.value, str)]  # an option cannot name a public table
+    listed = [fix for fix in missing if fix not in read]
+    words = " ".join(fact_option("keys", fix.column, _value(fix)) for fix in listed)
+    words = " and ".join([*([words] if words else []), *(_declare(fix, context) for fix in read)])
     file = context.config
-    if file is not None and all(has_line(file, toml_key(fix.column)) for fix in missing):
+    if file is not None and not read and all(has_line(file, toml_key(fix.column)) for fix in missing):
         words += f" (or once for all questions in {file}, under {_heading(context.dataset, 'keys')})"
     delta = next((fix for fix in fixes if isinstance(fix, Set) and "delta" in fix.values), None)
     if context.delta and delta is not None:

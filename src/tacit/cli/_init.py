@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from difflib import get_close_matches
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["init"]
 
 _EXAMPLE = "tacit init visits.csv --unit patient_id"
-_DataArgument = Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file.")]
+_DataArgument = Annotated[
+    Path, typer.Argument(help="A .csv, .tsv, .parquet or .duckdb file, or a folder of Parquet files.")
+]
 _UnitOption = Annotated[
     str | None, typer.Option("--unit", help="The column that names who each row belongs to.")
 ]
@@ -79,7 +82,7 @@ def init(
     """
     _check_unit(data, unit, rows=rows)
     _check_target(config, force=force)
-    called = name or re.sub(r"\W+", "_", data.stem).strip("_") or "data"
+    called = name or _default_name(data)
     note_dataset(None, None, called)
     schema = _schema(data, called)
     known = [column for column, _ in schema]
@@ -137,13 +140,36 @@ def _check_target(config: Path, *, force: bool) -> None:
 
 
 def _check_exists(data: Path) -> None:
-    if not data.is_file():
+    if not data.is_file() and not _has_parquet_files(data):
         here = sorted(
             f.name for f in data.parent.glob("*") if f.suffix.lower() in {data.suffix.lower(), ".csv"}
         )
         meant = get_close_matches(data.name, here, 1)
         fix = f"tacit init {typed(str(data.parent / meant[0]))} --unit COLUMN" if meant else _EXAMPLE
+        if data.is_dir():
+            raise TacitError(
+                "bad-parameter",
+                f"the folder {data} holds no Parquet files",
+                why="a folder stands for all Parquet files in it, which have the same columns",
+                fix=_EXAMPLE,
+            )
         raise TacitError("bad-parameter", f"{data} does not exist", fix=fix)
+
+
+def _has_parquet_files(data: Path) -> bool:
+    """Return whether a folder or pattern stands for at least one Parquet file."""
+    from tacit.engines import read_source
+
+    if not data.is_dir() and not glob.has_magic(str(data)):
+        return False
+    source = read_source(data)
+    return source.is_folder and source.is_there
+
+
+def _default_name(data: Path) -> str:
+    """Return the name of the file or folder as SQL can write it; a pattern is called like its folder."""
+    named = [re.sub(r"\W+", "_", part).strip("_") for part in (data.stem, data.absolute().parent.name)]
+    return next((name for name in named if name), "data")
 
 
 def _possible_units(data: Path) -> str:

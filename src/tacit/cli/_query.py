@@ -19,27 +19,31 @@ from tacit.errors import TacitError
 from tacit.fixes import Do
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tacit.accounting import Remaining
-    from tacit.core import AnswerTable, Release
+    from tacit.core import AnswerTable, Plan, Release
     from tacit.ledger import Ledger
+    from tacit.tables import Config, TableDataset
 
-__all__ = ["query"]
+__all__ = [
+    "AnswerFiles", "AskerOption", "CertificateToWrite", "OutOption", "PayerOption", "Payment",
+    "PurposeOption", "answer", "query",
+]  # fmt: skip
 
 _TABLES = (".csv", ".parquet")
 _PICTURES = (".png", ".svg", ".pdf")
 _MOST_PANELS = 6
 
-_OutOption = Annotated[
+OutOption = Annotated[
     Path | None, typer.Option("--out", help="Write the answer to this file (.csv, .parquet).")
 ]
-_CertificateToWrite = Annotated[
+CertificateToWrite = Annotated[
     Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
 ]
-_AskerOption = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
-_PurposeOption = Annotated[str, typer.Option("--purpose", help="For which purpose; recorded in the ledger.")]
-_PayerOption = Annotated[
+AskerOption = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
+PurposeOption = Annotated[str, typer.Option("--purpose", help="For which purpose; recorded in the ledger.")]
+PayerOption = Annotated[
     str | None, typer.Option("--account", "-a", help="An account below the dataset's account that also pays.")
 ]
 
@@ -55,39 +59,64 @@ def query(
     size: question.SizeOption = None,
     keys: question.KeysOption = None,
     limits: question.LimitsOption = None,
-    out: _OutOption = None,
+    out: OutOption = None,
     plot: PlotOption = None,
-    certificate: _CertificateToWrite = None,
-    who: _AskerOption = "",
-    purpose: _PurposeOption = "",
-    account: _PayerOption = None,
+    certificate: CertificateToWrite = None,
+    who: AskerOption = "",
+    purpose: PurposeOption = "",
+    account: PayerOption = None,
     config: question.ConfigOption = Path("tacit.toml"),
     dataset: question.DatasetOption = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
-    from tacit.ledger import Ledger
-
-    files = _Files(out, plot, certificate)
+    files = AnswerFiles(out, plot, certificate)
     files.check()
     declared, name = question.declared_dataset(config, dataset, sql)
-    question.check_sources(declared, name)
     price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
     public = question.public_keys(declared, name, keys)
+    paying = Payment(declared, name, config, who, purpose, account)
+    answer(paying, lambda asked: price.plan(asked, sql, public), files, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """Who asks which declared dataset, and which account pays."""
+
+    declared: Config
+    name: str
+    config: Path
+    who: str
+    purpose: str
+    account: str | None
+
+
+def answer(
+    paying: Payment,
+    planned: Callable[[TableDataset], Plan[AnswerTable]],
+    files: AnswerFiles,
+    *,
+    as_json: bool,
+) -> None:
+    """Release a plan, charge it, and show the answer, what it cost and what is left."""
+    from tacit.ledger import Ledger
+
+    declared, name, account = paying.declared, paying.name, paying.account
+    question.check_sources(declared, name)
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        price.plan(question.alone(declared, name).dataset(name, ledger=trial), sql, public)
+        planned(question.alone(declared, name).dataset(name, ledger=trial))
     with Ledger.open(question.declared_ledger(declared)) as ledger, _interruptible():
         before = ledger.head.count
-        plan = price.plan(declared.dataset(name, ledger=ledger), sql, public)
-        release = plan.release(who=who, purpose=purpose, account=account)
+        plan = planned(declared.dataset(name, ledger=ledger))
+        release = plan.release(who=paying.who, purpose=paying.purpose, account=account)
         entry = _entry(release)
         paid_by = ledger.entry(entry)
         blocks = paid_by.blocks if paid_by else ()
         left, also = _left(ledger, name, blocks)
         more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
         fresh = entry > before
-        paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, config)
+        paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, paying.config)
     files.save(release)  # before anything is printed: a terminal may fail, a charge stays
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
@@ -96,7 +125,7 @@ def query(
     say(repr(release), f"{paid}; left{also}")
     if fresh and more:
         say(f"enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind")
-    if fresh and not who:
+    if fresh and not paying.who:
         say("no --who was given: recorded as unknown (tacit budget history shows who asked what)")
     files.report()
 
@@ -144,7 +173,7 @@ def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
+class AnswerFiles:
     """The files that the user asked for."""
 
     out: Path | None

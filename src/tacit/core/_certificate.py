@@ -18,11 +18,13 @@ from tacit.core._plan_run import digest_of, plan_hash, together_hash
 from tacit.core._run_stages import cost_of_laws
 from tacit.errors import TacitError
 from tacit.fixes import Do
+from tacit.report import Reportable
 
 if TYPE_CHECKING:
     from tacit.accounting import Cost
     from tacit.core._plan_run import Member
     from tacit.core._protocols import JSON
+    from tacit.report import Report
 
 __all__ = ["CERTIFICATE_SCHEMA", "Certificate", "certificate_body"]
 
@@ -39,8 +41,8 @@ _PAYMENT = frozenset({"filter", "ledger"})  # what differs from one payer to the
 _TOGETHER = frozenset({"schema", "members", "disjoint", "cost", "promised", "plan", "software"})
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+@dataclass(frozen=True, slots=True, repr=False)
+class Certificate(Reportable):
     """What was promised, under which declared facts, and which entry of which ledger paid for it.
 
     Parameters
@@ -152,6 +154,12 @@ class Certificate:
         """The declared names of the datasets that answered."""
         found = [member.fields["dataset"] for member in self.members]
         return " + ".join(str(one.get("name", "")) for one in found if isinstance(one, Mapping))
+
+    def report(self) -> Report:
+        """Return the certificate as a short page."""
+        from tacit.core._certificate_page import certificate_page
+
+        return certificate_page(self)
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

@@ -61,8 +61,9 @@ class Fact:
     """What is publicly known about a column.
 
     Its kind, its bounds, its keys, whether it is never NULL and whether it names the unit. ``unreadable``
-    holds the type of a column that cannot be read safely. Bounds that are a ``default`` hold where a question
-    gives no other; values may lie outside.
+    holds the type of a column that cannot be read safely. ``stored`` is what the source declares the column
+    to be: number, text, boolean or moment; it is empty where the source declares no type. Bounds that are a
+    ``default`` hold where a question gives no other; values may lie outside.
     """
 
     kind: Kind | None = None
@@ -72,6 +73,7 @@ class Fact:
     unit: bool = False
     unreadable: str = ""
     default: bool = False
+    stored: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,9 @@ class Engine(Protocol):
         Beside each column stands the type that keeps it from being read; it is empty where nothing does.
         """
 
+    def missing_file(self, table: str) -> str:
+        """Return the path of a table's file if it does not exist now; empty for every other source."""
+
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
         """Return the different values of an emitted expression over a public table, or None."""
 

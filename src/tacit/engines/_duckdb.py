@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from tacit.engines._sources import Source
-    from tacit.engines._values import ColumnTypes
+    from tacit.engines._values import ColumnTypes, TypeFamily
 
 __all__ = ["DuckDB", "SourceTable"]
 
@@ -106,6 +106,7 @@ class DuckDB:
         self._ranked: set[str] = set()
         self._stamps: dict[str, object] = {}
         self._types: dict[str, ColumnTypes] = {}
+        self._stored: dict[str, ColumnTypes] = {}
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
         shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
@@ -124,9 +125,24 @@ class DuckDB:
         typed = source.schema(table) if names is None else [(name, "") for name in names]
         if typed is None:
             return None
+        self._stored[table] = typed
         if source.kind in _FILES:
             self._declared.setdefault(table, {name.lower() for name, _ in typed})
         return {name: kind if kind and family(kind) is None else "" for name, kind in typed}
+
+    def stored_as(self, table: str) -> dict[str, TypeFamily]:
+        """Return the declared types of a table's columns, as `columns` found them. Reads nothing.
+
+        Empty where the source is not available, and where types come from the values, as in CSV files and
+        data frames: then one person's value could decide them.
+        """
+        typed = self._stored.get(table, ())
+        return {name: known for name, kind in typed if (known := family(kind)) is not None}
+
+    def missing_file(self, table: str) -> str:
+        """Return the path of a table's file if it does not exist now; empty for every other source."""
+        source = self._tables[table].source
+        return "" if source.kind not in _FILES or source.is_there else str(source.place)
 
     def public_values(self, table: str, value: str, most: int) -> list[object] | None:
         """Return the different values of an expression over a public table; None where it is not available.

@@ -35,7 +35,7 @@ _LONG = 400  # a decimal with more digits before or after the point is written w
 def register(con: duckdb.DuckDBPyConnection, name: str, frame: Any) -> None:
     """Give a connection a frame under a name, with distinct column names; called after the charge."""
     names = list(column_names(frame) or ())
-    safe, in_digits = as_digits(frame)
+    safe, in_digits = as_digits(_dense(frame) if home_of(frame) == "pandas" else frame)
     match home_of(frame):
         case "pandas":
             safe = _pandas(safe, names)
@@ -50,6 +50,17 @@ def register(con: duckdb.DuckDBPyConnection, name: str, frame: Any) -> None:
         con.execute(
             f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {columns} FROM {quote(name + ' digits')}"
         )
+
+
+def _dense(frame: Any) -> Any:
+    """Return a frame of pandas whose sparse columns hold all their values, as DuckDB needs them."""
+    sparse = [at for at, kind in enumerate(frame.dtypes) if hasattr(kind, "fill_value")]
+    if not sparse:
+        return frame
+    dense = frame.copy(deep=False)
+    for at in sparse:
+        dense.isetitem(at, frame.iloc[:, at].sparse.to_dense())
+    return dense
 
 
 def _pandas(frame: Any, names: list[str]) -> Any:

@@ -226,7 +226,9 @@ def _in_order(shown: dict[_Key, int]) -> dict[_Key, int]:
 
 
 def _missing_last(key: object) -> list[tuple[bool, Any]]:
-    return [(part is None, part or 0) for part in (key if isinstance(key, tuple) else (key,))]
+    return [
+        (part is None, 0 if part is None else part) for part in (key if isinstance(key, tuple) else (key,))
+    ]
 
 
 @lru_cache(maxsize=1024)

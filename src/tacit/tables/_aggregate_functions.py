@@ -16,19 +16,21 @@ from tacit.tables._aggregates import (
     CountDistinct,
     CountRows,
     CountUnits,
-    ExtremeOf,
-    HistogramOf,
     MeanOf,
-    MedianOf,
-    MostCommonOf,
     PopulationStdOf,
     PopulationVarianceOf,
-    QuantileIntervalOf,
-    QuantileOf,
-    QuantilesOf,
     StdOf,
     SumOf,
     VarianceOf,
+)
+from tacit.tables._choice_aggregates import (
+    ExtremeOf,
+    HistogramOf,
+    MedianOf,
+    MostCommonOf,
+    QuantileIntervalOf,
+    QuantileOf,
+    QuantilesOf,
 )
 from tacit.tables._pair_aggregates import CorrelationOf, CovarianceOf, DeterminationOf, InterceptOf, SlopeOf
 from tacit.tables._python_expressions import Expr, as_node, as_value

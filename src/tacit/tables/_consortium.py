@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.tables._aggregates import Aggregate
+    from tacit.tables._groups import GroupedRows
     from tacit.tables._keys import KeysGiven, MissingKeys
     from tacit.tables._python_expressions import Expr
-    from tacit.tables._query import GroupedRows, Query, Rows
+    from tacit.tables._query import Query
+    from tacit.tables._rows import Rows
 
 __all__ = ["Consortium", "ConsortiumQuery", "PerMember", "consortium"]
 

@@ -10,7 +10,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.tables._algebra import How, Scan
 from tacit.tables._habits import PandasHabits, column_as_table
-from tacit.tables._query import GroupedRows, Query, Rows
+from tacit.tables._rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from tacit.tables._algebra import TableQuestion
     from tacit.tables._cut_notes import CutNote
     from tacit.tables._goals import Goal
+    from tacit.tables._groups import GroupedRows
     from tacit.tables._keys import KeysGiven, MissingKeys
     from tacit.tables._partition import BlockColumn
     from tacit.tables._postprocessing import Presentation
     from tacit.tables._python_expressions import Expr
+    from tacit.tables._query import Query
 
 __all__ = ["TableDataset"]
 

@@ -16,6 +16,7 @@ from tacit.tables._emit_expressions import expression_sql, quote
 from tacit.tables._expressions import Column, Node, is_iso
 from tacit.tables._key_values import keys_of
 from tacit.tables._kinds import Scope, kind_of, resolve
+from tacit.tables._stored_types import check_possible_keys
 
 if TYPE_CHECKING:
     from tacit.core import Engine, Table
@@ -74,6 +75,7 @@ def key_nodes(
                 fix=Set(keys={name: example_keys(kind)}),
             )
         made.append((name, key_node(node, facts, kind)))
+        check_possible_keys(name, node, column, facts)
     return tuple(made)
 
 

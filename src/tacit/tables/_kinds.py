@@ -22,6 +22,7 @@ from tacit.tables._expressions import (
     words_of,
 )
 from tacit.tables._ranges import DATE_PARTS, OF_ONE, OF_TWO, Ends
+from tacit.tables._stored_types import check_comparable, compare_with
 
 __all__ = ["Scope", "as_number", "bounds_of", "choose_name", "expand_kinds", "kind_of", "resolve"]
 
@@ -89,7 +90,8 @@ def resolve(node: Node, scope: Scope, want: Kind | None = None) -> Node:
     """
     match node:
         case Column(name, None):
-            return _agree(Column(name, _fact(name, scope).kind or want), want)
+            fact = _fact(name, scope)
+            return _agree(Column(name, fact.kind or want), want, bounded=fact.bounds is not None)
         case Column():
             return _agree(node, want)
         case Literal(value, kind):
@@ -234,6 +236,7 @@ def _shared(args: tuple[Node, ...], scope: Scope, want: Kind | None, op: str) ->
             why="values of different kinds are never equal",
             fix=_conversions(first, kinds),
         )
+    check_comparable(op, first, scope)
     # only what is still undecided is read again: reading all arguments twice per level takes 2^depth steps
     return tuple(
         b if kind_of(b) == shared and not isinstance(b, Literal) else resolve(a, scope, shared)
@@ -252,13 +255,15 @@ def _compares_dates(args: list[Node]) -> bool:
     )
 
 
-def _agree(node: Node, want: Kind | None) -> Node:
+def _agree(node: Node, want: Kind | None, *, bounded: bool = False) -> Node:
     have = kind_of(node)
     if want is None or have is None or have == want:
         return node
+    read = "is read as" if bounded else "is"
+    because = " because bounds are declared for it" if bounded else ""
     raise TacitError(
         "bad-expression",
-        f"{words_of(node)} is {_SPOKEN[have]}, but {_SPOKEN[want]} is needed here",
+        f"{words_of(node)} {read} {_SPOKEN[have]}{because}, but {_SPOKEN[want]} is needed here",
         why="each operator takes declared kinds, so that it cannot fail on any row",
         fix=_conversion(node, want, (node,)),
     )
@@ -272,7 +277,14 @@ def _conversion(node: Node, kind: Kind, beside: Iterable[Node]) -> Fix:
 
 
 def _conversions(nodes: list[Node], kinds: set[Kind]) -> Fix:
-    """Offer to cast the values, if possible those that are not constants, to the other kinds."""
+    """Offer to cast the values, if possible those that are not constants, to the other kinds.
+
+    A boolean cast to text equals nothing that people write, so it is compared with TRUE or FALSE instead.
+    """
+    flags = [node for node in nodes if kind_of(node) == "boolean" and not isinstance(node, Literal)]
+    texts = [node.value for node in nodes if isinstance(node, Literal) and isinstance(node.value, str)]
+    if flags and texts and len(flags) + len(texts) == len(nodes):
+        return compare_with(flags[0], "boolean", texts[0])
     cast = [node for node in nodes if not isinstance(node, Literal)] or nodes
     made = [_conversion(n, kind, nodes) for n in cast for kind in KINDS if kind in kinds - {kind_of(n)}]
     return made[0] if len(made) == 1 else Either(*made[:2])

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from tacit.core import AnswerTable, Forecast, Plan, warn_of_delta
 from tacit.errors import TacitError
 from tacit.tables._algebra import document
+from tacit.tables._captions import facts_of, facts_of_blocks, left_out
 from tacit.tables._emit import statements
 from tacit.tables._pricing import Pricing, asks_of, noises_of
 from tacit.tables._sampling import share_of_sample
 from tacit.tables._steps import calibrate
 from tacit.tables._task import TableTask
-from tacit.tables._words import facts_of, facts_of_blocks, in_words, left_out
+from tacit.tables._words import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -378,6 +378,8 @@ def _table(
             )
     if unit is not None and len(named) == 1:  # of a pair, neither column alone names the unit
         own[unit.column] = replace(own.get(unit.column, Fact()), unit=True)
+    for column, stored in engine.stored_as(name).items():
+        own[column] = replace(own.get(column, Fact()), stored=stored)
     for column, kind in (columns or {}).items():
         if kind:
             own[column] = replace(own.get(column, Fact()), unreadable=kind)

@@ -206,7 +206,11 @@ class PartsMean(_FromParts):
         """Read the means."""
         parts, (linear, low, width) = self.parts(noise, lines), self.scaled(noise)
         sets = mean_sets(parts, linear, float(1 - confidence))
-        return [Cell(*ends) for ends in (low + width * np.stack(sets, axis=-1)).tolist()]
+        found = low + width * np.stack(sets, axis=-1)
+        statistic: MomentSums = noise.statistic  # type: ignore[assignment]
+        bounds = float(statistic.grid.low), float(statistic.grid.high)
+        inside = np.clip(found, *bounds)  # the ends of the grid may lie half a step outside
+        return [Cell(*ends) for ends in inside.tolist()]
 
     def expected(self, noise: StepNoise, confidence: Fraction, size: int | None) -> float | None:
         """Return the half-width to expect at most with about ``size`` rows: with the mean at a bound."""

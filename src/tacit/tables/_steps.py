@@ -21,9 +21,10 @@ weight w gets w times the epsilon, or w^2 times the rho.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from tacit.accounting import largest_pure, pure_rho, rho_cap
 from tacit.mechanisms import (
@@ -66,10 +67,27 @@ class AddNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class ChooseQuantile:
-    """Choose the candidate whose rank is closest to a level."""
+class _QuantileMethod(ABC):
+    """Choices among candidates by how close their rank is to a level."""
 
     level: Fraction
+    #: How many choices share epsilon evenly.
+    choices: ClassVar[int] = 1
+
+    @abstractmethod
+    def pure(
+        self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
+    ) -> IntegerMechanism:
+        """Return choices of bounded range epsilon together."""
+
+    def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
+        """Bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021); k choices take 1/k of it."""
+        return self.pure(statistic, who, _down(math.sqrt(8 * self.choices * float(rho))), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseQuantile(_QuantileMethod):
+    """Choose the candidate whose rank is closest to a level."""
 
     def pure(
         self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
@@ -86,16 +104,12 @@ class ChooseQuantile:
             epsilon, level=self.level, rows=rows, adjacency=who.adjacency, method="permute-and-flip"
         )
 
-    def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
-        """Bounded range epsilon is epsilon^2/8-zCDP (Cesar and Rogers 2021)."""
-        return self.pure(statistic, who, _down(math.sqrt(8 * float(rho))), Fraction(0))
-
 
 @dataclass(frozen=True, slots=True)
-class ChooseQuantileEnds:
+class ChooseQuantileEnds(_QuantileMethod):
     """Choose a candidate on either side of a level, which enclose the quantile with 95 %."""
 
-    level: Fraction
+    choices: ClassVar[int] = 2
 
     def pure(
         self, statistic: Statistic, who: Contribution, epsilon: Fraction, delta: Fraction
@@ -106,10 +120,6 @@ class ChooseQuantileEnds:
         return QuantileBracket(
             epsilon, level=self.level, rows=rows, candidates=statistic.size, adjacency=who.adjacency
         )
-
-    def concentrated(self, statistic: Statistic, who: Contribution, rho: Fraction) -> IntegerMechanism:
-        """Two choices of epsilon/2 each take half of epsilon^2/8."""
-        return self.pure(statistic, who, _down(math.sqrt(16 * float(rho))), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,8 +100,18 @@ class TableTask:
         return tuple(statement.sql for statement in self.statements)
 
     def unavailable(self) -> TacitError | None:
-        """Return why nothing can be drawn: a table's columns were never known, and are not now."""
+        """Return why nothing can be drawn: a file is gone, or a table's columns were never known.
+
+        Whether a file exists says nothing about its rows, so this is checked before the charge.
+        """
         for table in sources_of(self.asked.input):
+            if path := self.engine.missing_file(table.name):
+                return TacitError(
+                    "unknown-table",
+                    f"the file of the table {table.name!r} does not exist: {path}",
+                    why="nothing was charged; the file was moved or deleted after the dataset was declared",
+                    fix="put the file back, or declare the dataset with its new path",
+                )
             if table.columns is None and self.engine.columns(table.name) is None:
                 return TacitError(
                     "unknown-table",

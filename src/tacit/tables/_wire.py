@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import KINDS, Fact, Table, read_bounds
 from tacit.tables import _aggregate_functions as ask
-from tacit.tables import _aggregates, _algebra, _expressions, _pair_aggregates
+from tacit.tables import _aggregates, _algebra, _choice_aggregates, _expressions, _pair_aggregates
 from tacit.tables._algebra import (
     JoinPublic,
     JoinUnits,
@@ -31,6 +31,7 @@ from tacit.tables._algebra import (
     scans_of,
     scope,
 )
+from tacit.tables._column_names import check_name
 from tacit.tables._cut_shares import ShareBeyond, share_beyond
 from tacit.tables._expressions import OPERATORS, Call, Column, Literal, Node, lit
 from tacit.tables._keys import MOST_KEYS, key_nodes, read_column_keys
@@ -39,7 +40,6 @@ from tacit.tables._levels import MOST_LEVELS, check_levels
 from tacit.tables._limit_advice import CutCaption, LimitCaption
 from tacit.tables._postprocessing import PostProcessing
 from tacit.tables._python_expressions import Expr
-from tacit.tables._query import check_name
 from tacit.tables._release_totals import ORDERED, OVER
 from tacit.tables._sampling import MOST_SAMPLED
 from tacit.tables._utility_aggregates import BestOf
@@ -61,9 +61,12 @@ _NODES: dict[str, type] = {
             "JoinPublic", "JoinUnits", "Measure", "PerUnit", "Project", "Scan", "TableQuestion", "Where",
         )),
         *(getattr(_aggregates, name) for name in (
-            "CountDistinct", "CountRows", "CountUnits", "ExtremeOf", "HistogramOf", "MeanOf", "MedianOf",
-            "MostCommonOf", "PopulationStdOf", "PopulationVarianceOf", "QuantileIntervalOf", "QuantileOf",
-            "QuantilesOf", "StdOf", "SumOf", "VarianceOf",
+            "CountDistinct", "CountRows", "CountUnits", "MeanOf", "PopulationStdOf", "PopulationVarianceOf",
+            "StdOf", "SumOf", "VarianceOf",
+        )),
+        *(getattr(_choice_aggregates, name) for name in (
+            "ExtremeOf", "HistogramOf", "MedianOf", "MostCommonOf", "QuantileIntervalOf", "QuantileOf",
+            "QuantilesOf",
         )),
         *(getattr(_pair_aggregates, name) for name in (
             "CorrelationOf", "CovarianceOf", "DeterminationOf", "InterceptOf", "SlopeOf",

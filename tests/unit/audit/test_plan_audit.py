@@ -41,6 +41,8 @@ def test_an_honest_plan_holds_and_nothing_is_charged(visits, name):
     assert all(change.l1 <= change.declared_l1 for change in found.changes)
     assert visits.remaining.epsilon == 10
     assert "Nothing was found" in str(found)
+    assert str(found).count("which groups exist") == (name == "private keys")
+    assert all(column.name in str(found) for column in members_of(found.plan)[0].task.columns)
     assert "<table>" in found._repr_html_()
 
 

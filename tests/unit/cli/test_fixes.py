@@ -25,7 +25,7 @@ ARGUMENTS = {
     "account": "ana", "column": "stay", "dataset": "visits", "expression": "stay + 1", "high": 30,
     "low": 0, "new": Budget(2),
     "package": "tacit[plot]", "path": "some/file", "seconds": 30, "statement": "disk checked", "table": "t",
-    "type": "DOUBLE", "unit": "pid",
+    "type": "DOUBLE", "unit": "pid", "value": "TRUE",
 }  # fmt: skip
 
 
@@ -98,6 +98,7 @@ def test_every_action_has_words_without_python():
         (Do("unseal-ledger", statement=...), 'tacit budget unseal h.ledger --statement "disk checked"'),
         (Do("verify-ledger"), "tacit budget verify h.ledger"),
         (Do("install", package="tacit[plot]"), "pip install 'tacit[plot]'"),
+        (Do("compare-in-question", expression="smokes", value="TRUE"), "smokes = TRUE"),
         (Do("ask-a-count", table="my visits"), 'SELECT COUNT(*) FROM "my visits"'),
         (Do("open-ledger", path="x", create=True), "the first tacit query creates it"),
         (
@@ -238,3 +239,12 @@ def test_code_what_and_why_stay():
     error = TacitError("missing-bounds", "what", why="why", fix=Declare("bounds", (0, 1), column="x"))
     shown = in_words_of_the_command(error, INIT)
     assert (shown.code, shown.what, shown.why) == ("missing-bounds", "what", "why")
+
+
+def test_keys_of_a_public_table_are_named_in_the_config():
+    fix = Either(Declare("keys", "codes.chapter", column="chapter", example=False), Set(delta=1e-7))
+    shown = words(fix, code="keys-missing")
+    assert 'chapter = "codes.chapter"' in shown
+    assert "A,B" not in shown
+    both = Either(*fix.fixes, Declare("keys", ["A", "B"], column="ward"))
+    assert words(both, code="keys-missing").startswith("--keys ward=A,B and nowhere.toml")

@@ -277,3 +277,35 @@ def test_the_certificate_of_a_later_version_is_right_whoever_pays():
     assert (first.value, float(new.remaining.epsilon)) == (again.value, 4)
     late = old.agg(n=tc.count()).plan(epsilon=1).release()  # a session that still has the old data
     assert [one.certificate.problems(ledger) for one in (first, again, late)] == [[], [], []]
+
+
+def test_a_certificate_prints_as_a_short_page():
+    data = members([tc.Ledger.memory(), tc.Ledger.memory()])
+    certificate = data[0].agg(n=tc.count()).plan(epsilon=0.25).release().certificate
+    for page in (repr(certificate), str(certificate)):
+        assert "Certificate for north" in page
+        assert "each pid; neighbours: add/remove" in page
+        assert "epsilon 0.25" in page
+        assert "north, with entry" in page
+        assert "{" not in page
+        assert len(page.splitlines()) < 16
+    assert "<table" in certificate._repr_html_()
+    both = tc.consortium(data, disjoint=False).agg(n=tc.count()).plan(epsilon=1).release().certificate
+    assert "north + south" in repr(both)
+    assert repr(both).count("paid by") == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": None}, {"promised": 7}, {"promised": {"epsilon": "1/0"}}, {"mechanisms": "x"},
+        {"ledger": None, "filter": None}, {"ledger": {}}, {"audit": 3}, {"dataset": {"name": "\x1b[2J" * 99}},
+        {"filter": {"a": 1}}, {"plan": ["x" * 999]},
+    ],
+)  # fmt: skip
+def test_the_page_of_an_edited_certificate_is_harmless(change):
+    [data, _] = members([tc.Ledger.memory(), tc.Ledger.memory()])
+    honest = data.agg(n=tc.count()).plan(epsilon=1).release().certificate
+    page = repr(tc.Certificate({**honest.fields, **change}))
+    assert "\x1b" not in page
+    assert max(map(len, page.splitlines())) < 400

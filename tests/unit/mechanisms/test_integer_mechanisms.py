@@ -555,3 +555,11 @@ def test_unfair_coins_are_reported(monkeypatch):
     with pytest.raises(TacitError) as refused:
         m.check_randomness()
     assert refused.value.code == "randomness-failed"
+
+
+def test_empty_text_and_false_are_sorted_as_themselves_not_as_zero():
+    sizes = {"zero'": 900, "": 900, "a": 900}
+    assert list(m.KeySelection(1, delta=1e-6, groups=1).release(sizes)) == ["", "a", "zero'"]
+    pairs = {("b", "x"): 900, ("", "y"): 900, ("", None): 900, ("", ""): 900, ("it's", "z"): 900}
+    shown = list(m.KeySelection(1, delta=1e-6, groups=1).release(pairs))
+    assert shown == [("", ""), ("", "y"), ("", None), ("b", "x"), ("it's", "z")]

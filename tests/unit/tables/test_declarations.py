@@ -155,3 +155,13 @@ def test_a_stored_release_needs_no_file(tmp_path):
         file.unlink()
         again = tc.protect(file, **asked).agg(n=tc.count()).plan(epsilon=0.5).release()
         assert again.columns == first.columns
+
+
+def test_a_column_that_bounds_make_a_number_says_so(tmp_path):
+    (tmp_path / "t.csv").write_text("pid,code\n1,A7\n")
+    data = tc.protect(
+        tmp_path / "t.csv", unit="pid", bounds={"code": (0, 9)}, budget=tc.Budget(epsilon=1), name="t"
+    )
+    with pytest.raises(tc.TacitError, match="is read as a number because bounds are declared for it"):
+        data.sql("SELECT COUNT(*) FROM t WHERE code LIKE 'A%'")
+    data.sql("SELECT COUNT(*) FROM t WHERE CAST(code AS TEXT) LIKE 'A%'")  # the fix

@@ -278,3 +278,16 @@ def test_a_picked_candidate_says_why_it_has_no_interval(visits):
     text = words(best.plan(epsilon=1).release())
     assert "no interval for price: one candidate was picked, and how close the others came is private" in text
     assert "how close together the values lie" not in text
+
+
+def test_a_sample_and_totals_are_part_of_what_a_question_says(visits):
+    sample = visits.sample(0.25)
+    grouped = sample.group_by("hospital", keys=["Ahorn", "Birke"]).rollup()
+    query = grouped.agg(n=tc.count())
+    for shown in (repr(sample), repr(grouped), repr(query)):
+        assert "in a secret random sample of 25 % of the units" in shown
+    assert all("with totals" in repr(one) for one in (grouped, query))
+    assert "sample" not in repr(visits.agg(n=tc.count()))
+    from tacit.tables._words import in_words
+
+    assert "sample of ? %" in in_words(query.question, shape=True)

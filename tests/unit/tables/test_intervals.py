@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -90,3 +91,16 @@ def test_the_number_of_candidates_hardly_widens_a_quantile():
     rows = reading.rank_error(noise.noises[0], Fraction(95, 100))
     spread = np.sqrt(31 * 0.25 * 2) * float(noise.mechanisms[0].scale)
     assert 1.9 * spread <= rows <= 2.1 * spread
+
+
+@pytest.mark.parametrize("bounds", [(0, 0.1), (0, 0.3), (-0.7, 0.9), (0.1, 1 / 3), (0, 1e-3)])
+def test_a_mean_and_its_interval_end_at_the_declared_bounds(bounds):
+    low, high = bounds
+    for values in ([low] * 50, [high] * 50):
+        data = tc.protect(
+            pd.DataFrame({"pid": range(50), "x": values}), unit="pid", bounds={"x": bounds},
+            budget=tc.Budget(epsilon=10**6),
+        )  # fmt: skip
+        for epsilon in (0.01, 1, 1000):
+            cells = data.agg(m=tc.mean("x")).plan(epsilon=epsilon).release()["m"]
+            assert low <= cells.low[0] <= cells.value[0] <= cells.high[0] <= high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -107,3 +108,37 @@ def test_a_line_that_is_left_out_changes_a_sum_by_no_more_than_is_declared(tmp_p
         [exact] = exact_integers(task.engine, task.asked, task.statements).values()
         sums.append(exact[()][0])
     assert abs(sums[0] - sums[1]) <= task.mechanisms[0].sensitivity
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_is_gone_is_named_before_the_charge(tmp_path, kind):
+    path, frame = tmp_path / f"visits.{kind}", pd.DataFrame({"pid": range(30)})
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    data = tc.protect(path, unit="pid", budget=tc.Budget(epsilon=2))
+    first = data.agg(n=tc.count()).plan(epsilon=0.5).release()
+    plan = data.agg(n=tc.count()).plan(epsilon=1)
+    path.unlink()
+    with pytest.raises(tc.TacitError) as refused:
+        plan.release()
+    assert str(path) in refused.value.what
+    assert float(data.remaining.epsilon) == 1.5
+    assert data.agg(n=tc.count()).plan(epsilon=0.5).release() == first  # stored, so it needs no file
+
+
+def test_sparse_columns_of_pandas_are_read_as_what_they_hold():
+    sparse = pd.arrays.SparseArray
+    frame = pd.DataFrame(
+        {
+            "pid": sparse(range(40)),
+            "x": sparse([0.0, 3.0] * 20),
+            "flag": sparse([True, False] * 20),
+            "ward": pd.Series(["A", "B"] * 20, dtype=pd.SparseDtype(object, "A")),
+        }
+    )
+    data = tc.protect(
+        frame, unit="pid", bounds={"x": (0, 4)}, budget=HUGE, keys={"ward": ["A", "B"]}, name="t"
+    )
+    found = data.group_by("ward").agg(s=tc.sum("x"), n=tc.count()).plan(epsilon=10**4).release()
+    assert found["s"].value == pytest.approx((0, 60), abs=0.1)
+    assert found["n"].value == (20, 20)
+    assert data.where("flag").agg(n=tc.count()).plan(epsilon=10**4).release()["n"].value == (20,)

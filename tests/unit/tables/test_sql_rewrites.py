@@ -91,3 +91,8 @@ def test_what_a_refusal_names_works_when_pasted(visits, frame, written, then):
     assert refused.value.code in {"not-allowed", "unknown-table"}
     fixed = (then or frame).format(refused.value.fix)
     assert visits.sql(fixed).plan(epsilon=1, delta=1e-6).release().columns, fixed
+
+
+def test_a_refusal_shows_string_agg_under_its_own_name(visits):
+    with pytest.raises(tc.TacitError, match="STRING_AGG"):
+        visits.sql("SELECT STRING_AGG(hospital, ',') FROM visits")

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from asking import visits
 from tacit import TacitError
 
 CRASHES = pa.table(
@@ -149,3 +150,10 @@ def test_units_that_a_condition_keeps_cost_as_little_as_units():
         n=tc.count_distinct(tc.when(tc.col("kind") == "a", tc.col("car")))
     )
     assert limited.plan(epsilon=10**6).release().value == 200
+
+
+@pytest.mark.parametrize("keys", [["Ahorn", "Birke"], "hospital", 7])
+def test_keys_of_sql_that_name_no_column_are_refused_with_the_form(keys):
+    with pytest.raises(tc.TacitError, match="lists of values by column") as refused:
+        visits().sql("SELECT hospital, COUNT(*) FROM visits GROUP BY hospital", keys=keys)
+    assert "keys={" in str(refused.value.fix)

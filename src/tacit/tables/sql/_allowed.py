@@ -111,7 +111,15 @@ def _original(node: exp.Expr) -> exp.Expr:
 
 
 def _text(node: exp.Expr) -> str:
-    return node.sql(dialect="duckdb")
+    return node.transform(_with_its_name).sql(dialect="duckdb")
+
+
+def _with_its_name(node: exp.Expr) -> exp.Expr:
+    """Keep a name that the parser would write in another way, so that people recognise what they wrote."""
+    if not isinstance(node, exp.GroupConcat):
+        return node
+    parts = [part for part in (node.this, node.args.get("separator")) if part is not None]
+    return exp.Anonymous(this="STRING_AGG", expressions=parts)
 
 
 def _instead(node: exp.Expr) -> Fix:

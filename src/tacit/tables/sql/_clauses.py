@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import TacitError
+from tacit.tables._column_names import check_name
 from tacit.tables._expressions import Column, Node
 from tacit.tables._python_expressions import Expr
-from tacit.tables._query import check_name
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._levels import group_columns, group_levels, has_levels
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tacit.tables._levels import Levels
-    from tacit.tables._query import Rows
+    from tacit.tables._rows import Rows
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._select_list import SelectList
 

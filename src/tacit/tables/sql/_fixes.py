@@ -83,10 +83,14 @@ class SqlAdvice:
                 return Choose(tuple(map(sql_name, names)), given, close and sql_name(close))
             case Choose(names, given) if _AGGREGATES.keys() >= set(names):
                 return Choose(tuple(_AGGREGATES[name] for name in names), given)
-            case Do("convert-in-question", {"text": str(text)}) if meant := self._column(text):
+            case Do("convert-in-question" | "compare-in-question", {"text": str(text)}) if (
+                meant := self._column(text)
+            ):
                 return Say(f"write a column name without single quotes: {sql_name(meant)}")
-            case Do("convert-in-question", {"expression": str(column), **more}) if column in self.columns:
-                return Do("convert-in-question", expression=sql_name(column), **more)
+            case Do(
+                "convert-in-question" | "compare-in-question" as action, {"expression": str(column), **more}
+            ) if column in self.columns:
+                return Do(action, expression=sql_name(column), **more)
             case Do("aggregate-per-unit" | "summarise-units" as action, arguments) if self.unit:
                 return Do(action, **{**arguments, "unit": self.unit})
             case Do("bound-aggregate", {"expression": str(inner)}):

@@ -34,7 +34,7 @@ from tacit.tables.sql._units import names_whole_unit, unit_columns, unit_noun
 
 if TYPE_CHECKING:
     from tacit.core import Kind
-    from tacit.tables._query import Rows
+    from tacit.tables._rows import Rows
 
 __all__ = ["from_clause", "selected_rows", "with_clauses"]
 

@@ -20,7 +20,7 @@ from tacit.tables.sql._units import names_whole_unit, unit_column, unit_columns
 if TYPE_CHECKING:
     from tacit.fixes import Fix
     from tacit.tables._algebra import How
-    from tacit.tables._query import Rows
+    from tacit.tables._rows import Rows
 
 __all__ = ["join_public", "join_units", "kind_of_join", "move_join_conditions", "on_unit"]
 

@@ -21,7 +21,7 @@ from tacit.tables.sql._names import FromClause, sql_name
 from tacit.tables.sql._units import unit_columns
 
 if TYPE_CHECKING:
-    from tacit.tables._query import Rows
+    from tacit.tables._rows import Rows
 
 __all__ = ["AskedMember", "asked_members", "with_members"]
 

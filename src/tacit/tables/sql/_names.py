@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tacit.tables._dataset import TableDataset
     from tacit.tables._expressions import Node
     from tacit.tables._kinds import Scope
-    from tacit.tables._query import Rows
+    from tacit.tables._rows import Rows
 
 __all__ = ["ColumnFinder", "FromClause", "PartReader", "TablesInReach", "declared_name", "sql_name"]
 

@@ -5,6 +5,7 @@ Tacit never runs the text itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from tacit.errors import TacitError
-from tacit.fixes import Do, Fix, Say
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Do, Fix, Say, Set
 from tacit.tables._algebra import scope
 from tacit.tables._expressions import Column, Node, names
 from tacit.tables._key_values import keys_of
@@ -38,11 +39,12 @@ from tacit.tables.sql._names import TablesInReach, sql_name
 from tacit.tables.sql._select_list import SelectList, has_aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tacit.tables._dataset import TableDataset
     from tacit.tables._levels import Levels
-    from tacit.tables._query import Query, Rows
+    from tacit.tables._query import Query
+    from tacit.tables._rows import Rows
     from tacit.tables.sql._names import ColumnFinder
 
 __all__ = ["parse_expression", "parse_query"]
@@ -70,6 +72,9 @@ def parse_query(
 
     The fixes of all refusals, also of those while planning, are in the words of SQL.
     """
+    if keys is not None and not isinstance(keys, Mapping):
+        example: list[object] = list(keys)[:2] if isinstance(keys, list | tuple) else ["A", "B"]
+        raise bad_parameter("keys", "lists of values by column", keys, fix=Set(keys={"COLUMN": example}))
     try:
         select = _parsed(text, dataset.main)
         answer, listed = _question(select, TablesInReach(dataset), dict(keys or {}))

@@ -8,7 +8,7 @@ from tacit.tables._algebra import JoinPublic, JoinUnits, PerUnit, Project, Relat
 from tacit.tables._expressions import Column
 
 if TYPE_CHECKING:
-    from tacit.tables._query import Rows
+    from tacit.tables._rows import Rows
 
 __all__ = ["names_whole_unit", "unit_column", "unit_columns", "unit_noun"]
 

@@ -1,0 +1,93 @@
+"""The core's certificate as a short page: who is protected, what was promised, who paid.
+
+A certificate may have been edited by anybody, so the page is written from any fields and never fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tacit.core._safe_text import visible
+from tacit.errors import TacitError
+from tacit.report import Report, ReportTable
+
+if TYPE_CHECKING:
+    from tacit.core._certificate import Certificate
+
+__all__ = ["certificate_page"]
+
+_LONGEST = 60
+_CHECK = "matches(ledger) compares it with the ledger; save(path) writes the whole document; fields holds it."
+
+
+def certificate_page(certificate: Certificate) -> Report:
+    """Return the page of a certificate."""
+    fields = certificate.fields
+    try:
+        members, names = certificate.members, certificate.names
+    except TacitError as error:
+        return Report("Certificate", (f"Its members cannot be read: {error.what}.",))
+    rows = [row for member in members for row in _member(member, named="members" in fields)]
+    rows += [
+        ("promised", _promised(fields.get("promised"))),
+        *([("audit", _audit(fields["audit"]))] if "audit" in fields else []),
+        ("plan", _short(fields.get("plan"))),
+        ("software", _short(fields.get("software"))),
+    ]
+    table = ReportTable("", ("part", "content"), tuple(rows))
+    return Report(f"Certificate for {_short(names)}", (), (table,), (_CHECK,))
+
+
+def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
+    """Return the lines that each dataset has of its own."""
+    dataset = member.fields.get("dataset")
+    about = dataset if isinstance(dataset, Mapping) else {}
+    laws = member.fields.get("mechanisms")
+    listed = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
+    steps = [f"{_short(law.get('mechanism'))} on {_short(law.get('statistic'))}" for law in listed]
+    return [
+        *([("dataset", _short(about.get("name")))] if named else []),
+        ("version", _short(about.get("version"))),
+        ("protects", f"each {_short(about.get('unit'))}; neighbours: {_short(about.get('adjacency'))}"),
+        ("mechanisms", ", ".join(dict.fromkeys(steps[:10])) + (" ..." if len(steps) > 10 else "")),
+        ("paid by", _paid(member.fields)),
+    ]
+
+
+def _paid(fields: Mapping[str, object]) -> str:
+    paid, accounts = fields.get("ledger"), fields.get("filter")
+    if not isinstance(paid, Mapping):
+        return "nobody: the release was made at the respondent"
+    listed = accounts if isinstance(accounts, list | tuple) else []
+    names = ", ".join(_short(name) for name in listed[:5]) or "the dataset"
+    part = f", instalment {_short(paid['instalment'])}" if "instalment" in paid else ""
+    return f"{names}, with entry {_short(paid.get('entry'))} of the ledger ({_short(paid.get('hash'))}){part}"
+
+
+def _promised(given: object) -> str:
+    """Write the promised total in decimals."""
+    parts = given if isinstance(given, Mapping) else {}
+    return ", ".join(f"{_short(name)} {_decimal(value)}" for name, value in parts.items()) or "not stated"
+
+
+def _decimal(value: object) -> str:
+    top, _, bottom = str(value).partition("/")
+    try:
+        return f"{float(top) / float(bottom or 1):.6g}"
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return _short(value)
+
+
+def _audit(given: object) -> str:
+    found = given if isinstance(given, Mapping) else {}
+    verdict = "nothing was found" if found.get("holds") is True else "the plan is broken"
+    return f"{verdict}, with {_short(found.get('pairs'))} pairs of neighbours"
+
+
+def _short(value: object) -> str:
+    """Write a field in one line: hashes by their first signs, nothing that a terminal obeys."""
+    text = visible(str(value))
+    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
+        return text[:12]
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

@@ -1,0 +1,305 @@
+"""What a plan and its release say beside their numbers: limits, groups, grids, and what is dropped.
+
+All of it is public.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tacit.mechanisms import KeySelection
+from tacit.tables._algebra import (
+    JoinPublic,
+    JoinUnits,
+    PerUnit,
+    Project,
+    Scan,
+    Where,
+    joins_of,
+    rows_per_unit,
+    scans_of,
+    scope,
+)
+from tacit.tables._cut_notes import cut_lines
+from tacit.tables._expressions import Column
+from tacit.tables._key_values import can_be_missing, keys_of
+from tacit.tables._kinds import Scope
+from tacit.tables._products import ProductSums
+from tacit.tables._sampling import share_of_sample
+
+if TYPE_CHECKING:
+    from tacit.core import Unit
+    from tacit.tables._algebra import Relation, TableQuestion
+    from tacit.tables._contribution import Contribution
+    from tacit.tables._dataset import TableDataset
+    from tacit.tables._lowering import ReleasedColumn
+    from tacit.tables._statistics import ValueGrid
+    from tacit.tables._steps import PaidStep
+
+__all__ = ["facts_of", "facts_of_blocks", "left_out"]
+
+
+def left_out(
+    question: TableQuestion, who: Contribution, paid: tuple[PaidStep, ...], dataset: TableDataset
+) -> tuple[str, ...]:
+    """Say which rows are not counted and which groups are not shown; a function of public facts."""
+    unit = dataset.identity.unit
+    rows = [f"rows without a {' or '.join(unit.columns)}"] if unit.columns else []
+    if where := _without_group(question):
+        rows.append(f"rows whose {where}")
+    said = [f"{' and '.join(rows)}, if any, are not counted"] if rows else []
+    said += _clipped_counts(question, dataset)
+    said += cut_lines(question, dataset)
+    if _can_cut(question, who, unit):
+        said.append(f"{_limits(question, who, dataset)}; rows beyond this are not counted")
+    if question.sample is not None:
+        share = float(share_of_sample(question.sample))
+        said.append(
+            f"this is a secret random sample of {share * 100:.6g} % of the {unit.noun}s; divide counts and "
+            f"sums by {share:.6g} to estimate all {unit.noun}s; intervals do not cover the sampling error"
+        )
+    if question.levels:
+        names = " or ".join(name for name, _ in question.by)
+        said.append(
+            f"(all) marks a total over {names}; it adds up the noisy numbers of its groups; in data frames, "
+            "the key of a total is empty"
+        )
+    selection = paid[0].mechanism
+    if question.private_keys and isinstance(selection, KeySelection):
+        said.append(_sizes(selection, unit))
+    return tuple(said)
+
+
+def _clipped_counts(question: TableQuestion, dataset: TableDataset) -> list[str]:
+    """Say which counts within a unit are clipped at the limit on rows, because the question has no bound."""
+    facts = scope(question.input)
+    said = []
+    for _, aggregate in question.aggregates:
+        column = aggregate.argument
+        bounds = facts[column.name].bounds if isinstance(column, Column) else None
+        if not isinstance(column, Column) or bounds is None or not facts[column.name].default:
+            continue
+        if getattr(aggregate, "bounds", None) == bounds:
+            most = f"{float(bounds[1]):g}"
+            chosen = dataset.limits.rows != bounds[1] or not dataset.limits.is_default
+            default = "" if chosen else " (default)"
+            said.append(f"{column.name} above {most}{default}, the limit on rows, counts as {most}")
+    return list(dict.fromkeys(said))
+
+
+def _without_group(question: TableQuestion) -> str:
+    """Say which values of a group's columns keep a row out of all groups; empty where none does."""
+    facts = scope(question.input)
+    names = " or ".join(name for name, _ in question.by)
+    absent = [name for name, node in question.by if can_be_missing(node, facts)]
+    if question.keys is not None and question.by and not _has_all_keys(question):
+        named = absent and not question.groups_missing
+        return f"{names} is missing or not among the keys" if named else f"{names} is not among the keys"
+    return f"{' or '.join(absent)} is missing" if absent and not question.groups_missing else ""
+
+
+def _has_all_keys(question: TableQuestion) -> bool:
+    """Whether the form of the groups allows no other keys: every branch of a CASE is one, every weekday."""
+    known = [keys_of(node, Scope({}, open=True)) for _, node in question.by]
+    return None not in known and set(product(*(keys or () for keys in known))) <= set(question.keys or ())
+
+
+def _can_cut(question: TableQuestion, who: Contribution, unit: Unit) -> bool:
+    """Whether a limit can drop rows: of tables, of joins, of groups or within them."""
+    if unit.is_row:
+        return False
+    of_groups = who.grouped and question.groups is not None
+    cut = rows_per_unit(question.input) != 1 and (of_groups or question.per_group is not None)
+    return cut or _limits_rows(question.input)
+
+
+def _limits_rows(node: Relation) -> bool:
+    """Whether a limit on the rows of tables or joins applies below."""
+    match node:
+        case Scan(_, rows):
+            return rows is not None
+        case JoinUnits(left, right, _, rows):
+            return rows is not None or _limits_rows(left) or _limits_rows(right)
+        case JoinPublic(left, _, _, _, _):
+            return _limits_rows(left)
+        case Where(inner, _) | Project(inner, _) | PerUnit(inner, _, _):
+            return _limits_rows(inner)
+
+
+def _limits_below_units(node: Relation) -> bool:
+    """Whether numbers within a unit are made from limited rows."""
+    match node:
+        case PerUnit():
+            return _limits_rows(node)
+        case JoinUnits(left, right, _, _):
+            return _limits_below_units(left) or _limits_below_units(right)
+        case JoinPublic(left, _, _, _, _):
+            return _limits_below_units(left)
+        case Where(inner, _) | Project(inner, _):
+            return _limits_below_units(inner)
+        case Scan():
+            return False
+
+
+def _sizes(selection: KeySelection, unit: Unit) -> str:
+    """Say how large a group must be to appear, from the public threshold on its noisy size."""
+    return (
+        f"groups with fewer than about {selection.threshold:,} {_whom(unit)} are usually hidden; "
+        f"groups with {selection.nearly_always:,} or more are nearly always shown"
+    )
+
+
+def _whom(unit: Unit) -> str:
+    """Name what the size of a group counts."""
+    return f"pairs of {unit.noun}" if unit.per else f"{unit.noun}s"
+
+
+def facts_of(
+    question: TableQuestion,
+    who: Contribution,
+    paid: tuple[PaidStep, ...],
+    columns: tuple[ReleasedColumn, ...],
+    dataset: TableDataset,
+) -> tuple[tuple[str, str], ...]:
+    """List what the plan prints beside its columns: all of it public."""
+    unit = dataset.identity.unit
+    owner = unit.noun
+    change = f"one {owner} is added or removed" if who.times == 1 else f"the data of one {owner} is replaced"
+    facts = [("neighbours", change), ("limits", _limits(question, who, dataset))]
+    facts += _joins_in_words(question, who, owner)
+    if question.sample is not None:
+        share = share_of_sample(question.sample)
+        facts.append(
+            (
+                "sample",
+                f"a secret random choice keeps each {owner} with probability {float(share):.10g} ({share})",
+            )
+        )
+    if question.by:
+        names = ", ".join(n for n, _ in question.by)
+        selection = paid[0].mechanism
+        sizes = f"; {_sizes(selection, unit)}" if isinstance(selection, KeySelection) else ""
+        known = f"selected privately{sizes}" if question.keys is None else f"{len(question.keys)} public"
+        facts.append(("groups", f"by {names}: {known}"))
+        if question.levels:
+            facts.append(
+                (
+                    "totals",
+                    "sums of the smallest groups, free; a sum of k groups has about sqrt(k) times the noise",
+                )
+            )
+    for i, one in enumerate(paid):
+        named = ", ".join(c.name for c in columns if c.step == i) or "which groups exist"
+        facts.append((named, _share(one, who)))
+    return tuple(facts)
+
+
+def _joins_in_words(question: TableQuestion, who: Contribution, owner: str) -> list[tuple[str, str]]:
+    """Say how much less noise a limit on joined rows would mean, where the limits of two tables multiply."""
+    for join in joins_of(question.input):
+        if not isinstance(join, JoinUnits) or join.rows is not None:
+            continue
+        left, right = rows_per_unit(join.left), rows_per_unit(join.right)
+        if not left or not right or who.total <= (most := max(left, right)):
+            continue
+        times = who.total // most
+        text = (
+            f"a {owner} can have {left:,} x {right:,} rows after the join; with the limit joined={most} the "
+            f"noise of counts and sums would be {times:,} times smaller, and rows beyond it would be dropped"
+        )
+        return [("join", text)]
+    return []
+
+
+def facts_of_blocks(dataset: TableDataset, blocks: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Say which blocks of the data the plan is charged to, where the dataset has blocks."""
+    if dataset.identity.block:
+        return (("charged to", f"block {dataset.identity.block} alone"),)
+    if dataset.block_column is None:
+        return ()
+    by = dataset.block_column.name
+    if not blocks:
+        return (("charged to", f"all of the data, because the question is not limited to values of {by}"),)
+    few = (
+        ", ".join(blocks) if len(blocks) <= 5 else f"{len(blocks):,} values, from {blocks[0]} to {blocks[-1]}"
+    )
+    return (("charged to", f"{by} {few} alone"),)
+
+
+def _limits(question: TableQuestion, who: Contribution, dataset: TableDataset) -> str:
+    """Say how much of one unit counts; a limit on rows that nobody chose is marked as the default."""
+    owner, read = dataset.identity.unit.noun, _read_rows(question.input, dataset)
+    marked = {rows: default for _, rows, default in read}
+    text = f"each {owner} counts with at most {_rows(who.total)}" + marked.get(who.total, "")
+    if who.grouped:
+        groups = "1 group" if who.groups == 1 else f"{who.groups:,} groups"
+        text += f", in {groups}" if who.groups == 1 else f", in at most {groups}"
+        if who.groups > 1 and who.per_group != who.total:
+            text += f", with at most {_rows(who.per_group)} in each"
+    some = any(marked.values()) or len(marked) > 1 or _limits_below_units(question.input)
+    if read and some and set(marked) != {who.total}:
+        text += f"; Tacit reads at most {_rows_of_tables(read, owner)}"
+    return text
+
+
+def _read_rows(node: Relation, dataset: TableDataset) -> list[tuple[str, int, str]]:
+    """List the tables that are read under a row limit: name, limit, and a mark where nobody chose it."""
+    limits = dataset.limits
+    return list(
+        dict.fromkeys(
+            (table, rows, " (default)" if limits.is_default_of(table) and rows == limits.rows else "")
+            for scan in scans_of(node)
+            if (rows := scan.rows) is not None and (table := scan.table.name)
+        )
+    )
+
+
+def _rows_of_tables(read: list[tuple[str, int, str]], owner: str) -> str:
+    """Say how many of a unit's rows are read: in each table the same, or table by table."""
+    if len({rows for _, rows, _ in read}) == 1:
+        _, rows, default = read[0]
+        return f"{rows:,}{default} of a {owner}'s rows in each table"
+    (first, most, default), *more = read
+    others = "".join(f", {rows:,}{mark} in {table}" for table, rows, mark in more)
+    return f"{most:,}{default} of a {owner}'s rows in {first}{others}"
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
+
+
+def _share(paid: PaidStep, who: Contribution) -> str:
+    """Say what a step costs, how much one unit can change, and on which grid."""
+    statistic = paid.step.statistic
+    l1, _ = statistic.sensitivity(who)
+    moved = getattr(paid.mechanism, "sensitivity", l1)
+    text = (
+        f"sensitivity {_figure(Fraction(moved if not paid.mechanism.additive else l1) * statistic.step)} (L1)"
+    )
+    grid = statistic.grid
+    if grid is not None:
+        other = statistic.other_grid if isinstance(statistic, ProductSums) else None
+        grids = (grid,) if other is None else (grid, other)
+        ranges = " and ".join(f"[{float(one.low):g}, {float(one.high):g}]" for one in grids)
+        clipped = f"values are clipped to {ranges}"
+        text += f"; {clipped} and rounded to whole steps of {' and '.join(map(_step, grids))}"
+    share = (
+        f"epsilon {float(paid.epsilon):.4g}"
+        if paid.epsilon is not None
+        else f"rho {float(paid.rho or 0):.4g}"
+    )
+    if isinstance(paid.mechanism, KeySelection):
+        share += f", delta {float(paid.mechanism.delta):g}"
+    return f"{share}; {text}"
+
+
+def _step(grid: ValueGrid) -> str:
+    """Write the step of a grid, which is a power of two."""
+    exponent = grid.step.numerator.bit_length() - grid.step.denominator.bit_length()
+    return str(grid.step) if grid.step >= 1 else f"2^{exponent}"
+
+
+def _figure(value: Fraction) -> str:
+    return f"{round(value):,}" if value.denominator == 1 or 1000 <= value < 10**15 else f"{float(value):.4g}"

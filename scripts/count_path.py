@@ -17,12 +17,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tacit as tc
 from tacit.tables import example_visits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
 HOME = Path(tc.__file__).parent
@@ -75,8 +76,8 @@ class Counter:
 
 def journey(watch: dict[str, Counter], number: int) -> None:
     """Ask one question, each stage under its own counter."""
-    state: object = None
-    steps = {
+    states: list[object] = [None]  # all are kept, so that none is cleared away while a stage is counted
+    steps: dict[str, Callable[[Any], object]] = {
         "protect": lambda _: tc.protect(
             example_visits(),
             name=f"visits{number}",
@@ -91,12 +92,22 @@ def journey(watch: dict[str, Counter], number: int) -> None:
         "release": lambda plan: plan.release(),
     }
     for stage in STAGES:
-        gc.collect()  # what an earlier stage left behind is not closed in the middle of this one
+        gc.collect()  # not while a stage is counted
         sys.setprofile(watch.get(stage))
         try:
-            state = steps[stage](state)
+            states.append(steps[stage](states[-1]))
         finally:
             sys.setprofile(None)
+
+
+def print_list(watch: dict[str, Counter]) -> None:
+    """Print the functions of each stage under their modules."""
+    for stage, seen in watch.items():
+        print(f"\n{stage}")
+        for module, functions in seen.modules.items():
+            print(f"  {module}")
+            print(*(f"    {function} ({calls})" for function, calls in functions.items()), sep="\n")
+    print()
 
 
 def main() -> None:
@@ -112,12 +123,7 @@ def main() -> None:
             functions, modules, calls = (len(found) for found in (seen.functions, seen.modules, seen.calls))
             print(f"{stage:<10}{functions:>10}{modules:>9}{calls:>21}{seen.changes:>17}")
         if name == "cold" and "--list" in sys.argv[1:]:
-            for stage, seen in watch.items():
-                print(f"\n{stage}")
-                for module, functions in seen.modules.items():
-                    print(f"  {module}")
-                    print(*(f"    {function} ({calls})" for function, calls in functions.items()), sep="\n")
-            print()
+            print_list(watch)
 
 
 if __name__ == "__main__":

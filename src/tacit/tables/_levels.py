@@ -140,12 +140,7 @@ def read_levels(
     groups: Sequence[Sequence[int]],
     confidence: Fraction,
 ) -> list[Cell]:
-    """Read the sum of the noisy integers of each group of lines, with the sum of their noises.
-
-    Without groups, every line is read on its own.
-    """
-    if not groups:
-        return reading.read(noise, lines, confidence)
+    """Read the sum of the noisy integers of each group of lines, with the sum of their noises."""
     cells: list[Cell | None] = [None] * len(groups)
     for k in sorted({len(group) for group in groups}):
         places = [i for i, group in enumerate(groups) if len(group) == k]

@@ -120,17 +120,19 @@ def check_totals(
         )
 
 
-def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> list[tuple[list[object], list[int]]]:
-    """Return the lines of all levels: the key, None where it is summed over, and the finest lines in it."""
-    made: list[tuple[list[object], list[int]]] = []
+def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> tuple[list[list[object]], list[list[int]]]:
+    """Return the lines of all levels: their keys, None where one is summed over, and the finest lines in them."""
+    made: list[list[object]] = []
+    groups: list[list[int]] = []
     for level in levels:
         found: dict[tuple[object, ...], list[int]] = {}
         for at, key in enumerate(keys):
             found.setdefault(tuple(key[i] for i in level), []).append(at)
         for shown, lines in found.items():
             values = dict(zip(level, shown, strict=True))
-            made.append(([values.get(i) for i in range(len(keys[0]))], lines))
-    return made
+            made.append([values.get(i) for i in range(len(keys[0]))])
+            groups.append(lines)
+    return made, groups
 
 
 def read_levels(

@@ -134,8 +134,7 @@ class TableTask:
             keys = [list(key) for key in (self.asked.keys or ())] if self.asked.by else [[]]
         groups: list[list[int]] = []
         if self.asked.levels:
-            totals = lines_of(keys, self.asked.levels)
-            keys, groups = [key for key, _ in totals], [lines for _, lines in totals]
+            keys, groups = lines_of(keys, self.asked.levels)
         dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
         shown = {
             name: _shown([key[i] for key in keys], dates=name in dates)

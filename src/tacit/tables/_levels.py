@@ -121,7 +121,7 @@ def check_totals(
 
 
 def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> tuple[list[list[object]], list[list[int]]]:
-    """Return the lines of all levels: their keys, None where one is summed over, and the finest lines in them."""
+    """Return all lines: their keys, None for what is summed over, and the finest lines in each of them."""
     made: list[list[object]] = []
     groups: list[list[int]] = []
     for level in levels:

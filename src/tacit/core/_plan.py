@@ -31,7 +31,7 @@ PLAN_SCHEMA = "tacit/plan/1"
 C = TypeVar("C", bound=Content)
 T = TypeVar("T")
 #: What a person reads of a plan: given, or worked out when somebody asks for it.
-Worked: TypeAlias = "Sequence[T] | Callable[[], Sequence[T]]"
+OnDemand: TypeAlias = "Sequence[T] | Callable[[], Sequence[T]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Plan(Generic[C]):
     asked: str
     _members: tuple[Member, ...]
     _disjoint: bool = False
-    _forecast: Worked[Forecast] = ()
-    _facts: Worked[tuple[str, str]] = ()
+    _forecast: OnDemand[Forecast] = ()
+    _facts: OnDemand[tuple[str, str]] = ()
     _request: Callable[[], JSON] | None = None
     _present: Callable[[Release[C]], Release[C]] | None = field(default=None)
 
@@ -101,8 +101,8 @@ class Plan(Generic[C]):
         task: Task | RunTask,
         *,
         promised: Mapping[str, Fraction],
-        forecast: Worked[Forecast] = (),
-        facts: Worked[tuple[str, str]] = (),
+        forecast: OnDemand[Forecast] = (),
+        facts: OnDemand[tuple[str, str]] = (),
         confidence: float = 0.95,
         asked: str = "",
         request: Callable[[], JSON] | None = None,
@@ -140,8 +140,8 @@ class Plan(Generic[C]):
         task: Task,
         *,
         promised: Mapping[str, Fraction],
-        forecast: Worked[Forecast] = (),
-        facts: Worked[tuple[str, str]] = (),
+        forecast: OnDemand[Forecast] = (),
+        facts: OnDemand[tuple[str, str]] = (),
         confidence: float = 0.95,
         asked: str = "",
     ) -> Plan[C]:

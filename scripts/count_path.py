@@ -1,26 +1,29 @@
 """Count what one question crosses on its way: functions, modules and changes of room.
 
-Run: python scripts/count_path.py
+Run: python scripts/count_path.py [--list]
 
 For each stage (protect, sql, plan, release) of one question on the bundled visits it prints how many
 different functions of Tacit run, in how many modules they stand, how many different calls lead from one room
 into another, and how often, in the order of calls, a function runs in another room than the one before it.
 All modules are imported before. Cold is the first question of a process, and warm is the second, which finds
-what the first one worked out.
+what the first one worked out. With --list it prints, for the first question, each function under its module,
+in the order of their first calls, with the number of calls.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tacit as tc
 from tacit.tables import example_visits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
 HOME = Path(tc.__file__).parent
@@ -41,8 +44,7 @@ class Counter:
     """Functions and modules that run, calls from one room into another, and changes in the order of calls."""
 
     def __init__(self) -> None:
-        self.functions: set[tuple[str, str]] = set()
-        self.modules: set[str] = set()
+        self.functions: dict[tuple[str, str], int] = {}  # by first call: how often each one runs
         self.calls: set[tuple[str, ...]] = set()
         self.changes = 0
         self._room: str | None = None
@@ -52,8 +54,8 @@ class Counter:
         here = place_of(frame) if event == "call" else None
         if here is None or frame.f_code.co_name.startswith("<"):
             return
-        self.functions.add((here[1], frame.f_code.co_qualname))
-        self.modules.add(here[1])
+        name = here[1], frame.f_code.co_qualname
+        self.functions[name] = self.functions.get(name, 0) + 1
         self.changes += self._room not in {None, here[0]}
         self._room = here[0]
         caller = frame.f_back
@@ -63,11 +65,19 @@ class Counter:
         if caller is not None and above is not None and above[0] != here[0]:
             self.calls.add((above[1], caller.f_code.co_qualname, here[1], frame.f_code.co_qualname))
 
+    @property
+    def modules(self) -> dict[str, dict[str, int]]:
+        """The functions that ran, with their numbers of calls, by module in the order of first calls."""
+        found: dict[str, dict[str, int]] = {}
+        for (module, function), calls in self.functions.items():
+            found.setdefault(module, {})[function] = calls
+        return found
+
 
 def journey(watch: dict[str, Counter], number: int) -> None:
     """Ask one question, each stage under its own counter."""
-    state: object = None
-    steps = {
+    states: list[object] = [None]  # all are kept, so that none is cleared away while a stage is counted
+    steps: dict[str, Callable[[Any], object]] = {
         "protect": lambda _: tc.protect(
             example_visits(),
             name=f"visits{number}",
@@ -82,11 +92,22 @@ def journey(watch: dict[str, Counter], number: int) -> None:
         "release": lambda plan: plan.release(),
     }
     for stage in STAGES:
+        gc.collect()  # not while a stage is counted
         sys.setprofile(watch.get(stage))
         try:
-            state = steps[stage](state)
+            states.append(steps[stage](states[-1]))
         finally:
             sys.setprofile(None)
+
+
+def print_list(watch: dict[str, Counter]) -> None:
+    """Print the functions of each stage under their modules."""
+    for stage, seen in watch.items():
+        print(f"\n{stage}")
+        for module, functions in seen.modules.items():
+            print(f"  {module}")
+            print(*(f"    {function} ({calls})" for function, calls in functions.items()), sep="\n")
+    print()
 
 
 def main() -> None:
@@ -101,6 +122,8 @@ def main() -> None:
         for stage, seen in watch.items():
             functions, modules, calls = (len(found) for found in (seen.functions, seen.modules, seen.calls))
             print(f"{stage:<10}{functions:>10}{modules:>9}{calls:>21}{seen.changes:>17}")
+        if name == "cold" and "--list" in sys.argv[1:]:
+            print_list(watch)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 from tacit.core._certificate import Certificate, certificate_body
 from tacit.core._plan_run import Member, add_up, check_source, digest_of, together_hash
@@ -29,6 +29,9 @@ __all__ = ["PLAN_SCHEMA", "Forecast", "Plan"]
 
 PLAN_SCHEMA = "tacit/plan/1"
 C = TypeVar("C", bound=Content)
+T = TypeVar("T")
+#: What a person reads of a plan: given, or worked out when somebody asks for it.
+OnDemand: TypeAlias = "Sequence[T] | Callable[[], Sequence[T]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,6 @@ class Plan(Generic[C]):
     ----------
     promised
         The total that was asked for: epsilon, delta, rho.
-    forecast
-        What to expect of each released quantity.
-    facts
-        Limits, keys, grids, split: label and text.
     confidence
         How often each interval covers the noise.
     asked
@@ -86,12 +85,12 @@ class Plan(Generic[C]):
     """
 
     promised: Mapping[str, Fraction]
-    forecast: tuple[Forecast, ...]
-    facts: tuple[tuple[str, str], ...]
     confidence: float
     asked: str
     _members: tuple[Member, ...]
     _disjoint: bool = False
+    _forecast: OnDemand[Forecast] = ()
+    _facts: OnDemand[tuple[str, str]] = ()
     _request: Callable[[], JSON] | None = None
     _present: Callable[[Release[C]], Release[C]] | None = field(default=None)
 
@@ -102,8 +101,8 @@ class Plan(Generic[C]):
         task: Task | RunTask,
         *,
         promised: Mapping[str, Fraction],
-        forecast: Sequence[Forecast] = (),
-        facts: Sequence[tuple[str, str]] = (),
+        forecast: OnDemand[Forecast] = (),
+        facts: OnDemand[tuple[str, str]] = (),
         confidence: float = 0.95,
         asked: str = "",
         request: Callable[[], JSON] | None = None,
@@ -117,8 +116,11 @@ class Plan(Generic[C]):
             The dataset, whose account pays.
         task
             Question, mechanisms, exact integers and how to read the noisy ones; or those of a run.
-        promised, forecast, facts, confidence, asked
+        promised, confidence, asked
             See the class.
+        forecast, facts
+            What the properties of these names return, or functions that return it; called only where it is
+            needed.
         request
             Returns what `Dataset.plan_from` rebuilds the plan from, as JSON; called only where it is needed.
         present
@@ -127,8 +129,8 @@ class Plan(Generic[C]):
         ledger = dataset._ledger  # noqa: SLF001 - the core's own
         member = Member(dataset.identity, task, ledger, promised, asked, dataset.record)
         return cls(
-            dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,),
-            _request=request, _present=present,
+            dict(promised), confidence, asked, (member,),
+            _forecast=forecast, _facts=facts, _request=request, _present=present,
         )  # fmt: skip
 
     @classmethod
@@ -138,8 +140,8 @@ class Plan(Generic[C]):
         task: Task,
         *,
         promised: Mapping[str, Fraction],
-        forecast: Sequence[Forecast] = (),
-        facts: Sequence[tuple[str, str]] = (),
+        forecast: OnDemand[Forecast] = (),
+        facts: OnDemand[tuple[str, str]] = (),
         confidence: float = 0.95,
         asked: str = "",
     ) -> Plan[C]:
@@ -149,7 +151,7 @@ class Plan(Generic[C]):
         further release costs that person the same again.
         """
         member = Member(identity, task, None, promised)
-        return cls(dict(promised), tuple(forecast), tuple(facts), confidence, asked, (member,))
+        return cls(dict(promised), confidence, asked, (member,), _forecast=forecast, _facts=facts)
 
     @classmethod
     def together(cls, plans: Sequence[Plan[C]], *, disjoint: bool) -> Plan[C]:
@@ -178,10 +180,22 @@ class Plan(Generic[C]):
             for name in first.promised
         }
         return cls(
-            promised, first.forecast, first.facts, first.confidence, first.asked, members, disjoint,
+            promised, first.confidence, first.asked, members, disjoint,
+            first._forecast,  # noqa: SLF001
+            first._facts,  # noqa: SLF001
             lambda: [plan.to_json()["request"] for plan in plans],
             first._present,  # noqa: SLF001
         )  # fmt: skip
+
+    @property
+    def forecast(self) -> tuple[Forecast, ...]:
+        """What to expect of each released quantity."""
+        return tuple(self._forecast() if callable(self._forecast) else self._forecast)
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Limits, keys, grids, split: label and text."""
+        return tuple(self._facts() if callable(self._facts) else self._facts)
 
     @property
     def unit(self) -> Unit:

@@ -107,6 +107,7 @@ class DuckDB:
         self._stamps: dict[str, object] = {}
         self._types: dict[str, ColumnTypes] = {}
         self._stored: dict[str, ColumnTypes] = {}
+        self._grids: dict[str, dict[str, str]] = {}
         self._declared: dict[str, set[str]] = {}
         self._as_bytes = False
         shared = [t.source.place for t in self._tables.values() if t.source.kind == "connection"]
@@ -225,6 +226,7 @@ class DuckDB:
         con, self._connection = self._connection, None
         self._ranked.clear()
         self._types.clear()
+        self._grids.clear()
         if con is not None:
             con.close()
         self._discard()
@@ -300,11 +302,14 @@ class DuckDB:
 
     def _lay_view(self, con: duckdb.DuckDBPyConnection, name: str, source: Source) -> None:
         """Lay the view of a table over its source; refuse a file whose columns have other names now."""
-        self._types[name] = source.described(con, name)
-        names = {column.lower() for column, _ in self._types[name]}
+        table, types = self._tables[name], source.described(con, name)
+        names = {column.lower() for column, _ in types}
         if self._declared.setdefault(name, names) != names and source.kind in _FILES:
             raise OSError(f"the columns of {name} are not the declared ones")
-        con.execute(view_sql(name, source, self._tables[name].unit, self._types[name], self._grids(name)))
+        have = {column for column, _ in types}  # a grid column needs its own column
+        grids = {grid: sql for grid, sql in table.grids.items() if grid.split(" ", 2)[2] in have}
+        con.execute(view_sql(name, source, table.unit, types, grids))
+        self._types[name], self._grids[name] = types, grids
 
     def _first(self, con: duckdb.DuckDBPyConnection, name: str, rows: int) -> str:
         """Write the view of each unit's first rows, over the table or over its snapshot if there is one.
@@ -314,7 +319,7 @@ class DuckDB:
         """
         inferred = self._tables[name].source.kind == "frame"
         asked = self._asked[name] = self._asked.get(name, 0) + 1
-        types, grids = self._types[name], list(self._grids(name))
+        types, grids = self._types[name], list(self._grids[name])
         if self._snapshot is None or asked <= self._snapshot:
             return limited_view(name, rows, types, self._key, grids, inferred=inferred)
         if name not in self._ranked:
@@ -324,11 +329,6 @@ class DuckDB:
                 con.execute(made)
             self._ranked.add(name)
         return ranked_view(name, rows)
-
-    def _grids(self, name: str) -> dict[str, str]:
-        """Return the grid columns whose own column the source has."""
-        have = {column for column, _ in self._types[name]}
-        return {g: sql for g, sql in self._tables[name].grids.items() if g.split(" ", 2)[2] in have}
 
     def _keys(self, con: duckdb.DuckDBPyConnection, name: str, lines: Sequence[Sequence[object]]) -> None:
         columns = list(zip(*lines, strict=True))

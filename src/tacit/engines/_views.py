@@ -44,17 +44,14 @@ def view_sql(
     raw = source.sql(name)
     if len(readable) < len(types):  # DuckDB then does not read the other columns, not even their statistics
         raw = raw.replace("SELECT *", f"SELECT {', '.join(readable) or 'NULL'}", 1)
+    rows = f"SELECT 0 AS tacit_u, {columns} FROM ({raw})"
+    if unit:
+        owner = owner_sql(unit, types)
+        rows = f"SELECT {owner} AS tacit_u, {columns} FROM ({raw}) WHERE {owner} IS NOT NULL"
     if grids:
         on_grid = ", ".join(f"{sql} AS {quote(g)}" for g, sql in grids.items())
-        inner = view_sql(name, source, unit, types).split(" AS ", 1)[1]
-        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT *, {on_grid} FROM ({inner})"
-    if not unit:
-        return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT 0 AS tacit_u, {columns} FROM ({raw})"
-    owner = owner_sql(unit, types)
-    return (
-        f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS SELECT {owner} AS tacit_u, {columns} "
-        f"FROM ({raw}) WHERE {owner} IS NOT NULL"
-    )
+        rows = f"SELECT *, {on_grid} FROM ({rows})"
+    return f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {rows}"
 
 
 def _with_point(value: str) -> str:

@@ -71,7 +71,6 @@ def open_account(
     found = transaction.find_account(name)
     if found is not None:
         return _reopen(transaction, found, wanted, dataset=dataset)
-    transaction.require_new(name)
     _check_appearance(transaction, name)
     lost = may_have_been_lost(transaction, name)
     declared = wanted.facts()
@@ -104,11 +103,11 @@ def _protected(name: str, unit: str | None, adjacency: str | None, above: Accoun
 
 def _check_appearance(transaction: Transaction, name: str) -> None:
     """Refuse the name of a new account that nobody can see, or that looks like another account's name."""
+    other = transaction.name_like(name)
     if not appearance(name):
         raise bad_parameter(
             "name", "made of characters that people can see", ascii(name), fix=Set(name="visits")
         )
-    other = transaction.name_like(name)
     if other is not None:
         shown = repr if name.isascii() and other.isascii() else ascii
         raise TacitError(

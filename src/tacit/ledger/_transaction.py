@@ -128,28 +128,22 @@ class Transaction:
         return self.account_numbered(id_)
 
     def name_like(self, name: str) -> str | None:
-        """Find another name that people would take for this one, in the store or in this batch."""
-        cache = self._cache
-        self._read_names()
-        wanted = appearance(name)
-        batch = (account.name for account in self.changed.values() if appearance(account.name) == wanted)
-        found = cache.appearances.get(wanted) or next(batch, None)
-        return None if found == name else found
+        """Find another name that people would take for that of a new account, in the store or in this batch.
 
-    def require_new(self, name: str) -> None:
-        """Refuse the name of a new account that the log has opened before: its row was removed."""
-        self._read_names()
-        if name in self._cache.opened:
-            raise _refusals.tampered(f"account {name!r}, which the log opened, is missing")
-
-    def _read_names(self) -> None:
-        """Read the names of all accounts from the log, which outlives their rows."""
+        A name that the log has opened before is refused: its row was removed. The names of all accounts are
+        read from the log, which outlives their rows.
+        """
         cache = self._cache
         for row in self._reader.openings(cache.compared, self._start):
             known = str(json.loads(row.body)["name"])
             cache.opened.add(known)
             cache.appearances.setdefault(appearance(known), known)
         cache.compared = max(cache.compared, self._start)
+        if name in cache.opened:
+            raise _refusals.tampered(f"account {name!r}, which the log opened, is missing")
+        wanted = appearance(name)
+        batch = (account.name for account in self.changed.values() if appearance(account.name) == wanted)
+        return cache.appearances.get(wanted) or next(batch, None)
 
     def account_numbered(self, id_: int) -> Account:
         """Return an account by its number."""

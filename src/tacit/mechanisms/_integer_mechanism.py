@@ -69,7 +69,7 @@ def half_width_of_sum(
     tail bound: sub-Gaussian, or Chan, Shi and Song 2011, lemma 2.8. The smaller of the two is taken. Cutting
     off the ends of a symmetric law only lowers its moments.
     """
-    k = count("copies", copies, zero=False)
+    k = copies if type(copies) is int and copies > 0 else count("copies", copies, zero=False)
     each = k * law.half_width(1 - (1 - confidence) / k)
     if k == 1:
         return each

@@ -74,7 +74,7 @@ def key_nodes(
                 wrong,
                 fix=Set(keys={name: example_keys(kind)}),
             )
-        made.append((name, key_node(node, facts, kind)))
+        made.append((name, resolve(node, facts, kind)))
         check_possible_keys(name, node, column, facts)
     return tuple(made)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fractions import Fraction
 
@@ -299,7 +299,7 @@ def bounds_of(node: Node, scope: Scope) -> tuple[Fraction, Fraction] | None:
     Values are clipped to these bounds before they are used. So bounds that are too wide cost accuracy, never
     privacy. Bounds beyond 10^100, which nobody could declare, are no bounds.
     """
-    found = _chosen_bounds(node, scope) or _bounds_of(node, scope)
+    found = _bounds_of(node, scope)
     if found is None or max(abs(found[0]), abs(found[1])) > _LARGEST_BOUND:
         return None
     return found
@@ -312,6 +312,10 @@ def _bounds_of(node: Node, scope: Scope) -> Ends | None:
             return fact.bounds if fact else None
         case Literal(value, "number"):
             return (Fraction(value), Fraction(value)) if isinstance(value, int | float) else None
+        case Call("clip" | "least", (Column(name, _), *ends)) if (
+            name in scope and scope[name].default and all(isinstance(end, Literal) for end in ends)
+        ):
+            return _chosen_bounds(ends)
         case Call("clip", (inner, Literal(low), Literal(high))):
             return _clipped(bounds_of(inner, scope), Fraction(float(low or 0)), Fraction(float(high or 0)))
         case Call("case", args):
@@ -345,15 +349,11 @@ def _is_null(node: Node) -> bool:
     return isinstance(node, Literal) and node.value is None
 
 
-def _chosen_bounds(node: Node, scope: Scope) -> Ends | None:
-    """Bound a count within a unit as the question does, if it does: the default bound is void then."""
-    match node:
-        case Call("clip" | "least", (Column(name, _), *ends)) if name in scope and scope[name].default:
-            given = [Fraction(float(end.value or 0)) for end in ends if isinstance(end, Literal)]
-            low = max([Fraction(0), *given[:-1]])
-            return (low, max(low, given[-1])) if len(given) == len(ends) else None
-        case _:
-            return None
+def _chosen_bounds(ends: Sequence[Node]) -> Ends:
+    """Bound a count within a unit as the question does: its default bound is void then."""
+    given = [Fraction(float(end.value or 0)) for end in ends if isinstance(end, Literal)]
+    low = max([Fraction(0), *given[:-1]])
+    return low, max(low, given[-1])
 
 
 def _clipped(own: Ends | None, low: Fraction, high: Fraction) -> Ends:

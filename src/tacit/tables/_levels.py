@@ -120,17 +120,19 @@ def check_totals(
         )
 
 
-def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> list[tuple[list[object], list[int]]]:
-    """Return the lines of all levels: the key, None where it is summed over, and the finest lines in it."""
-    made: list[tuple[list[object], list[int]]] = []
+def lines_of(keys: Sequence[Sequence[object]], levels: Levels) -> tuple[list[list[object]], list[list[int]]]:
+    """Return all lines: their keys, None for what is summed over, and the finest lines in each of them."""
+    made: list[list[object]] = []
+    groups: list[list[int]] = []
     for level in levels:
         found: dict[tuple[object, ...], list[int]] = {}
         for at, key in enumerate(keys):
             found.setdefault(tuple(key[i] for i in level), []).append(at)
         for shown, lines in found.items():
             values = dict(zip(level, shown, strict=True))
-            made.append(([values.get(i) for i in range(len(keys[0]))], lines))
-    return made
+            made.append([values.get(i) for i in range(len(keys[0]))])
+            groups.append(lines)
+    return made, groups
 
 
 def read_levels(
@@ -140,12 +142,7 @@ def read_levels(
     groups: Sequence[Sequence[int]],
     confidence: Fraction,
 ) -> list[Cell]:
-    """Read the sum of the noisy integers of each group of lines, with the sum of their noises.
-
-    Without groups, every line is read on its own.
-    """
-    if not groups:
-        return reading.read(noise, lines, confidence)
+    """Read the sum of the noisy integers of each group of lines, with the sum of their noises."""
     cells: list[Cell | None] = [None] * len(groups)
     for k in sorted({len(group) for group in groups}):
         places = [i for i, group in enumerate(groups) if len(group) == k]

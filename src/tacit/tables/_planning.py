@@ -98,8 +98,8 @@ def _plan(
         dataset,
         task,
         promised={k: v for k, v in (("epsilon", ask.epsilon), ("delta", ask.delta), ("rho", ask.rho)) if v},
-        forecast=[_forecast(column, noises[column.step], level, pricing.size) for column in columns],
-        facts=(
+        forecast=lambda: [_forecast(column, noises[column.step], level, pricing.size) for column in columns],
+        facts=lambda: [
             *facts_of(question, pricing.who, paid, columns, dataset),
             *facts_of_blocks(dataset, blocks),
             *(
@@ -107,7 +107,7 @@ def _plan(
                 if ask.delta and (warning := warn_of_delta(float(ask.delta), pricing.size))
                 else []
             ),
-        ),
+        ],
         confidence=float(level),
         asked=in_words(question, shape=dataset.record == "shape"),
         request=lambda: {

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Pricing", "asks_of", "noises_of"]
 
+_LARGEST_SIZE = 10**300  # rows; errors are divided by it as floats
+
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
@@ -168,6 +170,8 @@ def _read(goal: Goal) -> tuple[Ask | None, Fraction, int | None]:
     if not 0 < float(level) < 1:
         raise bad_parameter("confidence", "between 0 and 1", goal.confidence, fix=Set(confidence=0.95))
     size = None if goal.size is None else count("size", goal.size, zero=False)
+    if size is not None and size > _LARGEST_SIZE:
+        raise bad_parameter("size", "at most 10^300", goal.size, fix=Set(size=1000))
     given = [n for n in ("epsilon", "rho", "within") if getattr(goal, n) is not None]
     if len(given) != 1:
         raise TacitError(

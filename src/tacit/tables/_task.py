@@ -142,10 +142,11 @@ class TableTask:
             noisy = [[[units] for _, units in noisy[0]], *noisy[1:]]
         else:
             keys = [list(key) for key in (self.asked.keys or ())] if self.asked.by else [[]]
-        totals = lines_of(keys, self.asked.levels)
-        keys = [key for key, _ in totals] or keys
+        groups: list[list[int]] = []
+        if self.asked.levels:
+            keys, groups = lines_of(keys, self.asked.levels)
         dates = tuple(name for name, node in self.asked.by if kind_of(node) == "date")
-        groups = {
+        shown = {
             name: _shown([key[i] for key in keys], dates=name in dates)
             for i, (name, _) in enumerate(self.asked.by)
         }
@@ -155,12 +156,16 @@ class TableTask:
             lines = [
                 line if isinstance(line, list) else [line] for line in noisy[column.step]
             ]  # a choice is one index
-            cells = read_levels(column.reading, noise, lines, [at for _, at in totals], confidence)
+            cells = (
+                read_levels(column.reading, noise, lines, groups, confidence)
+                if groups
+                else column.reading.read(noise, lines, confidence)
+            )
             columns[column.name] = Cells(
                 tuple(c.value for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
             )
         return AnswerTable(
-            groups,
+            shown,
             columns,
             float(confidence),
             notes=self.notes,

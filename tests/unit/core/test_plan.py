@@ -13,7 +13,7 @@ import pytest
 import tacit as tc
 from asking import visits
 from tacit import TacitError
-from tacit.core import AnswerTable, Cells, Plan
+from tacit.core import AnswerTable, Cells, Forecast, Plan
 from tacit.core._plan_run import run
 from tacit.mechanisms import DiscreteLaplace
 
@@ -199,6 +199,33 @@ def test_a_task_with_too_few_or_too_many_integers_releases_nothing(data, times):
     with pytest.raises(TacitError) as failed:
         Plan.of(data, OddTask(times), promised={"epsilon": Fraction(2)}).release()
     assert failed.value.code == "release-failed"
+
+
+def test_what_people_read_of_a_plan_is_worked_out_only_for_them(data):
+    called = []
+
+    def forecast():
+        called.append("forecast")
+        return [Forecast("n", "two counts", "noise", 3.0)]
+
+    def facts():
+        called.append("facts")
+        return [("limits", "none")]
+
+    plan = Plan.of(
+        data,
+        OddTask(2),
+        promised={"epsilon": Fraction(2)},
+        forecast=forecast,
+        facts=facts,
+        asked="two counts",
+    )
+    assert plan.release().certificate.fields["plan"] == plan.hash
+    assert not called
+    assert "two counts" in repr(plan)
+    assert set(called) == {"forecast", "facts"}
+    assert plan.forecast == (Forecast("n", "two counts", "noise", 3.0),)
+    assert plan.facts == (("limits", "none"),)
 
 
 def test_a_task_gets_back_what_was_released():

@@ -23,6 +23,14 @@ def test_within_solves_for_epsilon():
     assert sized.forecast[0].error <= 1
 
 
+@pytest.mark.parametrize("goal", [{"epsilon": 1}, {"within": 1}])
+def test_a_size_beyond_all_floats_is_refused_by_the_plan(goal):
+    with pytest.raises(TacitError) as refused:
+        visits().agg(m=tc.mean("length_of_stay")).plan(**goal, size=10**400)
+    assert refused.value.code == "bad-parameter"
+    visits().agg(m=tc.mean("length_of_stay")).plan(epsilon=1, size=10**300)
+
+
 def test_weights_move_the_budget():
     plan = visits().agg(n=tc.count(), s=tc.sum("length_of_stay")).plan(epsilon=1, weights={"s": 3})
     assert [float(m.epsilon) for m in task_of(plan).mechanisms] == [0.25, 0.75]

@@ -12,14 +12,13 @@ from tacit.tables._expressions import Column, Node
 from tacit.tables._python_expressions import Expr
 from tacit.tables.sql._allowed import only, refuse
 from tacit.tables.sql._expressions import read_expression
-from tacit.tables.sql._levels import group_columns, group_levels, has_levels
+from tacit.tables.sql._levels import group_columns, has_levels
 from tacit.tables.sql._names import sql_name
 from tacit.tables.sql._select_list import has_aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tacit.tables._levels import Levels
     from tacit.tables._rows import Rows
     from tacit.tables.sql._names import ColumnFinder
     from tacit.tables.sql._select_list import SelectList
@@ -30,7 +29,6 @@ __all__ = [
     "filtered",
     "groups_of",
     "having_of",
-    "levels_of",
     "limit_of",
     "name_of",
     "order_of",
@@ -42,17 +40,9 @@ __all__ = [
 
 def filtered(select: exp.Expr, rows: Rows, find: ColumnFinder) -> Rows:
     """Apply WHERE."""
-    clause = select.args.get("where")
-    if clause is None:
-        return rows
+    clause = select.args["where"]
     only(clause, "this")
     return rows.where(Expr(read_expression(clause.this, find)))
-
-
-def levels_of(select: exp.Expr) -> Levels:
-    """Read the levels that ROLLUP, CUBE and GROUPING SETS name, as places of the groups."""
-    clause = select.args.get("group")
-    return () if clause is None else group_levels(clause)
 
 
 def groups_of(select: exp.Expr, find: ColumnFinder, *, levels: bool = False) -> list[tuple[str, Node]]:

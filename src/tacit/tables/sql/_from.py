@@ -66,14 +66,17 @@ def from_clause(select: exp.Expr, reach: TablesInReach) -> FromClause:
     only(clause, "this")
     put_public_values(select, reach)
     source = FromClause.of(*_table(clause.this, reach, sample=True))
-    move_join_conditions(select)
-    for join in select.args.get("joins") or []:
-        source = _joined(source, join, reach)
+    if select.args.get("joins"):
+        move_join_conditions(select)
+        for join in select.args["joins"]:
+            source = _joined(source, join, reach)
     return source
 
 
 def selected_rows(select: exp.Expr, source: FromClause, reach: TablesInReach) -> Rows:
     """Apply WHERE, in which a unit may be looked for in a subquery."""
+    if select.args.get("where") is None:
+        return source.rows
     asked = asked_members(select, source)
     if not asked:
         return filtered(select, source.rows, source.find)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tacit.tables._levels import Levels
 
-__all__ = ["group_columns", "group_levels", "has_levels"]
+__all__ = ["group_columns", "has_levels", "levels_of"]
 
 _LEVELS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
@@ -27,16 +27,20 @@ def has_levels(clause: exp.Expr) -> bool:
 
 def group_columns(clause: exp.Expr) -> list[exp.Expr]:
     """Return every column of a GROUP BY once, in the order of the text."""
-    every = [column for one in _sets(clause) for column in one]
+    every = clause.expressions
+    if has_levels(clause):
+        columns = [column for one in _sets(clause) for column in one]
+        every = sorted(columns, key=lambda column: _place(clause, column))
     named: dict[str, exp.Expr] = {}
-    for column in sorted(every, key=lambda column: _place(clause, column)):
+    for column in every:
         named.setdefault(_text(column), column)
     return list(named.values())
 
 
-def group_levels(clause: exp.Expr) -> Levels:
-    """Return the levels of a GROUP BY, as places of its columns; none where it is a plain list."""
-    if not has_levels(clause):
+def levels_of(select: exp.Expr) -> Levels:
+    """Read the levels of GROUP BY, as places of its columns; none where it is a plain list."""
+    clause = select.args.get("group")
+    if clause is None or not has_levels(clause):
         return ()
     names = [_text(column) for column in group_columns(clause)]
     made = [tuple(sorted({names.index(_text(column)) for column in one})) for one in _sets(clause)]

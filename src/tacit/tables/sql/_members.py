@@ -38,10 +38,7 @@ class AskedMember:
 def asked_members(select: exp.Expr, source: FromClause) -> list[AskedMember]:
     """Find the subqueries of IN and EXISTS in WHERE, and put a column that marks members in their place."""
     found: list[AskedMember] = []
-    where = select.args.get("where")
-    if where is None:
-        return found
-    for node in list(where.find_all(exp.In, exp.Exists)):
+    for node in list(select.args["where"].find_all(exp.In, exp.Exists)):
         inside = node.find_ancestor(exp.In, exp.Exists, exp.Select)
         if inside is not select:
             continue

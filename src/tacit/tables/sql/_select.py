@@ -24,7 +24,6 @@ from tacit.tables.sql._clauses import (
     alias_of,
     groups_of,
     having_of,
-    levels_of,
     limit_of,
     name_of,
     order_of,
@@ -35,6 +34,7 @@ from tacit.tables.sql._clauses import (
 from tacit.tables.sql._expressions import read_expression
 from tacit.tables.sql._fixes import SqlAdvice
 from tacit.tables.sql._from import from_clause, selected_rows, with_clauses
+from tacit.tables.sql._levels import levels_of
 from tacit.tables.sql._names import TablesInReach, sql_name
 from tacit.tables.sql._select_list import SelectList, has_aggregate
 

@@ -81,8 +81,8 @@ class FourierInversion:
     def mirrored(self, e: float) -> float:
         """Return an upper value of delta(e) in the other direction, e >= 0, of a pair of probabilities.
 
-        By H_y(Q, P) = 1 - y + y H_(1/y)(P, Q), this is delta(-e) on the line that serves e, less what is sure.
-        Where 1 - y is far larger than delta, it is a poor value, but it costs next to nothing.
+        By H_y(Q, P) = 1 - y + y H_(1/y)(P, Q) it needs only delta(-e), on the line that served e. Where y - 1
+        is far larger than delta, it is a poor value, but it costs next to nothing.
         """
         low, high = self.below(e), math.exp(min(e, 700.0))
         return max(0.0, high * low - math.expm1(min(e, 700.0))) + 16 * U * (high * low + high)

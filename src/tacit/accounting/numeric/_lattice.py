@@ -32,6 +32,7 @@ from tacit.accounting._laws import (
 )
 from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, settle
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
 from tacit.accounting.numeric._mgf import DiscreteGaussianMgf, DiscreteLaplaceMgf, Factor, Reals
@@ -101,7 +102,7 @@ class _ComposedLosses(NamedTuple):
                 (low, middle) if self.delta(float(self.losses[middle])).upper <= delta else (middle, high)
             )
         p = float(self.masses[high:].sum())
-        q = float(self.masses[high:] @ np.exp(self.losses[high] - self.losses[high:]))
+        q = dot(self.masses[high:], np.exp(self.losses[high] - self.losses[high:]))
         return float(self.losses[high]) + (math.log((p - delta) / q) if p > delta else -math.inf)
 
     def tail(self, t: float) -> float:

@@ -186,7 +186,7 @@ class SmallSampleAccountant:
         return Bracket(max(0.0, (found.lower + low) * (1 - 4 * U)), upper, "spectral")
 
     def mirrored(self, e: float) -> float:
-        """Return an upper value of delta(e) if a unit is added, from the line that serves e if one is removed.
+        """Return an upper value of delta(e) if a unit is added, by the line that served e if one is removed.
 
         Outcomes without a rare loss add Q(none) - y P(none) + y H_(1/y)(P, Q), and the others the correction.
         """

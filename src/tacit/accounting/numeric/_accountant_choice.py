@@ -36,12 +36,8 @@ from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float, r
 from tacit.accounting.numeric._curve import curve
 from tacit.accounting.numeric._factors import Factors, factors_of
 from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._lattice import (
-    lattice_accountant,
-    listed_accountant,
-    on_lattice,
-    two_point_accountant,
-)
+from tacit.accounting.numeric._lattice import lattice_accountant, listed_accountant, two_point_accountant
+from tacit.accounting.numeric._lattice_laws import on_lattice
 from tacit.accounting.numeric._mgf import (
     DiscreteGaussianMgf,
     DiscreteLaplaceMgf,

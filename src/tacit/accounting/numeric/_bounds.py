@@ -40,7 +40,8 @@ from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail
 from tacit.accounting.numeric._infinite_loss import can_be_infinite, split_infinite_loss
-from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
+from tacit.accounting.numeric._lattice import lattice_accountant
+from tacit.accounting.numeric._lattice_laws import on_lattice
 from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
 from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 

@@ -41,7 +41,7 @@ FINE = 2**20  # steps in one noise scale, by default: a millionth is too small t
 _SAFE = 2**62 - 1  # two of these still fit into 64 bits
 _SETTLED = 2.0**50  # the relative precision of a quotient in doubles, with a margin
 _NORMAL = sys.float_info.min  # a smaller float has lost digits
-_BLOCK = 1 << 15
+_BLOCK, _SHORT = 1 << 15, 1 << 13  # numbers that are worked on at a time
 
 #: Whole numbers of steps: one, or an array (of 64 bits where they fit, else of Python ints).
 Array: TypeAlias = NDArray[np.int64] | NDArray[np.object_]
@@ -171,11 +171,9 @@ def _floats_to_steps(
     if largest >= _SAFE * grid or grid < _NORMAL:
         return _one_by_one(numbers.ravel().tolist(), numbers.shape, grid, stored=many and stored)
     if many:
-        quotient = numbers * float(1 / grid)
-        hard = _far(numbers, quotient) if not stored and largest >= 2**54 * grid else None
-        steps = np.rint(quotient, out=quotient).astype(np.int64)
-        if hard is not None:
-            steps[hard] = _near_reading(numbers[hard], steps[hard], grid)
+        steps = np.rint(numbers * float(1 / grid)).astype(np.int64, order="C")
+        if not stored and largest >= 2**54 * grid:
+            _move_to_readings(numbers.ravel(), steps.ravel(), grid)
         return steps
     flat = numbers.ravel()
     out = np.empty(flat.size, np.int64)
@@ -185,18 +183,19 @@ def _floats_to_steps(
     return out.reshape(numbers.shape)
 
 
-def _far(x: NDArray[np.float64], quotient: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which floats lie so far out that their reading may be more than one step away."""
-    return np.asarray((np.abs(quotient) >= 2.0**54) & (x != np.rint(x)))
-
-
-def _near_reading(x: NDArray[np.float64], steps: NDArray[np.int64], grid: Fraction) -> NDArray[np.int64]:
-    """Move the steps of what floats store to within one step of their reading."""
-    moved = np.rint(beyond_stored(x) * float(1 / grid))
-    unknown = np.isnan(moved)
-    near = steps + np.where(unknown, 0.0, moved).astype(np.int64)
-    near[unknown] = [_floor(exact_float(one), grid) for one in x[unknown].tolist()]
-    return near
+def _move_to_readings(numbers: NDArray[np.float64], steps: NDArray[np.int64], grid: Fraction) -> None:
+    """Move the steps of what floats store to within one step of their reading, from 2^54 steps on."""
+    for start in range(0, len(numbers), _SHORT):
+        x, here = numbers[start : start + _SHORT], steps[start : start + _SHORT]
+        far = np.flatnonzero((np.abs(here) >= 2**54) & (x != np.rint(x)))
+        if not len(far):
+            continue
+        x = x[far]
+        moved = beyond_stored(x) * float(1 / grid)
+        unknown = np.flatnonzero(np.isnan(moved))
+        moved[unknown] = 0.0
+        here[far] += np.rint(moved).astype(np.int64)
+        here[far[unknown]] = [_floor(exact_float(one), grid) for one in x[unknown].tolist()]
 
 
 def _block_to_steps(x: NDArray[np.float64], grid: Fraction, *, small: bool) -> NDArray[np.int64]:

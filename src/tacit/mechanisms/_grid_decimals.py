@@ -6,12 +6,14 @@ where M is m 10^k / 2^e, rounded. So it differs from x by d / (2^e 10^k), where 
 from the nearest multiple of 2^e. It is read back as x if that is below half a unit of x's last place:
 2 d < 10^k. The smallest such k gives the notation. There 2 d = 10^k cannot happen: M 2^(e+1) = 10^k (2m +- 1)
 needs k > e, and d is 0 for k = e already. Only d is needed, and it follows from m 10^k modulo 2^e, so 64 bits
-are enough. Left out are powers of two, whose lower neighbour is nearer, and ties between two decimals.
+are enough. One more place makes d at most ten times larger, so what k places do, k + 1 do too, and the
+smallest k is found by halving. Left out are powers of two, whose lower neighbour is nearer, and ties between
+two decimals.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["beyond_stored"]
 
 _PLACES = 18  # 10^18 is below 2^63
+_TENS = np.array([10**k for k in range(_PLACES + 1)], np.uint64)
+_ONE = np.uint64(1)
+_STORED = np.int64(2**52 - 1)  # the bits of a float that hold m, but for its leading one
 
 
 def beyond_stored(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -32,19 +37,39 @@ def beyond_stored(x: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> beyond_stored(np.array([0.1])).tolist() == [float(Fraction(1, 10) - Fraction(0.1))]
     True
     """
-    part, power = np.frexp(np.abs(x))
-    e = 53 - power
-    found = np.full(x.shape, np.nan)
-    left = np.flatnonzero((e >= 1) & (e <= 63) & (part != 0.5))
-    whole = np.uint64(1) << e[left].astype(np.uint64)  # 2^e
-    above = np.ldexp(part[left], 53).astype(np.uint64)  # m 10^k modulo 2^e: above a multiple of 2^e
-    for places in range(1, _PLACES + 1):
-        above = (above * np.uint64(10)) & (whole - np.uint64(1))
-        distance = np.minimum(above, whole - above)
-        done = distance < 5 * 10 ** (places - 1)
-        if done.any():
-            here, up, d = left[done], above[done], distance[done]
-            sign = np.select([up < whole[done] - up, up > whole[done] - up], [-1.0, 1.0], np.nan)
-            found[here] = np.ldexp(sign * (d / 10.0**places), -e[here])
-            left, whole, above = left[~done], whole[~done], above[~done]
-    return np.asarray(np.copysign(1.0, x) * found)
+    bits = np.ascontiguousarray(x).view(np.int64)
+    e = 1075 - (bits >> 52 & 0x7FF)
+    digits = bits & _STORED
+    known = (e >= 1) & (e <= 63) & (digits != 0)
+    e = np.where(known, e, 1)
+    m = (digits | _STORED + 1).view(np.uint64)
+    mask = (np.left_shift(1, e) - 1).view(np.uint64)  # modulo 2^e; 2^63 wraps around to -2^63, and back
+    places = _places(m, mask)
+    ten = _TENS[places]
+    above = m * ten & mask
+    below = mask + _ONE - above
+    known &= (np.minimum(above, below) < ten >> _ONE) & (above != below)
+    distance: NDArray[np.float64] = np.where(above < below, -above.astype(np.float64), below)
+    distance /= ten.astype(np.float64)  # exact up to 10^22
+    distance *= ((1023 - e) << 52).view(np.float64)  # 2^-e
+    distance *= np.copysign(1.0, x)
+    distance[~known] = np.nan
+    return distance
+
+
+def _places(m: NDArray[np.uint64], mask: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the fewest decimal places that are enough; the most there are, if none are."""
+
+    def enough(ten: Any) -> NDArray[np.bool_]:
+        """Return whether m ten is less than ten / 2 away from a multiple of 2^e, above or below it."""
+        return np.asarray((m * ten + ((ten >> _ONE) - _ONE) & mask) < ten - _ONE)
+
+    top = np.full(m.shape, 4)  # enough, if any are; four fewer are not
+    for tried in (4, 8, 12, 16):
+        too_few = ~enough(_TENS[tried])
+        if not too_few.any():
+            break
+        top += too_few * min(4, _PLACES - tried)
+    middle = top - 2
+    near = middle + 1 - 2 * enough(_TENS[middle])  # one place above the middle, or one below
+    return np.asarray(near + ~enough(_TENS[near]))

@@ -50,6 +50,8 @@ _WHOLE_TYPES = frozenset({int, np.int64, np.int32, np.int16, np.int8, np.uint32,
 _REAL_TYPES = _WHOLE_TYPES | {float, np.float64, np.float32, np.float16}
 _EXACT = 2.0**53  # every whole number below it is a float
 
+_AT_ONCE = 4096  # entries
+
 _FAR = 1200  # decimal places: far below any grid, far above any float
 _FARTHEST: int = 10**1200
 
@@ -198,11 +200,15 @@ def types_of(flat: Sequence[Any]) -> set[type]:
 def packed(flat: Sequence[Any], kind: type[np.int64 | np.float64]) -> NDArray[Any] | None:
     """Return numbers of plain types as 64-bit integers or floats, or None where one does not fit.
 
-    The module `struct` does this in half the time that NumPy needs, which looks for a common type first.
+    The module `struct` does this in half the time that NumPy needs, which looks for a common type first; on a
+    few thousand at a time it is quickest.
     """
     numbers: Any = np.empty(len(flat), dtype=kind)
+    code = "q" if kind is np.int64 else "d"
     try:
-        struct.pack_into(f"{len(flat)}{'q' if kind is np.int64 else 'd'}", numbers, 0, *flat)
+        for start in range(0, len(flat), _AT_ONCE):
+            some = flat[start : start + _AT_ONCE]
+            struct.pack_into(f"{len(some)}{code}", numbers, 8 * start, *some)
     except (struct.error, OverflowError):
         return None
     return np.asarray(numbers)

@@ -15,8 +15,11 @@ from tacit.accounting._laws import (
     canonical,
 )
 from tacit.accounting.numeric import epsilon_bounds
+from tacit.accounting.numeric._accountant_choice import _PROPER, mirrored
 from tacit.accounting.numeric._atoms import Atoms
+from tacit.accounting.numeric._bounds import _epsilon, delta_of
 from tacit.accounting.numeric._curve import closed_curve, curve
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._exponential_sums import _spread_transform, transform
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._finite_pair import connect_dots
@@ -248,3 +251,41 @@ def test_special_functions_err_no_more_than_granted():
         y = mp.mpf(generator.uniform(-38, 6))
         truth = mp.log(mp.ncdf(y))
         assert abs(float(log_ndtr(float(y))) / truth - 1) < 2.0**-45
+
+
+# --- one direction from the line of the other ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parts", "delta", "close"),
+    [
+        ([(sampled("0.01", gauss(2)), 1000)], 1e-2, True),
+        ([(sampled("0.05", gauss(1)), 100), (gauss(10), 3)], 1e-1, True),
+        ([(sampled("0.01", lap(1)), 10**4)], 2e-1, True),
+        ([(sampled("0.01", gauss(1)), 1000)], 1e-6, False),
+    ],
+)
+def test_the_line_of_a_removed_unit_bounds_delta_of_an_added_one(parts, delta, close):
+    factors_of.cache_clear()
+    parts = canonical(parts)
+    assert mirrored(parts, 1.0) == math.inf  # nothing was read yet
+    e = _epsilon(parts, delta, add=0).upper
+    truth, upper = delta_of(parts, e, add=1), mirrored(parts, e)
+    assert truth.lower <= upper
+    assert (upper <= truth.upper * (1 + 1e-3)) == close
+
+
+def test_a_line_says_nothing_about_the_other_direction_if_its_law_only_dominates():
+    factors_of.cache_clear()
+    parts = canonical(
+        [(sampled("0.1", gauss(1), gauss(2)), 10), (sampled("0.2", DiscreteLaplaceLoss(F(2), F(3))), 40)]
+    )
+    epsilon_bounds(parts, 1e-3)
+    assert not all(isinstance(law, _PROPER) for law, _ in factors_of(parts, add=0).loss_sum.factors)
+    assert mirrored(parts, 0.1) == math.inf
+
+
+def test_long_scalar_products_agree_with_short_ones():
+    one, other = np.random.default_rng(1).random((2, 20_000))
+    assert dot(one, other) == pytest.approx(math.fsum(one * other), rel=1e-13)
+    assert dot(one[:100], other[:100]) == pytest.approx(math.fsum(one[:100] * other[:100]), rel=1e-13)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
+from tacit.accounting.numeric._bracket import NotConverged
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._gauss_rule import gauss_rule
 from tacit.accounting.numeric._loss_sum import LossSum
@@ -127,3 +128,18 @@ def test_delta_at_epsilon_is_at_most_delta():
         cost = times * Cost.gaussian(sigma=sigma, sensitivity=1).sampled(q)
         for delta in (1e-4, 1e-6, 1e-9):
             assert cost.delta(epsilon=cost.epsilon(delta=delta)) <= delta
+
+
+@pytest.mark.parametrize(
+    ("q", "mu", "times", "delta"),
+    [(1e-6, 1.0, 1000, 1e-5), (1e-5, 1.0, 10**5, 1e-5), (1e-4, 0.8, 3000, 1e-4), (1e-3, 0.5, 200, 1e-3)],
+)
+def test_the_line_of_one_direction_bounds_the_other_direction(q, mu, times, delta):
+    removed, added = (
+        SmallSampleAccountant(SampledGaussianMgf(q, mu, add=add), times) for add in (False, True)
+    )
+    e = removed.epsilon(delta).upper
+    truth, upper = added.delta(e), removed.mirrored(e)
+    assert truth.lower <= upper <= truth.upper * (1 + 1e-3)
+    with pytest.raises(NotConverged):
+        added.mirrored(e)

@@ -167,6 +167,23 @@ def test_the_notation_of_ordinary_floats_is_found_at_once():
     assert not np.isnan(beyond_stored(values)).any()
 
 
+def test_long_lists_are_read_entry_by_entry_too():
+    rows = [[0.1 + k / 1000, float(k % 60), 16.7 + k / 300] for k in range(5000)]
+    grid = Fraction(1, 2**56)  # most of them are between 2^54 and 2^62 steps
+    steps = np.asarray(to_steps(read_numbers(rows), grid, many=True, stored=False)).tolist()
+    for row, near in zip(rows, steps, strict=True):
+        assert all(abs(k - exact_float(x) / grid) <= 1 for k, x in zip(near, row, strict=True))
+    turned = np.asfortranarray(np.array(rows)[:, :1])
+    assert np.array_equal(
+        to_steps(turned, grid, many=True, stored=False),
+        to_steps(np.ascontiguousarray(turned), grid, many=True, stored=False),
+    )
+    numbers = list(range(-4000, 6000))
+    assert read_integers(numbers).tolist() == numbers
+    numbers[5000] = 2**63
+    assert read_integers(numbers).tolist() == numbers
+
+
 @pytest.mark.parametrize("power", [-20, -38, -39, -45])  # below and above 2^54 steps, and above 2^62
 def test_lists_of_large_decimals_are_rounded_to_within_one_step_of_what_is_written(power):
     grid = Fraction(2) ** power

@@ -36,14 +36,19 @@ from tacit.accounting.numeric._bracket import Bracket, NotConverged, as_float, r
 from tacit.accounting.numeric._curve import curve
 from tacit.accounting.numeric._factors import Factors, factors_of
 from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._lattice import (
-    lattice_accountant,
-    listed_accountant,
-    on_lattice,
-    two_point_accountant,
+from tacit.accounting.numeric._lattice import lattice_accountant, listed_accountant, two_point_accountant
+from tacit.accounting.numeric._lattice_laws import on_lattice
+from tacit.accounting.numeric._mgf import (
+    DiscreteGaussianMgf,
+    DiscreteLaplaceMgf,
+    GaussianMgf,
+    LaplaceMgf,
+    ResponseMgf,
 )
 from tacit.accounting.numeric._range_blocks import block_accountants
 from tacit.accounting.numeric._rare_lattice import is_rare, rare_accountant
+from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
+from tacit.accounting.numeric._sampled_laplace import SampledLaplaceMgf
 from tacit.accounting.numeric._shuffled_lattice import shuffled_accountant
 from tacit.accounting.numeric._small_samples import small_sample_accountant
 from tacit.accounting.numeric._snapped import are_few, can_snap, snapped_accountant
@@ -54,7 +59,13 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._loss_sum import LossSum
 
-__all__ = ["answer"]
+__all__ = ["answer", "mirrored"]
+
+#: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
+_PROPER = (
+    DiscreteGaussianMgf, DiscreteLaplaceMgf, GaussianMgf, LaplaceMgf, ResponseMgf,
+    SampledGaussianMgf, SampledLaplaceMgf,
+)  # fmt: skip
 
 _DITHERS = tuple(partial(DitheredAccountant, times=times) for times in (0.4, 1.5, 6.0, 36.0))
 
@@ -74,6 +85,24 @@ def answer(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> B
         lower = _first(member, ask, add=add).lower if member else 0.0
         found = Bracket(min(lower, found.upper), found.upper, found.method)
     return found
+
+
+def mirrored(parts: Parts, e: float) -> float:
+    """Return an upper value of delta(e) if a unit is added, from what was computed for one removed.
+
+    It is infinite if nothing at hand tells.
+    """
+    found = factors_of(parts, add=0)
+    if found.leak or not all(isinstance(law, _PROPER) for law, _ in found.loss_sum.factors):
+        return math.inf
+    for make in (small_sample_accountant, FourierInversion):
+        if make in found.kept:
+            try:
+                upper: float = found.kept[make].mirrored(e)
+            except NotConverged:
+                continue
+            return upper
+    return math.inf
 
 
 def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._exponential_sums import transform
 from tacit.accounting.numeric._mgf import MgfLine, SplitLine, no_decay
 
@@ -46,9 +47,9 @@ class Atoms:
         total = float(weights.sum())
         weights /= total
         slip = self.slack + 4 * U * (
-            4 + float(weights @ np.abs(exponents)) + c * float(weights @ np.abs(self.losses))
+            4 + dot(weights, np.abs(exponents)) + c * dot(weights, np.abs(self.losses))
         )
-        phase = 6 * U * h * np.arange(nodes + 1) * float(weights @ np.abs(self.losses))
+        phase = 6 * U * h * np.arange(nodes + 1) * dot(weights, np.abs(self.losses))
         phi, rough = transform(self.losses, weights, h, nodes)
         error = rough + 2 * slip + phase
         norm_error = slip + len(self.losses) * U + 4 * U * (abs(top) + 1)
@@ -65,10 +66,8 @@ class Atoms:
             if not share > 0:
                 raise NotConverged
             phi, rough = transform(self.losses[side], weights[side] / share, h, nodes)
-            size = float(weights[side] @ np.abs(self.losses[side])) / share
-            slip = self.slack + 4 * U * (
-                8 + float(weights[side] @ np.abs(exponents[side])) / share + c * size
-            )
+            size = dot(weights[side], np.abs(self.losses[side])) / share
+            slip = self.slack + 4 * U * (8 + dot(weights[side], np.abs(exponents[side])) / share + c * size)
             error = rough + 4 * slip + 6 * U * h * np.arange(nodes + 1) * size
             found.append((share * phi, share * (error + whole.norm_error), share))
         (bulk, bulk_error, _), (rest, rest_error, share) = found
@@ -131,8 +130,8 @@ class LatticeAtoms:
         folded = np.bincount(kept * self.stride % points, weights, points)
         t = h * np.arange(nodes + 1)
         phi = np.fft.rfft(folded)[: nodes + 1].conj() * np.exp(1j * t * self.offset)
-        size = float(weights @ rises)
-        slip = self.slack + 4 * U * (4 + float(weights @ np.abs(exponents)) + c * size)
+        size = dot(weights, rises)
+        slip = self.slack + 4 * U * (4 + dot(weights, np.abs(exponents)) + c * size)
         error = (
             2 * slip + U * (16 * math.log2(points) + len(kept) + 16) + 8 * U * t * (size + abs(self.offset))
         )

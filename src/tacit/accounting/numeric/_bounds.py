@@ -34,13 +34,14 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     canonical,
 )
-from tacit.accounting.numeric._accountant_choice import answer
+from tacit.accounting.numeric._accountant_choice import answer, mirrored
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._gaussian import gaussian_tail
 from tacit.accounting.numeric._infinite_loss import can_be_infinite, split_infinite_loss
-from tacit.accounting.numeric._lattice import lattice_accountant, on_lattice
+from tacit.accounting.numeric._lattice import lattice_accountant
+from tacit.accounting.numeric._lattice_laws import on_lattice
 from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
 from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
@@ -58,7 +59,11 @@ def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
     """Return certified bounds on delta at epsilon, the larger of both directions."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
-        worst = larger(worst, delta_of(parts, epsilon, add=add))
+        mirror = _mirrored(parts, epsilon, add=add)
+        if mirror <= worst.upper:
+            continue
+        found = delta_of(parts, epsilon, add=add)
+        worst = larger(worst, found._replace(upper=min(found.upper, mirror)))
     return Bracket(min(worst.lower, worst.upper), worst.upper, worst.method)
 
 
@@ -156,8 +161,22 @@ def _epsilon(parts: Parts, delta: float, *, add: int) -> Bracket:
 
 
 def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
-    """Return whether delta(e) <= delta in this direction: by Chernoff's bound, or else by reading delta."""
-    return _surely(parts, e, delta, add=add) or delta_of(parts, e, add=add).upper <= delta
+    """Return whether delta(e) <= delta in this direction: by what is known, or else by reading delta."""
+    return (
+        _mirrored(parts, e, add=add) <= delta
+        or _surely(parts, e, delta, add=add)
+        or delta_of(parts, e, add=add).upper <= delta
+    )
+
+
+def _mirrored(parts: Parts, e: float, *, add: int) -> float:
+    """Return an upper value of delta(e) if one unit is added, from the other direction; or infinity."""
+    if add != 1 or any(isinstance(law, GroupLoss) for law, _ in parts) or can_be_infinite(parts):
+        return math.inf
+    try:
+        return mirrored(plain(parts), e)
+    except NotConverged:
+        return math.inf
 
 
 def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._loss_sum import LossSum, steer
 
@@ -134,7 +135,7 @@ def _on_lattice(curve: Curve, ends: tuple[float, float], g: float) -> LatticePai
 
 
 def _mean(pairs: list[tuple[LatticePair, int]], g: float) -> float:
-    return sum(times * g * float(pair.masses @ pair.places) for pair, times in pairs)
+    return sum(times * g * dot(pair.masses, pair.places) for pair, times in pairs)
 
 
 def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int, points: int) -> Reals:
@@ -147,7 +148,7 @@ def tilted(pairs: list[tuple[LatticePair, int]], c: float, g: float, first: int,
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         log_norm += times * (top + math.log(total))
-        slips += times * 8 * U * (8 + float(weights @ np.abs(exponents)) / total + len(weights))
+        slips += times * 8 * U * (8 + dot(weights, np.abs(exponents)) / total + len(weights))
         folded = np.bincount(pair.places.astype(np.int64) % points, weights / total, points)
         spectrum = spectrum * _power(np.fft.rfft(folded), times)
         error += times * U * (16 * math.log2(points) + 64)

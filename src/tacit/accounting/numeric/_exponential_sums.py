@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._dot import dot
 
 if TYPE_CHECKING:
     from tacit.accounting.numeric._mgf import Complexes, Reals
@@ -85,6 +86,6 @@ def _spread_transform(losses: Reals, weights: Reals, h: float, nodes: int) -> tu
     counts = np.bincount(where % points, minlength=points)
     ahead = np.cumsum(np.concatenate([counts, counts[: 4 * _HALF]]))  # a cell sums what lies within 16 cells
     window = ahead[4 * _HALF :] - ahead[:points]
-    crowd = float(weights @ window[(where - 2 * _HALF) % points]) + float(weights @ counts[where % points])
+    crowd = dot(weights, window[(where - 2 * _HALF) % points]) + dot(weights, counts[where % points])
     error = 1e-14 + 16 * U * j + growth * (U * (16 * math.log2(points) + crowd + 128))
     return np.fft.rfft(grid)[: nodes + 1].conj() * (growth * (math.sqrt(math.pi / tau) / points)), error

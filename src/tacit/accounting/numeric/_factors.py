@@ -32,7 +32,8 @@ from tacit.accounting.numeric._bulk_curve import reach_of
 from tacit.accounting.numeric._curve import Curve, curve, curve_of_sum, in_bulk
 from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
 from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
-from tacit.accounting.numeric._lattice import discrete_gaussian, lattice_accountant, on_lattice
+from tacit.accounting.numeric._lattice import lattice_accountant
+from tacit.accounting.numeric._lattice_laws import discrete_gaussian, on_lattice
 from tacit.accounting.numeric._loss_sum import LossSum
 from tacit.accounting.numeric._mgf import (
     DiscreteLaplaceMgf,

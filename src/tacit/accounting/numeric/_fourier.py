@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, settle
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, settle
 from tacit.accounting.numeric._fourier_line import SMALL, LineChoice, Spectrum, evaluate
 from tacit.accounting.numeric._loss_sum import LossSum, spread, steer
 from tacit.accounting.numeric._rare_losses import choose_cut, splittable, visible_cuts
@@ -77,6 +77,22 @@ class FourierInversion:
     def delta(self, e: float) -> Bracket:
         """Return bounds on delta(e), e >= 0."""
         return self._spectrum(e).delta(e)
+
+    def mirrored(self, e: float) -> float:
+        """Return an upper value of delta(e) in the other direction, e >= 0, of a pair of probabilities.
+
+        By H_y(Q, P) = 1 - y + y H_(1/y)(P, Q) it needs only delta(-e), on the line that served e. Where y - 1
+        is far larger than delta, it is a poor value, but it costs next to nothing.
+        """
+        low, high = self.below(e), math.exp(min(e, 700.0))
+        return max(0.0, high * low - math.expm1(min(e, 700.0))) + 16 * U * (high * low + high)
+
+    def below(self, e: float) -> float:
+        """Return an upper value of delta(-e), by the line that served e; refused if none did."""
+        line = self._spectra.get(self._key(e))
+        if line is None or line.cut is not None or line.lattice is not None:
+            raise NotConverged
+        return line.delta(-e).upper
 
     def approximate(self, e: float) -> tuple[float, float]:
         """Return about delta(e) and -d delta / d e."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._loss_sum import log_moment, peak
 from tacit.accounting.numeric._rare_losses import LossCut, difference, difference_bound, splittable
 
@@ -179,8 +180,8 @@ def evaluate(
     size = kernel.size * kernel.weight
     return Spectrum(
         choice, t, kernel.weight * product.phi * kernel.first, kernel.weight * product.phi * kernel.second,
-        float(size @ error) + math.exp(beyond_nodes) * (1 + 1e-9),
-        8 * U * float((size * (choice.c + 1 + 2 * t)) @ product.heights),
+        dot(size, error) + math.exp(beyond_nodes) * (1 + 1e-9),
+        8 * U * dot(size * (choice.c + 1 + 2 * t), product.heights),
         product.log_norm, product.norm_error, log_moment(loss_sum, choice.c2), lattice, cut, common,
     )  # fmt: skip
 

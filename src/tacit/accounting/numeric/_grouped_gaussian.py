@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._exponential_sums import transform
 from tacit.accounting.numeric._mgf import Complexes, MgfLine, Reals
 from tacit.accounting.numeric._sampled_gaussian import falling, stacked
@@ -121,11 +122,11 @@ class GroupedGaussianMgf:
         self, x: Reals, log_a: Reals, log_b: Reals, weights: Reals, c: float, h: float, nodes: int
     ) -> tuple[Complexes, Reals, float]:
         """Return the sum over the nodes, a bound on its error, and the part of the error at t = 0."""
-        size = float(weights @ (np.abs(log_a) + np.abs(log_b)))
+        size = dot(weights, np.abs(log_a) + np.abs(log_b))
         gone = -math.expm1(self._units * math.log1p(-self.q))
-        moved = self._units * self.mu * (float(weights @ np.abs(x)) + self._units * self.mu)
+        moved = self._units * self.mu * (dot(weights, np.abs(x)) + self._units * self.mu)
         moved += (self._units + 8) * gone / (1 - gone)
-        slip = 16 * U * (2 + float(weights @ x**2) + (c + 1) * (size + moved))
+        slip = 16 * U * (2 + dot(weights, x**2) + (c + 1) * (size + moved))
         phi, rough = transform(log_a - log_b, weights, h, nodes)
         return phi, rough + 2 * slip + 16 * U * (size + moved) * h * np.arange(nodes + 1), slip
 

@@ -1,13 +1,7 @@
-"""The lattice accountant of numeric accounting: exact for whole-number noise, bounds for Laplace noise.
+"""The lattice accountant of numeric accounting: sums of laws on one lattice.
 
-An exact lattice law is a positive array of P-masses on ``offset + i * step``. A loss with P-density kappa
-exp(l/2) on [-e, e] (so its Q-density is kappa exp(-l/2)) lies between two lattice laws with a step g that
-divides e. The upper law splits each cell to its edges and keeps its P- and Q-mass (connect the dots): it has
-4 kappa exp(l/2) tanh(g/4) on inner points and half of that on the ends. The lower law merges cells of width
-2g, whose ratio of masses is exp(centre): it has 4 kappa exp(l/2) sinh(g/2) on every other point. Few points
-are composed by plain convolution, which adds only positive numbers and so keeps the relative accuracy of the
-smallest mass. Many points are composed by Fourier inversion. The proof is docs/proofs/accounting.md, section
-5.
+Few points are composed by plain convolution, many by Fourier inversion. Whole-number noise is exact; Laplace
+noise lies between two lattice laws. The proof is docs/proofs/accounting.md, section 5.
 """
 
 from __future__ import annotations
@@ -15,140 +9,36 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tacit.accounting._laws import (
-    BoundedRangeLoss,
-    CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
-    LaplaceLoss,
-    LossLaw,
     Parts,
-    PureLoss,
-    RandomizedResponseLoss,
 )
 from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms
-from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float, settle
+from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
+from tacit.accounting.numeric._convolution import ComposedLosses, TopLosses, convolved
 from tacit.accounting.numeric._fourier import FourierInversion
+from tacit.accounting.numeric._lattice_laws import Pmf, exact_pmf, is_exact, lattice_pmf, natural_lattice
 from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
 from tacit.accounting.numeric._mgf import DiscreteGaussianMgf, DiscreteLaplaceMgf, Factor, Reals
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = [
-    "LatticeAccountant",
-    "Pmf",
-    "composed",
-    "convolved",
-    "discrete_gaussian",
-    "lattice_accountant",
-    "listed_accountant",
-    "on_lattice",
-    "two_point_accountant",
-]
+__all__ = ["LatticeAccountant", "composed", "lattice_accountant", "listed_accountant", "two_point_accountant"]
 
 _DIRECT = 4200  # most points of a composition by convolution
-_TOPS = (64, 512)  # how many of the largest losses are tried first
 _LARGE = 1 << 15  # most points of a composition by Fourier inversion
 _FINEST = 1 << 20  # a common lattice that is this much finer than that of a law has too many nodes
 _CELLS = (1024, 512, 384, 256)  # across a density: as many as convolution allows, else the last
 
 
-class Pmf(NamedTuple):
-    """P-masses on ``offset + i * step``, each with a relative error of at most ``slack``."""
-
-    offset: Fraction
-    step: Fraction
-    masses: Reals
-    slack: float
-
-
-class _ComposedLosses(NamedTuple):
-    """All losses of a composition, increasing, with their masses; ``places`` are exact if known."""
-
-    losses: Reals
-    masses: Reals
-    slack: float
-    places: tuple[Fraction, Fraction, NDArray[np.integer[Any]]] | None = None  # offset, step, whole numbers
-
-    def delta(self, e: float) -> Bracket:
-        above = self.losses > e
-        losses, masses = self.losses[above], self.masses[above]
-        gains = -np.expm1(e - losses)
-        value = float((masses * gains).sum())  # not by BLAS: its threads cost more than they save
-        loose = (
-            8
-            * U
-            * (abs(e) + float(np.abs(self.losses[-1])) + abs(float(self.losses[0])))
-            * float(masses.sum())
-        )
-        error = value * (self.slack + (len(losses) + 8) * U) + loose
-        return Bracket(max(0.0, value - error), min(1.0, value + error + 1e-300), "lattice")
-
-    def epsilon(self, delta: float) -> Bracket:
-        return settle(self.delta, max(0.0, self.root(delta)), delta)
-
-    def root(self, delta: float) -> float:
-        """Return about the smallest e with delta(e) <= delta; between two losses delta is P - exp(e) Q."""
-        low, high = -1, len(self.losses) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if self.delta(float(self.losses[middle])).upper <= delta else (middle, high)
-            )
-        p = float(self.masses[high:].sum())
-        q = float(self.masses[high:] @ np.exp(self.losses[high] - self.losses[high:]))
-        return float(self.losses[high]) + (math.log((p - delta) / q) if p > delta else -math.inf)
-
-    def tail(self, t: float) -> float:
-        """Return an upper value of P(L > t), where t is read by its decimal notation."""
-        if self.places is None:
-            reach = float(max(abs(self.losses[0]), abs(self.losses[-1])))
-            above = self.losses > t - 4 * U * (reach + abs(t))
-        else:
-            offset, step, numbers = self.places
-            above = numbers > math.floor((Fraction(repr(t)) - offset) / step)
-        return min(1.0, float(self.masses[above].sum()) * (1 + self.slack + len(self.losses) * U) + 1e-300)
-
-
-class _TopLosses:
-    """The largest losses of a composition, as many as a reading needs."""
-
-    def __init__(self, laws: list[tuple[Pmf, int]], step: Fraction) -> None:
-        self._laws, self._step = laws, step
-        self._points = 1 + sum(times * (len(pmf.masses) - 1) * int(pmf.step / step) for pmf, times in laws)
-        top = sum(
-            (times * (pmf.offset + (len(pmf.masses) - 1) * pmf.step) for pmf, times in laws), Fraction(0)
-        )
-        self._top, self._g = as_float(top), as_float(step)
-        self._found: dict[int, _ComposedLosses] = {}
-
-    def _first(self, most: int) -> _ComposedLosses:
-        if most not in self._found:
-            self._found[most] = convolved(self._laws, self._step, most if most < self._points else None)
-        return self._found[most]
-
-    def delta(self, e: float) -> Bracket:
-        needed = (self._top - e) / self._g + 2
-        return self._first(next((most for most in _TOPS if most > needed), self._points)).delta(e)
-
-    def epsilon(self, delta: float) -> Bracket:
-        for most in (*(most for most in _TOPS if most < self._points), self._points):
-            some = self._first(most)
-            if most == self._points or some.delta(float(some.losses[2])).lower > delta:
-                return settle(self.delta, max(0.0, some.root(delta)), delta)
-        raise NotConverged
-
-
 class LatticeAccountant(NamedTuple):
     """A composition between two lattice laws; ``lower`` is ``upper`` if it lies exactly on the lattice."""
 
-    upper: _ComposedLosses | _TopLosses | FourierInversion
-    lower: _ComposedLosses | _TopLosses | FourierInversion
+    upper: ComposedLosses | TopLosses | FourierInversion
+    lower: ComposedLosses | TopLosses | FourierInversion
 
     def delta(self, e: float) -> Bracket:
         upper = self.upper.delta(e)
@@ -159,16 +49,14 @@ class LatticeAccountant(NamedTuple):
     def losses(self) -> Reals | None:
         """Return the losses if they are listed exactly, else None."""
         return (
-            self.upper.losses
-            if self.lower is self.upper and isinstance(self.upper, _ComposedLosses)
-            else None
+            self.upper.losses if self.lower is self.upper and isinstance(self.upper, ComposedLosses) else None
         )
 
     def tail(self, t: float) -> float | None:
         """Return an upper value of P(L > t) if the losses are listed exactly, else None."""
         return (
             self.upper.tail(t)
-            if self.lower is self.upper and isinstance(self.upper, _ComposedLosses)
+            if self.lower is self.upper and isinstance(self.upper, ComposedLosses)
             else None
         )
 
@@ -181,47 +69,34 @@ class LatticeAccountant(NamedTuple):
         )
 
 
-def on_lattice(law: LossLaw) -> bool:
-    """Return whether this accountant covers the law."""
-    return isinstance(
-        law,
-        RandomizedResponseLoss
-        | PureLoss
-        | CategoricalResponseLoss
-        | DiscreteLaplaceLoss
-        | LaplaceLoss
-        | BoundedRangeLoss
-        | DiscreteGaussianLoss,
-    )
-
-
 @lru_cache(maxsize=64)
 def lattice_accountant(parts: Parts) -> LatticeAccountant:
     """Compose laws that are `on_lattice`; raise `NotConverged` if their common lattice is too fine."""
-    steps = [_natural(law)[1] for law, _ in parts]
-    smooth = [law for law, _ in parts if not _exact(law)]
+    steps = [natural_lattice(law)[1] for law, _ in parts]
+    smooth = [law for law, _ in parts if not is_exact(law)]
     base = steps[0]
     for step in steps[1:]:
         base = Fraction(math.gcd(base.numerator * step.denominator, step.numerator * base.denominator),
                         base.denominator * step.denominator)  # fmt: skip
     if max(steps) > _FINEST * base:
         raise NotConverged
-    span = sum((times * _natural(law)[2] for law, times in parts), Fraction(0))
+    span = sum((times * natural_lattice(law)[2] for law, times in parts), Fraction(0))
     if not smooth:
         total = (_closed(parts, base) if span / base > _DIRECT else None) or _compose(
-            [(_exact_pmf(law), times) for law, times in parts], base, span
+            [(exact_pmf(law), times) for law, times in parts], base, span
         )
         return LatticeAccountant(total, total)
-    least = min(_natural(law)[1] for law in smooth)
+    least = min(natural_lattice(law)[1] for law in smooth)
     for cells in _CELLS:
         fine = base / (2 * math.ceil(cells * base / least / 2))
         if cells != _CELLS[-1] and span / fine > _DIRECT:
             continue
         try:
             upper, lower = (
-                _TopLosses(pmfs, fine) if span / fine < _DIRECT else _compose(pmfs, fine, span)
+                TopLosses(pmfs, fine) if span / fine < _DIRECT else _compose(pmfs, fine, span)
                 for pmfs in (
-                    [(_pmf(law, fine, merge=merge), times) for law, times in parts] for merge in (False, True)
+                    [(lattice_pmf(law, fine, merge=merge), times) for law, times in parts]
+                    for merge in (False, True)
                 )
             )
         except NotConverged:
@@ -248,7 +123,7 @@ def listed_accountant(laws: list[tuple[Atoms, int]]) -> LatticeAccountant:
             masses = np.multiply.outer(masses, law.masses).ravel()
             slack += law.slack + 4 * U
     order = np.argsort(losses)
-    total = _ComposedLosses(losses[order], masses[order], slack)
+    total = ComposedLosses(losses[order], masses[order], slack)
     return LatticeAccountant(total, total)
 
 
@@ -263,13 +138,13 @@ def _closed(parts: Parts, base: Fraction) -> FourierInversion | None:
                 factors.append((DiscreteGaussianMgf(as_float(sigma), as_float(s), periodic=True), times))
             case _:
                 return None
-    offset = sum((times * _natural(law)[0] for law, times in parts), Fraction(0))
+    offset = sum((times * natural_lattice(law)[0] for law, times in parts), Fraction(0))
     return FourierInversion(LossSum(tuple(factors), LossLattice(as_float(offset % base), as_float(base))))
 
 
 def _compose(
     laws: list[tuple[Pmf, int]], step: Fraction, span: Fraction
-) -> _ComposedLosses | FourierInversion:
+) -> ComposedLosses | FourierInversion:
     """Convolve few points; use Fourier inversion for many."""
     points = span / step + 1
     if points > _DIRECT:
@@ -285,128 +160,7 @@ def _compose(
     return convolved(laws, step)
 
 
-def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> _ComposedLosses | FourierInversion:
+def composed(laws: list[tuple[Pmf, int]], step: Fraction) -> ComposedLosses | FourierInversion:
     """Compose laws whose own steps are multiples of the step."""
     span = sum((times * (len(pmf.masses) - 1) * pmf.step for pmf, times in laws), Fraction(0))
     return _compose(laws, step, span)
-
-
-def convolved(laws: list[tuple[Pmf, int]], step: Fraction, most: int | None = None) -> _ComposedLosses:
-    """Convolve laws whose own steps are multiples of the step; with ``most``, only that many largest losses.
-
-    Counted from the largest loss, a place of the sum needs no place of a law beyond it.
-    """
-    total, offset, slack = np.ones(1), Fraction(0), 0.0
-    for pmf, times in laws:
-        stride = int(pmf.step / step)
-        spread = np.zeros((len(pmf.masses) - 1) * stride + 1)
-        spread[::stride] = pmf.masses
-        powered, error = _power(spread if most is None else spread[::-1][:most], times, pmf.slack, most)
-        slack += error + (min(len(powered), len(total)) + 2) * U
-        total = np.convolve(total, powered)[:most]
-        offset += times * (pmf.offset if most is None else pmf.offset + (len(pmf.masses) - 1) * pmf.step)
-    numbers = np.flatnonzero(total)
-    if most is not None:
-        numbers = numbers[::-1]
-        return _ComposedLosses(as_float(offset) - as_float(step) * numbers, total[numbers], slack)
-    losses = as_float(offset) + as_float(step) * numbers
-    return _ComposedLosses(losses, total[numbers], slack, (offset, step, numbers))
-
-
-def _power(masses: Reals, times: int, slack: float, most: int | None = None) -> tuple[Reals, float]:
-    """Return the ``times``-fold convolution and the relative error of its entries."""
-    result, error = np.ones(1), 0.0
-    while times:
-        if times & 1:
-            error += slack + (min(len(result), len(masses)) + 2) * U
-            result = np.convolve(result, masses)[:most]
-        times >>= 1
-        if times:
-            masses, slack = np.convolve(masses, masses)[:most], 2 * slack + (len(masses) + 2) * U
-    return result, error
-
-
-def _exact(law: LossLaw) -> bool:
-    return not isinstance(law, LaplaceLoss | BoundedRangeLoss)
-
-
-def _natural(law: LossLaw) -> tuple[Fraction, Fraction, Fraction]:
-    """Return offset, step and span of the law's own lattice; for a density, its two ends."""
-    match law:
-        case RandomizedResponseLoss(e) | PureLoss(e) | BoundedRangeLoss(e):
-            return -e, 2 * e, 2 * e
-        case CategoricalResponseLoss(e):
-            return -e, e, 2 * e
-        case LaplaceLoss(scale, s):
-            return -s / scale, 2 * s / scale, 2 * s / scale
-        case DiscreteLaplaceLoss(scale, s):
-            return -s / scale, 2 / scale, 2 * s / scale
-        case DiscreteGaussianLoss(sigma, s):
-            half = _window(sigma)
-            return s * (s - 2 * half) / (2 * sigma**2), s / sigma**2, 2 * half * s / sigma**2
-    raise NotConverged
-
-
-def _window(sigma: Fraction) -> int:
-    """Return how many points on each side hold all but exp(-722) of a discrete Gaussian."""
-    return math.ceil(38 * sigma) + 2
-
-
-def _pmf(law: LossLaw, step: Fraction, *, merge: bool) -> Pmf:
-    if _exact(law):
-        return _exact_pmf(law)
-    e = as_float(_natural(law)[2] / 2)
-    cells = int(_natural(law)[2] / step)
-    if cells > _LARGE:
-        raise NotConverged
-    g = as_float(step)
-    losses = g * (np.arange(cells + 1) - cells / 2)
-    if isinstance(law, LaplaceLoss):
-        shape, ends = 0.25 * np.exp((losses - e) / 2), (0.5 * math.exp(-e), 0.5)
-    else:  # kappa = 1 / (4 sinh(e/2)), without its large exponential
-        shape, ends = 0.5 * np.exp((losses - e) / 2) / -math.expm1(-e), (0.0, 0.0)
-    if merge:
-        masses = np.zeros(cells + 1)
-        masses[1::2] = 4 * math.sinh(g / 2) * shape[1::2]
-    else:
-        masses = 4 * math.tanh(g / 4) * shape
-        masses[[0, -1]] /= 2
-    masses[[0, -1]] += ends
-    return Pmf(-_natural(law)[2] / 2, step, masses, 8 * U * (4 + e))
-
-
-def _exact_pmf(law: LossLaw) -> Pmf:
-    offset, step, span = _natural(law)
-    if span / step > _LARGE:
-        raise NotConverged
-    match law:
-        case RandomizedResponseLoss() | PureLoss():
-            e = as_float(step / 2)
-            high = 1 / (1 + math.exp(-e))
-            return Pmf(offset, step, np.array([math.exp(-e) * high, high]), 8 * U * (1 + e))
-        case CategoricalResponseLoss(_, k):
-            e = as_float(step)
-            high = 1 / (1 + (k - 1) * math.exp(-e))
-            low = math.exp(-e) * high
-            return Pmf(offset, step, np.array([low, (k - 2) * low, high]), 16 * U * (1 + e))
-        case DiscreteLaplaceLoss(scale, s):
-            moves = np.arange(int(s), -1, -1.0)  # x = s .. 0 has loss (s - 2x) / scale
-            rate = as_float(1 / scale)
-            masses = np.exp(-rate * moves) * (-math.expm1(-rate))
-            masses[[0, -1]] = math.exp(-rate * float(s)), 1.0
-            return Pmf(offset, step, masses / (1 + math.exp(-rate)), 8 * U * (4 + as_float(s / scale)))
-        case DiscreteGaussianLoss(sigma, _):
-            half = _window(sigma)
-            squares = (np.arange(-half, half + 1) / as_float(sigma)) ** 2 / 2
-            masses = np.exp(-squares)
-            return Pmf(offset, step, masses / masses.sum(), 8 * U * (800 + len(masses)))
-    raise NotConverged
-
-
-def discrete_gaussian(sigma: Fraction, s: Fraction) -> Factor:
-    """Return whole-number Gaussian noise as a factor: in closed form from sigma = 3, else by its atoms."""
-    if sigma >= 3:
-        return DiscreteGaussianMgf(as_float(sigma), as_float(s))
-    pmf = _exact_pmf(DiscreteGaussianLoss(sigma, s))
-    kept = np.flatnonzero(pmf.masses)
-    return Atoms(as_float(pmf.offset) + as_float(pmf.step) * kept, pmf.masses[kept], pmf.slack)

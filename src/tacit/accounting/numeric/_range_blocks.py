@@ -22,11 +22,13 @@ from tacit.accounting._laws import BoundedRangeLoss, LossLaw, Parts
 from tacit.accounting.numeric._accountants import Accountant, DitheredAccountant, LeakyAccountant
 from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._bracket import NotConverged, U, as_float
+from tacit.accounting.numeric._convolution import convolved
 from tacit.accounting.numeric._curve import Curve
 from tacit.accounting.numeric._factors import factors_of
 from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._fourier import FourierInversion
-from tacit.accounting.numeric._lattice import Pmf, composed, convolved
+from tacit.accounting.numeric._lattice import composed
+from tacit.accounting.numeric._lattice_laws import Pmf
 from tacit.accounting.numeric._loss_sum import LossSum
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from tacit.accounting.numeric._atoms import Atoms
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U
 from tacit.accounting.numeric._bulk_curve import LatticePair, lowest, reach_of, tilted
 from tacit.accounting.numeric._curve import curve
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._finite_pair import FinitePair, connect_dots
 from tacit.accounting.numeric._loss_sum import LossSum, steer
 
@@ -147,8 +148,8 @@ class RareLossAccountant:
         level, mean, spread = self._reach, 0.0, 0.0
         for _ in range(8):
             some = np.clip(losses[losses <= level], -level, None)
-            mean = float(masses[losses <= level] @ some)
-            spread = math.sqrt(max(self._times * float(masses[losses <= level] @ some**2), 1e-300))
+            mean = dot(masses[losses <= level], some)
+            spread = math.sqrt(max(self._times * dot(masses[losses <= level], some**2), 1e-300))
             level = 1.2 * e + 14 * spread
         return _Scale(level, self._times * mean, spread)
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.accounting.numeric._bracket import NotConverged, U
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._exponential_sums import transform
 from tacit.accounting.numeric._mgf import Complexes, MgfLine, Reals, SplitLine
 
@@ -126,11 +127,11 @@ class SampledGaussianMgf:
     ) -> tuple[Complexes, Reals, float]:
         """Return the sum over the nodes, a bound on its error, and the part of the error at t = 0."""
         power = -c if self.add else c + 1
-        size = float(weights @ np.abs(log_a))
+        size = dot(weights, np.abs(log_a))
         # A changes by the share q exp(u) / A of the error of exp(u), and by q / A of that of 1.
         share = 2 * self.q / (1 - self.q) - np.expm1(-log_a)  # at least q (1 + exp(u)) / A
-        moved = float(weights @ (share * (self.mu * np.abs(x) + self.mu**2 + 1)))
-        slip = 8 * U * (2 + float(weights @ x**2) + abs(power) * (size + moved))
+        moved = dot(weights, share * (self.mu * np.abs(x) + self.mu**2 + 1))
+        slip = 8 * U * (2 + dot(weights, x**2) + abs(power) * (size + moved))
         phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)
         return phi, rough + 2 * slip + 8 * U * (size + moved) * h * np.arange(nodes + 1), slip
 
@@ -162,7 +163,7 @@ class SampledGaussianMgf:
             missed = 30 * math.exp(-_LOG_TINY) + 1e-20 * (len(x) - int(kept.sum())) + _NDTR
             found.append((share * phi, share * (error + 2 * missed + slip), share))
         (bulk, bulk_error, _), (rest, rest_error, share) = found
-        norm_error = 16 * U * (4 + abs(top) + float(weights @ np.abs(exponents - top)) / total) + len(x) * U
+        norm_error = 16 * U * (4 + abs(top) + dot(weights, np.abs(exponents - top)) / total) + len(x) * U
         log_norm = top + math.log(total * (step / _ROOT_2PI))
         return SplitLine(
             log_norm, norm_error + self.line(c, 0.0, 0).norm_error, bulk, bulk_error, rest, rest_error, share

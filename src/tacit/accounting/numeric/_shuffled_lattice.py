@@ -19,6 +19,7 @@ from tacit.accounting.numeric._accountants import LeakyAccountant
 from tacit.accounting.numeric._atoms import LatticeAtoms
 from tacit.accounting.numeric._bracket import NotConverged, U, as_float
 from tacit.accounting.numeric._curve import Curve
+from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
@@ -48,7 +49,7 @@ class _Round(NamedTuple):
 def shuffled_accountant(parts: Parts) -> LeakyAccountant:
     """Return the accountant for sums of shuffled reports of not too many people."""
     laws = [(_rounds(law), times) for law, times in parts]
-    variances = [min(2 * float(one.masses @ one.losses**2) for one in rounds) for rounds, _ in laws]
+    variances = [min(2 * dot(one.masses, one.losses**2) for one in rounds) for rounds, _ in laws]
     total = sum(times * var for var, (_, times) in zip(variances, laws, strict=True))
     g = max(_FINE * math.sqrt(min(variances)), _FINER * math.sqrt(total))
     if not 1e-100 < g < 0.1:

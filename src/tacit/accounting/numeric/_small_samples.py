@@ -185,6 +185,19 @@ class SmallSampleAccountant:
         upper = min(1.0, (found.upper + high) * (1 + 4 * U))
         return Bracket(max(0.0, (found.lower + low) * (1 - 4 * U)), upper, "spectral")
 
+    def mirrored(self, e: float) -> float:
+        """Return an upper value of delta(e) if a unit is added, by the line that served e if one is removed.
+
+        Outcomes without a rare loss add Q(none) - y P(none) + y H_(1/y)(P, Q), and the others the correction.
+        """
+        if self._law.add:
+            raise NotConverged
+        cut, inside = self._cut(e)
+        y, rare = math.exp(min(e, 700.0)), (cut.more + cut.other) * (1 + _GRANTED)
+        less = math.expm1(min(e, 700.0)) * (1 - rare)
+        found = y * inside.below(e) + cut.more * (1 + _GRANTED) + cut.rare(e, add=True)[1]
+        return max(0.0, found - less) + 16 * U * (found + less)
+
     def epsilon(self, delta: float) -> Bracket:
         """Find the root of log delta by Newton's method, then certify it."""
         q, mu, add = self._law.q, self._law.mu, self._law.add

@@ -26,9 +26,11 @@ from tacit.accounting._laws import (
     RandomizedResponseLoss,
 )
 from tacit.accounting.numeric._bracket import NotConverged, U, as_float
+from tacit.accounting.numeric._convolution import convolved
 from tacit.accounting.numeric._curve import closed_curve
 from tacit.accounting.numeric._finite_pair import connect_dots
-from tacit.accounting.numeric._lattice import LatticeAccountant, Pmf, convolved
+from tacit.accounting.numeric._lattice import LatticeAccountant
+from tacit.accounting.numeric._lattice_laws import Pmf
 from tacit.accounting.numeric._sum_facts import exact_largest_loss
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from tacit.mechanisms._local_randomizer import (
 )
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
+from tacit.mechanisms._response_draws import respond
 from tacit.mechanisms._subset_selection import read_list_size
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
@@ -182,14 +183,12 @@ class LinearHashing(SupportRandomizer):
             A row of words for each respondent (`seeds_for`); by default they are drawn.
         """
         if isinstance(value, dict):
-            value, seeds = value["value"], value.get("seed")
+            seeds = value.get("seed")
+            value = value["value"]
         truths = read_answers(value, self.size)
         out = np.empty(truths.size, self.dtype)
         out["seed"] = self._draw_seeds(truths.size) if seeds is None else self._read_seeds(seeds, truths.size)
-        honest = noise.bernoulli(self.p, truths.size)
-        other = noise.uniform_below(2**self.bits - 1, truths.size)
-        shift = np.where(honest, 0, other + 1).astype(np.uint32)
-        out["answer"] = (_hashes(out["seed"], truths) + shift) & np.uint32(2**self.bits - 1)
+        out["answer"] = respond(_hashes(out["seed"], truths), 2**self.bits, self.p)
         if several(value):
             return out
         return {"seed": out["seed"][0].tolist(), "answer": int(out["answer"][0])}
@@ -262,13 +261,13 @@ class LinearHashing(SupportRandomizer):
         )
 
 
-def _hashes(seeds: NDArray[np.uint32], answers: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _hashes(seeds: NDArray[np.uint32], answers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the hashes: bit j is the parity of word j AND the code of the answer, which is answer + 1."""
     codes = (answers + 1).astype(np.uint32)
-    found = np.zeros(codes.size, np.uint32)
+    found = np.zeros(codes.size, np.int64)
     for j in range(seeds.shape[1]):
         parity = np.bitwise_count(seeds[:, j] & codes) & np.uint8(1)
-        found |= parity.astype(np.uint32) << np.uint32(j)
+        found |= parity.astype(np.int64) << j
     return found
 
 

@@ -30,7 +30,7 @@ def subsets_of_others(truths: NDArray[np.int64], size: int, subset: int) -> NDAr
     return out
 
 
-def _others(truths: NDArray[np.int64], drawn: NDArray[np.int64]) -> NDArray[np.int64]:
+def _others(truths: NDArray[np.int64], drawn: NDArray[np.int64] | np.int64) -> NDArray[np.int64]:
     """Turn places among the other answers into answers, by skipping the truth."""
     return drawn + (drawn >= truths)
 

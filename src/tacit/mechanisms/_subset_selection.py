@@ -21,6 +21,7 @@ from tacit.mechanisms._local_randomizer import (
 )
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
+from tacit.mechanisms._response_draws import respond
 from tacit.mechanisms._subset_draws import subsets_of_others
 
 if TYPE_CHECKING:
@@ -154,11 +155,9 @@ class SubsetSelection(SupportRandomizer):
         return drawn if several(value) else drawn[0].tolist()
 
     def _draw(self, truths: NDArray[np.int64]) -> NDArray[np.int32]:
-        honest = noise.bernoulli(self.p, truths.size)
         if self.subset == 1:
-            other = noise.uniform_below(self.size - 1, truths.size)
-            other += other >= truths
-            return np.where(honest, truths, other).astype(np.int32)[:, None]
+            return respond(truths, self.size, self.p).astype(np.int32)[:, None]
+        honest = noise.bernoulli(self.p, truths.size)
         out = np.empty((truths.size, self.subset), np.int32)
         with_truth = truths[honest]
         kept = subsets_of_others(with_truth, self.size, self.subset - 1)

@@ -38,6 +38,7 @@ from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._top_k import TopK
 from tacit.mechanisms._variance import Variance, VarianceAndCount
+from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
     "Bounds",
@@ -95,4 +96,5 @@ __all__ = [
     "sampling_secret",
     "truncate",
     "variance_sets",
+    "walsh_hadamard",
 ]

@@ -150,8 +150,8 @@ class LinearHashing(SupportRandomizer):
     def seeds_for(self, invitations: Iterable[object], *, label: str = "") -> NDArray[Any]:
         """Return the public seed of each invitation: its words are cut from SHA-256.
 
-        The digests are those of the label, the invitation and 0, 1, ..., each on a line of its own, in UTF-8. A
-        word is the lowest bits of 4 bytes (8 bytes above 32 bits), the most significant byte first.
+        The digests are those of the label, the invitation and 0, 1, ..., each on a line of its own, in UTF-8.
+        A word is the lowest bits of 4 bytes (8 bytes above 32 bits), the most significant byte first.
 
         Seeds from the collector keep a dishonest respondent from choosing one that supports every answer.
         Privacy holds for every seed.
@@ -180,7 +180,7 @@ class LinearHashing(SupportRandomizer):
             for invitation in invitations
         ]
         words = np.frombuffer(b"".join(rows), dtype=word.newbyteorder(">")).reshape(len(rows), self.bits)
-        return words.astype(word) & word.type((1 << self.words) - 1)
+        return np.asarray(np.bitwise_and(words, (1 << self.words) - 1, dtype=word))
 
     def release(self, value: object, seeds: object = None) -> Any:
         """Return one report as a dictionary, or an array of reports for many respondents.

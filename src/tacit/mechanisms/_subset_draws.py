@@ -40,7 +40,7 @@ def subsets(truths: NDArray[np.int64], size: int, subset: int, *, with_truth: bo
 
 def _by_rejection(out: NDArray[np.int32], below: int) -> None:
     """Draw with replacement; rows with a repeated answer are drawn again, so that all sets are alike."""
-    rows, subset = out.shape
+    rows, subset = len(out), out.shape[1]
     left = np.arange(rows)
     while left.size:
         drawn = noise.uniform_below(below, (left.size, subset)).astype(np.int32)
@@ -55,7 +55,7 @@ def _by_floyd(out: NDArray[np.int32], below: int) -> None:
     A step draws one of 0 .. top; where the draw is already a member, top joins instead, which no earlier step
     could reach. After each step all sets of that size within 0 .. top are alike.
     """
-    rows, subset = out.shape
+    rows, subset = len(out), out.shape[1]
     member = np.zeros(rows * below, np.bool_)
     base = np.arange(rows) * below
     for place, top in enumerate(range(below - subset, below)):

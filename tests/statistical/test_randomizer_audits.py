@@ -55,10 +55,10 @@ def test_the_auditor_reaches_four_fifths_of_epsilon_and_no_more_than_it(name):
 @pytest.mark.parametrize("name", RANDOMIZERS)
 def test_a_long_attack_finds_no_more_than_epsilon(name):
     made = RANDOMIZERS[name]
-    assert audit(made, samples=4_000_000).holds
+    assert audit(made, samples=1_000_000).holds
     first, second = made.worst_pair
     for a, b in ((second, first), (first, first + 1)):
-        assert audit(made, a, b, samples=1_000_000).holds
+        assert audit(made, a, b, samples=200_000).holds
 
 
 @pytest.mark.parametrize("seed", [(1, 2), (0, 0), (1023, 1023), (512, 77)])

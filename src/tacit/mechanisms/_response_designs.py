@@ -283,7 +283,7 @@ class Design(LocalRandomizer):
             raise bad_report("an answer is not one of those that the design has") from None
 
     @property
-    def worsttwo_chances(self) -> tuple[int, int]:
+    def worst_pair(self) -> tuple[int, int]:
         """No and yes."""
         return 0, 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose, Say
@@ -77,7 +77,7 @@ _KINDS: dict[str, type[LocalRandomizer]] = {
 }
 
 
-def randomizer_from_json(document: Mapping[str, Any]) -> LocalRandomizer:
+def randomizer_from_json(document: object) -> LocalRandomizer:
     """Rebuild a local randomizer from its document (`to_json`).
 
     Examples
@@ -86,9 +86,9 @@ def randomizer_from_json(document: Mapping[str, Any]) -> LocalRandomizer:
     >>> randomizer_from_json(coin.to_json()) == coin
     True
     """
-    name = document.get("mechanism") if isinstance(document, Mapping) else document
+    name = document.get("mechanism") if isinstance(document, Mapping) else None
     kind = _KINDS.get(str(name))
-    if kind is None:
+    if kind is None or not isinstance(document, Mapping):
         raise bad_parameter(
             "mechanism", "the name of a local randomizer", name, fix=Choose(tuple(_KINDS), given=str(name))
         )

@@ -24,6 +24,7 @@ CODES: Final[dict[str, str]] = {
     # mechanisms
     "not-finite": "a value to be released is not a finite number of the kind needed",
     "unknown-category": "an answer is not one of the declared categories",
+    "bad-report": "a report is not one that the survey's randomizer can have drawn",
     "run-spent": "a sparse vector run has given all its positive answers, or belongs to another process",
     # ledger
     "unknown-account": "the ledger has no account with that name",

@@ -95,7 +95,7 @@ class AnswerTask:
     survey: str
     epsilon: str
     questions: tuple[SurveyQuestion, ...]
-    places: tuple[int, ...]
+    places: tuple[int, ...] = field(repr=False)
     one: bool
     invitation: str | None
     public: Mapping[str, Any] | None
@@ -113,13 +113,13 @@ class AnswerTask:
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the true answers as places or grid steps; they go to the randomizers and nowhere else."""
-        exact = [
+        exact: list[Any] = [
             self._exact(question, place) for question, place in zip(self.questions, self.places, strict=True)
         ]
         if self.one:
-            yield exact
-        else:
-            yield from exact
+            exact = [exact]
+        for value in exact:  # noqa: UP028
+            yield value  # `yield from` a list could not receive the reports that come back
 
     def _exact(self, question: SurveyQuestion, place: int) -> Any:
         if isinstance(question.randomizer, LinearHashing) and self.invitation is not None:

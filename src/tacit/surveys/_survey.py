@@ -286,6 +286,8 @@ class Survey(Reportable):
             )
         except (LookupError, TypeError, ValueError, ArithmeticError):
             raise _not_a_survey("it lacks a part of a survey") from None
+        except TacitError as refused:
+            raise _not_a_survey(refused.what) from None
         _check_total(made)
         return made
 
@@ -340,7 +342,7 @@ def _between(question: SurveyQuestion) -> str:
 def _check_total(made: Survey) -> None:
     """Refuse a document whose randomizers give away more than it says."""
     each = [question.randomizer.epsilon for question in made.questions]
-    total = max(each) if made.strategy == "one" else sum(each)
+    total = max(each, default=0) if made.strategy == "one" else sum(each)
     names = [name for question in made.questions for name in question.columns]
     if total > made.epsilon or len(set(names)) != len(names) or not each:
         raise _not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")

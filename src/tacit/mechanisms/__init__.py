@@ -17,6 +17,7 @@ from tacit.mechanisms._linear_hashing import LinearHashing
 from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
 from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._memo import Memo
 from tacit.mechanisms._moment_sets import mean_sets, variance_sets
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
@@ -31,16 +32,20 @@ from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
+from tacit.mechanisms._response_designs import Design, DesignEstimate, TwoGroupDesign
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._top_k import TopK
 from tacit.mechanisms._variance import Variance, VarianceAndCount
+from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
     "Bounds",
     "Count",
+    "Design",
+    "DesignEstimate",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Estimate",
@@ -60,6 +65,7 @@ __all__ = [
     "Mean",
     "MeanAndCount",
     "Mechanism",
+    "Memo",
     "Moments",
     "NoisyMax",
     "NumberWindow",
@@ -77,6 +83,7 @@ __all__ = [
     "Sum",
     "SupportRandomizer",
     "TopK",
+    "TwoGroupDesign",
     "Variance",
     "VarianceAndCount",
     "check_randomness",
@@ -91,4 +98,5 @@ __all__ = [
     "sampling_secret",
     "truncate",
     "variance_sets",
+    "walsh_hadamard",
 ]

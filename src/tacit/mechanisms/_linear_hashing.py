@@ -12,7 +12,7 @@ import numpy as np
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count
-from tacit.fixes import Set
+from tacit.fixes import Code, Set
 from tacit.mechanisms._local_randomizer import (
     SupportRandomizer,
     bad_report,
@@ -21,6 +21,7 @@ from tacit.mechanisms._local_randomizer import (
 )
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
+from tacit.mechanisms._response_draws import respond
 from tacit.mechanisms._subset_selection import read_list_size
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["LinearHashing"]
 
 _MOST_BITS = 8  # of a hash; above epsilon 6 or so, more would help little
-_MOST_DECODED = 28  # bits of the table of one transform
+_BLOCK = 1 << 16
+_MOST_DECODED = 26  # bits of the table of one transform
+_MOST_ANSWERS = 2**62 - 1
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -83,7 +86,7 @@ class LinearHashing(SupportRandomizer):
         odds: int | None = None,
     ) -> None:
         favour, actual, asked = read_odds(epsilon, odds)
-        answers = read_list_size(size)
+        answers = read_list_size(size, most=_MOST_ANSWERS)
         chosen = _best_bits(favour) if bits is None else count("bits", bits, zero=False)
         if chosen > _MOST_BITS:
             raise bad_parameter("bits", f"at most {_MOST_BITS}", bits, fix=Set(bits=2))
@@ -104,7 +107,8 @@ class LinearHashing(SupportRandomizer):
     @property
     def dtype(self) -> np.dtype[np.void]:
         """The type of an array of reports: the words of the seed, and the answer."""
-        return np.dtype([("seed", np.uint32, (self.bits,)), ("answer", np.uint32)])
+        word = np.uint32 if self.words <= 32 else np.uint64
+        return np.dtype([("seed", word, (self.bits,)), ("answer", np.uint32)])
 
     def to_json(self) -> dict[str, Any]:
         """Return the law and its parameters, exactly: equal documents mean equal chances."""
@@ -143,8 +147,11 @@ class LinearHashing(SupportRandomizer):
         p = self.p
         return p if self.supported(reports, place)[0] else (1 - p) / (2**self.bits - 1)
 
-    def seeds_for(self, invitations: Iterable[object], *, label: str = "") -> NDArray[np.uint32]:
-        """Return the public seed of each invitation: SHA-256 of the label, the invitation and a number.
+    def seeds_for(self, invitations: Iterable[object], *, label: str = "") -> NDArray[Any]:
+        """Return the public seed of each invitation: its words are cut from SHA-256.
+
+        The digests are those of the label, the invitation and 0, 1, ..., each on a line of its own, in UTF-8.
+        A word is the lowest bits of 4 bytes (8 bytes above 32 bits), the most significant byte first.
 
         Seeds from the collector keep a dishonest respondent from choosing one that supports every answer.
         Privacy holds for every seed.
@@ -163,13 +170,17 @@ class LinearHashing(SupportRandomizer):
         >>> words.seeds_for(["A-1", "A-2"], label="words").shape
         (2, 2)
         """
-        kept = (1 << self.words) - 1
+        word = self.dtype["seed"].base
+        needed = word.itemsize * self.bits
         rows = [
-            hashlib.sha256(f"{label}\n{invitation}".encode()).digest()[: 4 * self.bits]
+            b"".join(
+                hashlib.sha256(f"{label}\n{invitation}\n{number}".encode()).digest()
+                for number in range(-(-needed // 32))
+            )[:needed]
             for invitation in invitations
         ]
-        words = np.frombuffer(b"".join(rows), dtype=">u4").reshape(len(rows), self.bits)
-        return words.astype(np.uint32) & np.uint32(kept)
+        words = np.frombuffer(b"".join(rows), dtype=word.newbyteorder(">")).reshape(len(rows), self.bits)
+        return np.asarray(np.bitwise_and(words, (1 << self.words) - 1, dtype=word))
 
     def release(self, value: object, seeds: object = None) -> Any:
         """Return one report as a dictionary, or an array of reports for many respondents.
@@ -182,14 +193,12 @@ class LinearHashing(SupportRandomizer):
             A row of words for each respondent (`seeds_for`); by default they are drawn.
         """
         if isinstance(value, dict):
-            value, seeds = value["value"], value.get("seed")
+            seeds = value.get("seed")
+            value = value["value"]
         truths = read_answers(value, self.size)
         out = np.empty(truths.size, self.dtype)
         out["seed"] = self._draw_seeds(truths.size) if seeds is None else self._read_seeds(seeds, truths.size)
-        honest = noise.bernoulli(self.p, truths.size)
-        other = noise.uniform_below(2**self.bits - 1, truths.size)
-        shift = np.where(honest, 0, other + 1).astype(np.uint32)
-        out["answer"] = (_hashes(out["seed"], truths) + shift) & np.uint32(2**self.bits - 1)
+        out["answer"] = respond(_hashes(out["seed"], truths), 2**self.bits, self.p)
         if several(value):
             return out
         return {"seed": out["seed"][0].tolist(), "answer": int(out["answer"][0])}
@@ -201,7 +210,7 @@ class LinearHashing(SupportRandomizer):
         array = np.atleast_2d(np.asarray(seeds))
         if array.shape != (rows, self.bits) or array.dtype.kind not in "iu":
             raise bad_report(f"a seed does not have {self.bits} whole numbers")
-        if array.size and (array.min() < 0 or array.max() >> self.words):
+        if array.size and (array.min() < 0 or int(array.max()) >> self.words):
             raise bad_report(f"a word of a seed has more than {self.words} bits")
         return array
 
@@ -232,21 +241,32 @@ class LinearHashing(SupportRandomizer):
     def supports(self, reports: object) -> NDArray[np.int64]:
         """Return for each answer how many reports support it, by one transform for the whole list."""
         if self.words > _MOST_DECODED:
-            raise bad_parameter("size", f"below 2^{_MOST_DECODED} to decode all answers at once", self.size)
+            raise bad_parameter(
+                "size",
+                f"below 2^{_MOST_DECODED} to count the support of every answer at once",
+                self.size,
+                fix=Code("randomizer.supported(reports, answer)"),
+            )
         table = self.read_reports(reports)
         counts = np.zeros(2 << self.words, np.int64)
-        # Each word carries the matching bit of the answer below it, so that one XOR moves index and sign.
-        signed = [
-            (table["seed"][:, j].astype(np.int64) << 1) | ((table["answer"] >> np.uint32(j)) & np.uint32(1))
-            for j in range(self.bits)
-        ]
-        index = np.zeros(table.size, np.int64)
-        for step in range(1, 2**self.bits):  # Gray code: every combination of words, one XOR each
-            index ^= signed[(step & -step).bit_length() - 1]
-            counts += np.bincount(index, minlength=counts.size)
+        block = max(_BLOCK, counts.size)
+        for start in range(0, table.size, block):
+            self._scatter(table[start : start + block], counts)
         spectrum = counts[::2] - counts[1::2]
         walsh_hadamard(spectrum)
         return (spectrum[1 : self.size + 1] + table.size) >> self.bits
+
+    def _scatter(self, reports: NDArray[Any], counts: NDArray[np.int64]) -> None:
+        """Count each combination of words by its XOR and the parity of the matching bits of the answer.
+
+        Each word carries its bit of the answer below it, so that one XOR moves index and sign together.
+        """
+        words, answers = reports["seed"].astype(np.int64), reports["answer"].astype(np.int64)
+        signed = [(words[:, j] << 1) | ((answers >> j) & 1) for j in range(self.bits)]
+        index = np.zeros(reports.size, np.int64)
+        for step in range(1, 2**self.bits):  # Gray code: every combination of words, one XOR each
+            index ^= signed[(step & -step).bit_length() - 1]
+            counts += np.bincount(index, minlength=counts.size)
 
     def supported(self, reports: NDArray[Any], answer: int) -> NDArray[np.bool_]:
         """Return for each report whether its hash is that of one answer."""
@@ -262,13 +282,13 @@ class LinearHashing(SupportRandomizer):
         )
 
 
-def _hashes(seeds: NDArray[np.uint32], answers: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _hashes(seeds: NDArray[Any], answers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the hashes: bit j is the parity of word j AND the code of the answer, which is answer + 1."""
-    codes = (answers + 1).astype(np.uint32)
-    found = np.zeros(codes.size, np.uint32)
+    codes = (answers + 1).astype(seeds.dtype)
+    found = np.zeros(codes.size, np.int64)
     for j in range(seeds.shape[1]):
         parity = np.bitwise_count(seeds[:, j] & codes) & np.uint8(1)
-        found |= parity.astype(np.uint32) << np.uint32(j)
+        found |= parity.astype(np.int64) << j
     return found
 
 

@@ -199,12 +199,15 @@ def read_answers(values: object, size: int, *, lowest: int = 0) -> NDArray[np.in
     """
     if isinstance(values, np.ma.MaskedArray):  # a mask is not an answer, and NumPy would drop it
         raise unknown_answer()
-    array = np.atleast_1d(np.asarray(values))
-    if array.dtype == object and not any(isinstance(one, str | bytes | list | tuple) for one in array.flat):
-        try:
-            array = array.astype(np.float64)  # None and pandas' missing values become NaN or fail
-        except (TypeError, ValueError, OverflowError):
-            raise unknown_answer() from None
+    try:
+        array = np.atleast_1d(np.asarray(values))
+        if array.dtype == object and not any(
+            isinstance(one, str | bytes | list | tuple) for one in array.flat
+        ):
+            whole = all(isinstance(one, int | np.integer) for one in array.flat)
+            array = array.astype(np.int64 if whole else np.float64)  # missing values become NaN, or fail
+    except (TypeError, ValueError, OverflowError):
+        raise unknown_answer() from None
     kind = array.dtype.kind
     if array.ndim != 1 or kind not in "iufb" or (kind == "b" and (size, lowest) != (2, 0)):
         raise unknown_answer()

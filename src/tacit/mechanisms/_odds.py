@@ -81,8 +81,9 @@ def log_up(ratio: Fraction) -> Fraction:
     1.0986122886681098
     """
     with localcontext() as context:
-        # a ratio near 1 has as many leading zeros in its logarithm as its denominator has digits
-        context.prec = 60 + max(ratio.numerator.bit_length(), ratio.denominator.bit_length()) // 3
+        gap = abs(ratio.numerator - ratio.denominator)
+        # a ratio near 1 needs the digits before which its logarithm has zeros
+        context.prec = 60 + max(0, ratio.denominator.bit_length() - gap.bit_length()) // 3
         above = abs((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()) * (1 + Decimal(10) ** -45)
         context.prec = 25
         context.rounding = ROUND_CEILING

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose
 from tacit.mechanisms._linear_hashing import LinearHashing
+from tacit.mechanisms._memo import Memo
 from tacit.mechanisms._number_window import NumberWindow
+from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._subset_selection import SubsetSelection
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ _KINDS: dict[str, type[LocalRandomizer]] = {
     "subset-selection": SubsetSelection,
     "linear-hashing": LinearHashing,
     "number-window": NumberWindow,
+    "response-design": Design,
+    "memo": Memo,
 }
 
 

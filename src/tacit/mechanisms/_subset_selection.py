@@ -21,7 +21,8 @@ from tacit.mechanisms._local_randomizer import (
 )
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
-from tacit.mechanisms._subset_draws import subsets_of_others
+from tacit.mechanisms._response_draws import respond
+from tacit.mechanisms._subset_draws import subsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,18 +155,13 @@ class SubsetSelection(SupportRandomizer):
         return drawn if several(value) else drawn[0].tolist()
 
     def _draw(self, truths: NDArray[np.int64]) -> NDArray[np.int32]:
-        honest = noise.bernoulli(self.p, truths.size)
         if self.subset == 1:
-            other = noise.uniform_below(self.size - 1, truths.size)
-            other += other >= truths
-            return np.where(honest, truths, other).astype(np.int32)[:, None]
+            return respond(truths, self.size, self.p).astype(np.int32)[:, None]
+        honest = noise.bernoulli(self.p, truths.size)
         out = np.empty((truths.size, self.subset), np.int32)
-        with_truth = truths[honest]
-        kept = subsets_of_others(with_truth, self.size, self.subset - 1)
-        full = np.column_stack([kept, with_truth.astype(np.int32)])
-        full.sort(axis=1)
-        out[honest] = full
-        out[~honest] = subsets_of_others(truths[~honest], self.size, self.subset)
+        for held in (True, False):
+            rows = np.flatnonzero(honest == held)
+            out[rows] = subsets(truths[rows], self.size, self.subset, with_truth=held)
         return out
 
     def read_reports(self, reports: object) -> NDArray[np.int64]:
@@ -212,11 +208,11 @@ class SubsetSelection(SupportRandomizer):
         )
 
 
-def read_list_size(size: int) -> int:
+def read_list_size(size: int, *, most: int = _MOST_ANSWERS) -> int:
     """Read the number of answers of a list."""
     answers = count("size", size, zero=False)
-    if not 2 <= answers <= _MOST_ANSWERS:
-        raise bad_parameter("size", "from 2 answers to 2^31 - 1", size, fix=Set(size=2))
+    if not 2 <= answers <= most:
+        raise bad_parameter("size", f"from 2 answers to {most:,}", size, fix=Set(size=2))
     return answers
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from tacit.core import Content
 from tacit.errors import TacitError
 from tacit.fixes import Code
-from tacit.mechanisms import LinearHashing, QuestionSample
+from tacit.mechanisms import LinearHashing, Memo, QuestionSample
+from tacit.surveys._memory import MemoisedAnswer
 from tacit.surveys._respondent_words import report_words
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.core import JSON, Measurement
+    from tacit.surveys._memory import Memory
     from tacit.surveys._survey_questions import SurveyQuestion
 
 __all__ = ["REPORT_SCHEMA", "AnswerTask", "SurveyReport"]
@@ -99,6 +101,7 @@ class AnswerTask:
     one: bool
     invitation: str | None
     public: Mapping[str, Any] | None
+    memory: Memory | None = field(default=None, repr=False)
 
     @property
     def question(self) -> JSON:
@@ -109,7 +112,11 @@ class AnswerTask:
     def mechanisms(self) -> Sequence[Measurement]:
         """One randomizer for each question, or one draw among all questions."""
         randomizers = [question.randomizer for question in self.questions]
-        return [QuestionSample(randomizers)] if self.one else randomizers
+        if self.one:
+            return [QuestionSample(randomizers)]
+        if self.memory is None:
+            return randomizers
+        return [MemoisedAnswer(question, self.memory) for question in self.questions]
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the true answers as places or grid steps; they go to the randomizers and nowhere else."""
@@ -148,6 +155,8 @@ def seed_label(survey: str, question: str) -> str:
 
 def _wire(question: SurveyQuestion, drawn: Any) -> Any:
     """Return a randomized answer as JSON; the core writes a dictionary as pairs."""
+    if isinstance(question.randomizer, Memo):
+        return [drawn]
     return dict(drawn) if isinstance(question.randomizer, LinearHashing) else drawn
 
 

@@ -240,7 +240,7 @@ def _answered(
     kept: list[int],
     numbers: list[Any] | None,
 ) -> AnsweredQuestion:
-    randomizer: Any = question.randomizer
+    randomizer: Any = question.law
     given = [(row, values[i]) for row, i in enumerate(kept) if values[i] is not None] if values else []
     rows = np.array([row for row, _ in given], dtype=np.int64)
     try:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tacit.core import Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
-from tacit.fixes import Choose, Code
+from tacit.fixes import Choose, Code, Set
+from tacit.mechanisms import Memo
 from tacit.surveys._declarations import DeclaredQuestion, read_question
 from tacit.surveys._sample_sizes import choose_strategy
 from tacit.surveys._survey import Survey
@@ -35,6 +36,7 @@ def survey(
     epsilon: Number,
     strategy: str = "auto",
     pairs: Sequence[tuple[str, str]] = (),
+    once: Number | None = None,
 ) -> Survey:
     """Declare a survey in which every respondent randomizes the answers, so that no collector is trusted.
 
@@ -56,6 +58,10 @@ def survey(
         divides epsilon; ``auto`` takes the one with the smaller predicted error.
     pairs
         Two lists that are asked together, so that they can be tabulated against each other.
+    once
+        For a survey that is repeated: what a single report may give away, less than epsilon. The device of
+        each respondent keeps a permanent answer (`tacit.surveys.Memory`), and epsilon bounds all reports of
+        an unchanged answer together, however many there are.
 
     Examples
     --------
@@ -75,6 +81,8 @@ def survey(
     if not declared:
         raise bad_parameter("questions", "at least one question", questions, fix=Code('["no", "yes"]'))
     groups = _grouped(declared, pairs)
+    if once is not None:
+        return _repeated(name, groups, total, rational("once", once), strategy)
     if len(groups) == 1:
         return Survey(name, _made(groups, total, Fraction(1)), total, "split")
     part = Fraction(1, len(groups))
@@ -126,5 +134,32 @@ def _grouped(declared: Mapping[str, DeclaredQuestion], pairs: Sequence[tuple[str
     return list(found.values())
 
 
-def _made(groups: Sequence[_Group], epsilon: Fraction, share: Fraction) -> tuple[SurveyQuestion, ...]:
-    return tuple(with_randomizer(title, members, epsilon, share) for title, members in groups)
+def _made(
+    groups: Sequence[_Group], epsilon: Fraction, share: Fraction, once: Fraction | None = None
+) -> tuple[SurveyQuestion, ...]:
+    return tuple(with_randomizer(title, members, epsilon, share, once) for title, members in groups)
+
+
+def _repeated(name: str, groups: Sequence[_Group], total: Fraction, once: Fraction, strategy: str) -> Survey:
+    """Declare a survey with memos; every question is asked each time, as over time all would be anyway."""
+    if strategy == "one":
+        raise bad_parameter(
+            "strategy",
+            "auto or split for a survey that is repeated",
+            strategy,
+            why="a respondent who is asked one question each time answers all of them in the end",
+            fix=Choose(("auto", "split"), strategy),
+        )
+    if once >= total:
+        raise bad_parameter("once", "less than epsilon", float(once), fix=Set(epsilon=2, once=1))
+    part = Fraction(1, len(groups))
+    why = "a repeated survey asks every question each time, with a part of epsilon" if len(groups) > 1 else ""
+    made = _made(groups, total * part, Fraction(1), once * part)
+    if not all(isinstance(question.randomizer, Memo) for question in made):
+        raise TacitError(
+            "bad-parameter",
+            "a survey that is repeated cannot use a declared randomizer",
+            why="its fresh coins would give away more with every repetition",
+            fix="leave the randomizer out, and Tacit uses a memo",
+        )
+    return Survey(name, made, total, "split", why)

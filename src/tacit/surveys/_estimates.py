@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tacit.errors import TacitError
-from tacit.mechanisms import NumberWindow, SupportRandomizer
-from tacit.surveys._intervals import normal_quantile, score_interval, variance_of
+from tacit.mechanisms import Design, NumberWindow, SupportRandomizer
+from tacit.surveys._intervals import ShareVariance, normal_quantile, score_interval, variance_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["EstimatedMean", "EstimatedShares", "liar_bound", "margin", "mean", "mean_scores", "shares"]
+__all__ = [
+    "EstimatedMean",
+    "EstimatedShares",
+    "liar_bound",
+    "margin",
+    "mean",
+    "mean_scores",
+    "share_variance",
+    "shares",
+]
 
 
 class EstimatedShares(NamedTuple):
@@ -47,12 +56,29 @@ def shares(
 
     Guarantee: unbiased. The interval covers the randomizer, and the sampling of respondents for a population.
     """
-    randomizer, n = question.support, _some(len(reports))
+    n = _some(len(reports))
+    variance = share_variance(question, n, covers=covers)
+    if isinstance(question.law, Design):
+        yes = float(reports.mean()) / question.law.draws
+        value = (yes - float(question.law.q)) / float(question.law.p - question.law.q)
+        low, high = score_interval(value, variance, confidence)
+        ends = np.array([1 - high, low]), np.array([1 - low, high])
+        return EstimatedShares(np.array([1 - value, value]), *ends, np.array([1 - yes, yes]), n)
+    randomizer = question.support
     raw = randomizer.supports(reports) / n
     p, q = float(randomizer.p), float(randomizer.q)
     values = (raw - q) / (p - q)
-    low, high = score_interval(values, variance_of(p, q, n, covers=covers), confidence)
+    low, high = score_interval(values, variance, confidence)
     return EstimatedShares(values, low, high, raw, n)
+
+
+def share_variance(question: SurveyQuestion, respondents: int, *, covers: Covers) -> ShareVariance:
+    """Return the variance of an estimated share; of a design, that of the share of yes, the last answer."""
+    law = question.law
+    if isinstance(law, Design):
+        return variance_of(float(law.p), float(law.q), respondents, covers=covers, draws=law.draws)
+    law = question.support
+    return variance_of(float(law.p), float(law.q), respondents, covers=covers)
 
 
 def margin(
@@ -138,10 +164,10 @@ def liar_bound(question: SurveyQuestion, liars: float = 0.01) -> float:
     of n liars no share moves by more than m max(1 - q, p)/(n (p - q)); a mean by m times the distance from
     the largest report to the other bound.
     """
-    randomizer = question.randomizer
-    if isinstance(randomizer, SupportRandomizer):
+    randomizer = question.law
+    if isinstance(randomizer, SupportRandomizer | Design):
         p, q = randomizer.p, randomizer.q
-        return liars * float(max(1 - q, p) / (p - q))
+        return liars * float(max(1 - q, p) / (p - q) if p > q else max(1 - p, q) / (q - p))
     if isinstance(randomizer, NumberWindow):
         top = randomizer.coin_value if randomizer.window_chance < 1 else 0
         if randomizer.half_width is not None:

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Choose, Set
-from tacit.mechanisms import SupportRandomizer
 from tacit.report import Report, Reportable, ReportTable
-from tacit.surveys._estimates import liar_bound
+from tacit.surveys._estimates import liar_bound, share_variance
 from tacit.surveys._intervals import normal_quantile
-from tacit.surveys._sample_sizes import respondents_needed, share_half_width
 
 if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
@@ -98,24 +96,20 @@ def respondents_of(
     expected: object = share
     if expected is not None and (not isinstance(expected, int | float) or not 0 <= expected <= 1):
         raise bad_parameter("share", "between 0 and 1", share, fix=Set(share=0.1))
-    randomizer = question.randomizer
-    if isinstance(randomizer, SupportRandomizer):
-        p, q = float(randomizer.p), float(randomizer.q)
-        needed = respondents_needed(p, q, half_width=half_width, share=share, confidence=confidence)
-    else:
-        given: object = half_width
-        if not isinstance(given, int | float) or not given > 0:
-            raise bad_parameter("half_width", "a positive number", half_width, fix=Set(half_width=1))
-        needed = math.ceil((_half_width(question, 1, None, confidence) / half_width) ** 2)
-    return math.ceil(needed / question.share)
+    given: object = half_width
+    if not isinstance(given, int | float) or not given > 0:
+        raise bad_parameter("half_width", "a positive number", half_width, fix=Set(half_width=0.03))
+    one = _half_width(question, 1, share, confidence)
+    return math.ceil(math.ceil((one / half_width) ** 2 * (1 - 1e-12)) / question.share)
 
 
 def _half_width(question: SurveyQuestion, respondents: int, share: float | None, confidence: float) -> float:
-    randomizer = question.randomizer
-    if isinstance(randomizer, SupportRandomizer):
-        p, q = float(randomizer.p), float(randomizer.q)
-        return share_half_width(p, q, respondents, share=share, confidence=confidence)
-    return normal_quantile(confidence) * float(question.radius) * math.sqrt(question.variance() / respondents)
+    if not question.gives_shares:
+        error = float(question.radius) * math.sqrt(question.variance() / respondents)
+        return normal_quantile(confidence) * error
+    variance = share_variance(question, respondents, covers="population")
+    at = min(max(-variance.b / (2 * variance.c), 0.0), 1.0) if share is None else share  # the hardest share
+    return normal_quantile(confidence) * math.sqrt(float(variance.at(at)))
 
 
 def _shown(value: float, unit: str) -> str:

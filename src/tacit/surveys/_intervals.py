@@ -45,8 +45,10 @@ class ShareVariance(NamedTuple):
         return ShareVariance(self.a + other.a, self.b + other.b, self.c + other.c)
 
 
-def variance_of(p: float, q: float, respondents: int, *, covers: Covers) -> ShareVariance:
+def variance_of(p: float, q: float, respondents: int, *, covers: Covers, draws: int = 1) -> ShareVariance:
     """Return the variance of (N/n - q)/(p - q), where N of n reports support a value.
+
+    Where each respondent tosses the coin ``draws`` times (Kuk's design), N is the average over the tosses.
 
     Guarantee: exact. For a population L(1-L)/(n(p-q)^2) with L = q + f(p-q); for these respondents
     [f p(1-p) + (1-f) q(1-q)]/(n(p-q)^2). The two differ by f(1-f)/n.
@@ -57,7 +59,7 @@ def variance_of(p: float, q: float, respondents: int, *, covers: Covers) -> Shar
     >>> round(float(both[0] - both[1]), 6)
     0.0021
     """
-    scale = respondents * (p - q) ** 2
+    scale = draws * respondents * (p - q) ** 2
     a, b = q * (1 - q) / scale, (p * (1 - p) - q * (1 - q)) / scale
     if covers == "respondents":
         return ShareVariance(a, b, 0.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
+from tacit.mechanisms import Design
 from tacit.surveys._estimates import mean_scores
 from tacit.surveys._regression import fit_linear, fit_logistic, fit_unbiased
 
@@ -66,8 +67,13 @@ def _answer(question: SurveyQuestion, answer: Any) -> Any:
 
 def _yes(question: SurveyQuestion, own: Any, answer: Any) -> tuple[NDArray[np.bool_], float, float]:
     """Return whether each report supports the answer, and with which chance it does if true and if not."""
-    randomizer = question.support
     place = question.place_of(_answer(question, answer))
+    if isinstance(question.law, Design):
+        if question.law.draws != 1:
+            raise bad_parameter("question", "one with a single draw for a regression", question.name)
+        p, q = float(question.law.p), float(question.law.q)
+        return (own == 1, p, q) if place == 1 else (own == 0, 1 - q, 1 - p)
+    randomizer = question.support
     return randomizer.supported(own, place), float(randomizer.p), float(randomizer.q)
 
 

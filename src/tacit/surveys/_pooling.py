@@ -9,8 +9,8 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
-from tacit.surveys._estimates import liar_bound, mean, shares
-from tacit.surveys._intervals import ShareVariance, normal_quantile, score_interval, variance_of
+from tacit.surveys._estimates import liar_bound, mean, share_variance, shares
+from tacit.surveys._intervals import ShareVariance, normal_quantile, score_interval
 from tacit.surveys._results import MeanRow, MeanTable, ShareRow, ShareTable, cut
 
 if TYPE_CHECKING:
@@ -116,7 +116,6 @@ def _joined(parts: list[_Part]) -> ShareVariance:
     """Return the variance of the weighted estimate as a function of the share."""
     total = ShareVariance(0.0, 0.0, 0.0)
     for part in parts:
-        p, q = float(part.question.support.p), float(part.question.support.q)
-        own = variance_of(p, q, len(part.reports), covers="population")
+        own = share_variance(part.question, len(part.reports), covers="population")
         total = total.plus(own.weighted(part.weight))
     return total

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import needs
 from tacit.errors import bad_parameter
 from tacit.fixes import Choose
-from tacit.mechanisms import LinearHashing, NumberWindow
+from tacit.mechanisms import Design, LinearHashing, NumberWindow
 from tacit.surveys._answering import SurveyReport
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def _table(reports: Reports, *, text: bool) -> dict[str, list[Any]]:
     for question in survey.questions:
         rows, own = reports.answered[question.name]
         cells: list[Any] = [None] * reports.respondents
-        plain = (
-            isinstance(question.randomizer, NumberWindow) or getattr(question.randomizer, "subset", 0) == 1
-        )
+        law = question.law
+        plain = isinstance(law, NumberWindow | Design) or getattr(law, "subset", 0) == 1
         for row, report in zip(rows.tolist(), wire(question, own), strict=True):
             if plain:
                 cells[row] = report if isinstance(report, int) else report[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tacit.mechanisms import LinearHashing, NumberWindow, SubsetSelection
+from tacit.mechanisms import Design, LinearHashing, Memo, NumberWindow, SubsetSelection
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -40,6 +40,17 @@ def what_is_sent(question: SurveyQuestion) -> str:
             return f"{number}: the true answer fits it with probability {p}, any other one with {q}"
         case NumberWindow() as window:
             return _window_words(question, window)
+        case Memo() as memo:
+            once = SubsetSelection(odds=memo.once_odds, size=memo.size, subset=1)
+            p, q = _percent(once.p), _percent(once.q)
+            sent = f"one of the {memo.size:,} answers: the true one with probability {p}, others with {q}"
+            return (
+                f"{sent}; the device keeps a permanent answer and reports it through a fresh coin each time"
+            )
+        case Design() as design if design.draws == 1:
+            no, yes = map(_label, question.answers)
+            p, q = _percent(design.p), _percent(design.q)
+            return f"{yes} or {no}: {yes} with probability {p} if that is true, and with {q} if it is not"
     return question.randomizer.describe()
 
 
@@ -54,12 +65,14 @@ def report_words(question: SurveyQuestion, report: Any) -> str:
     'yes'
     """
     match question.randomizer:
-        case SubsetSelection():
+        case SubsetSelection() | Memo():
             return "; ".join(_label(question.answers[place]) for place in report)
         case NumberWindow() as window:
             if abs(report) > window.reach:
                 return "high" if report > 0 else "low"
             return f"{float(question.centre + question.radius * report / window.steps):.4g}"
+        case Design() as design if design.draws == 1:
+            return _label(question.answers[report])
         case LinearHashing():
             return f"the number {report['answer']}, with the seed {report['seed']}"
     return str(report)

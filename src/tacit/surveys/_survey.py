@@ -17,9 +17,10 @@ from tacit.core import Forecast, Plan, Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code
-from tacit.mechanisms import LinearHashing, QuestionSample
+from tacit.mechanisms import LinearHashing, Memo, QuestionSample
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._answering import AnswerTask, SurveyReport, seed_label
+from tacit.surveys._memory import Memory, SequenceLoss, sequence_loss
 from tacit.surveys._respondent_words import gives_away, what_is_sent
 from tacit.surveys._survey_documents import SURVEY_SCHEMA, digest_of_survey, read_survey_document
 from tacit.surveys._survey_questions import SurveyQuestion, question_from_document
@@ -103,7 +104,12 @@ class Survey(Reportable):
         return self.cost.shuffled(count("respondents", respondents, zero=False))
 
     def answer(
-        self, answers: Any, *, invitation: str | int | None = None, public: Mapping[str, Any] | None = None
+        self,
+        answers: Any,
+        *,
+        invitation: str | int | None = None,
+        public: Mapping[str, Any] | None = None,
+        memory: Memory | None = None,
     ) -> Plan[SurveyReport]:
         """Return the plan of one respondent: what would be sent, and what it can give away.
 
@@ -118,7 +124,10 @@ class Survey(Reportable):
             The number of the invitation, by which the collector counts each person once.
         public
             What the respondent states openly, such as a region. It is not protected.
+        memory
+            The respondent's own memory of permanent answers, for a survey that is repeated.
         """
+        self._check_memory(memory)
         given = self._by_name(answers)
         places = tuple(
             int(question.encode({name: [given[name]] for name in question.columns})[0])
@@ -126,7 +135,14 @@ class Survey(Reportable):
         )
         number = None if invitation is None else str(invitation)
         task = AnswerTask(
-            self.digest, str(self.epsilon), self.questions, places, self.strategy == "one", number, public
+            self.digest,
+            str(self.epsilon),
+            self.questions,
+            places,
+            self.strategy == "one",
+            number,
+            public,
+            memory,
         )
         identity = read_identity(name=self.name, unit=Unit("respondent"), adjacency="replace")
         forecast = [
@@ -149,7 +165,42 @@ class Survey(Reportable):
         if self.strategy == "one" and len(self.questions) > 1:
             facts.insert(0, ("asked", f"one of the {len(self.questions)} questions, drawn at random"))
         facts += [("public", f"{name} is sent as it is")] if (name := ", ".join(public or {})) else []
+        if self.is_repeated:
+            facts.append(("repeated", self.sequence(12).words))
         return [*facts, ("gives away", gives_away(self.epsilon))]
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether respondents keep permanent answers, so that the survey can be repeated."""
+        return any(isinstance(question.randomizer, Memo) for question in self.questions)
+
+    def sequence(self, reports: int, *, different: int = 1) -> SequenceLoss:
+        """Return what several reports of the same respondent give away together.
+
+        Parameters
+        ----------
+        reports
+            How many times the same person answers.
+        different
+            How many different true answers to each question lie behind them.
+        """
+        return sequence_loss(self.questions, self.epsilon, reports, different, one=self.strategy == "one")
+
+    def _check_memory(self, memory: Memory | None) -> None:
+        if memory is None and self.is_repeated:
+            raise TacitError(
+                "bad-parameter",
+                "a repeated survey needs the respondent's memory",
+                why="a new permanent answer each time would give away more than the survey promises",
+                fix=Code("memory=tc.surveys.Memory(survey.digest)"),
+            )
+        if memory is not None and (not self.is_repeated or memory.survey != self.digest):
+            raise TacitError(
+                "other-survey",
+                "the memory belongs to another survey",
+                why="permanent answers are drawn with the odds of one survey",
+                fix=Code("memory=tc.surveys.Memory(survey.digest)"),
+            )
 
     def _by_name(self, answers: Any) -> Mapping[str, Any]:
         columns = [name for question in self.questions for name in question.columns]
@@ -208,7 +259,8 @@ class Survey(Reportable):
         if isinstance(randomizer, LinearHashing) and numbers is not None:
             label = seed_label(self.digest, question.name)
             return randomizer.release(truth, seeds=randomizer.seeds_for(numbers, label=label))
-        return randomizer.release(truth)
+        drawn = randomizer.release(truth)
+        return drawn[:, None] if isinstance(randomizer, Memo) else drawn
 
     def collect(self, source: Any, *, repeated: str = "refuse") -> Reports:
         """Read reports that respondents sent.
@@ -342,6 +394,9 @@ def _between(question: SurveyQuestion) -> str:
 def _check_total(made: Survey) -> None:
     """Refuse a document whose randomizers give away more than it says."""
     each = [question.randomizer.epsilon for question in made.questions]
+    memos = [isinstance(question.randomizer, Memo) for question in made.questions]
+    if any(memos) and (not all(memos) or made.strategy == "one"):
+        raise _not_a_survey("a survey that is repeated asks every question each time, each with a memo")
     total = max(each, default=0) if made.strategy == "one" else sum(each)
     names = [name for question in made.questions for name in question.columns]
     if total > made.epsilon or len(set(names)) != len(names) or not each:

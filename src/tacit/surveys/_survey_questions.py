@@ -11,7 +11,14 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Choose, Code, Set
-from tacit.mechanisms import NumberWindow, SupportRandomizer, choose_randomizer, randomizer_from_json
+from tacit.mechanisms import (
+    Design,
+    Memo,
+    NumberWindow,
+    SupportRandomizer,
+    choose_randomizer,
+    randomizer_from_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,15 +76,20 @@ class SurveyQuestion:
         return tuple(name for name, _ in self.of) if self.of else (self.name,)
 
     @property
+    def law(self) -> LocalRandomizer:
+        """The law of a single report; that of a memo is randomized response with the odds of one report."""
+        return self.randomizer.randomizer if isinstance(self.randomizer, Memo) else self.randomizer
+
+    @property
     def gives_shares(self) -> bool:
         """Whether reports support answers of a list, so that shares can be estimated."""
-        return isinstance(self.randomizer, SupportRandomizer)
+        return isinstance(self.law, SupportRandomizer | Design)
 
     @property
     def support(self) -> SupportRandomizer:
         """The randomizer of a list; a question whose reports are numbers is refused."""
-        if isinstance(self.randomizer, SupportRandomizer):
-            return self.randomizer
+        if isinstance(self.law, SupportRandomizer):
+            return self.law
         raise TacitError(
             "bad-parameter",
             f"the reports of {self.name!r} are numbers and give a mean, not shares",
@@ -163,9 +175,9 @@ class SurveyQuestion:
         For a list that of one share, by default the share of a list in which all answers are equally common;
         for a number that of the mean on the scale from -1 to 1.
         """
-        if isinstance(self.randomizer, SupportRandomizer):
-            f = Fraction(1, self.randomizer.size) if share is None else Fraction(share)
-            return self.randomizer.variance(f, 1, sampling=True)
+        if isinstance(self.law, SupportRandomizer | Design):
+            f = Fraction(1, len(self.answers)) if share is None else Fraction(share)
+            return self.law.variance(f, 1, sampling=True)
         return float(self.randomizer.variance(0)) + _UNIFORM  # type: ignore[attr-defined]
 
     def to_document(self) -> dict[str, Any]:
@@ -195,19 +207,26 @@ def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
 
 
 def with_randomizer(
-    name: str, members: tuple[tuple[str, DeclaredQuestion], ...], epsilon: Fraction, share: Fraction
+    name: str,
+    members: tuple[tuple[str, DeclaredQuestion], ...],
+    epsilon: Fraction,
+    share: Fraction,
+    once: Fraction | None = None,
 ) -> SurveyQuestion:
-    """Give a declared question, or a pair of them, the randomizer with the smallest predicted variance."""
+    """Give a declared question, or a pair of them, the randomizer with the smallest predicted variance.
+
+    With ``once`` it is a memo: epsilon bounds all reports of an unchanged answer, ``once`` a single one.
+    """
     first = members[0][1]
     text = " / ".join(one.text for _, one in members if one.text)
     if len(members) == 1:
-        randomizer = first.randomizer or _chosen(first, epsilon)
+        randomizer = first.randomizer or _chosen(first, epsilon, once)
         made = SurveyQuestion(name, first.kind, text, first.answers, first.bounds, (), randomizer, share)
     else:
         of = tuple((own, one.answers) for own, one in members)
         answers = _product(of)
         made = SurveyQuestion(
-            name, "pair", text, answers, None, of, choose_randomizer(epsilon, len(answers)), share
+            name, "pair", text, answers, None, of, _for_list(epsilon, len(answers), once), share
         )
     _check_fit(made)
     if made.randomizer.epsilon > epsilon:
@@ -221,9 +240,20 @@ def with_randomizer(
     return replace(made, why=_why(made, given=len(members) == 1 and first.randomizer is not None))
 
 
-def _chosen(declared: DeclaredQuestion, epsilon: Fraction) -> LocalRandomizer:
+def _for_list(epsilon: Fraction, size: int, once: Fraction | None) -> LocalRandomizer:
+    return choose_randomizer(epsilon, size) if once is None else Memo(epsilon=epsilon, once=once, size=size)
+
+
+def _chosen(declared: DeclaredQuestion, epsilon: Fraction, once: Fraction | None) -> LocalRandomizer:
     if declared.wants == "shares":
-        return choose_randomizer(epsilon, len(declared.answers))
+        return _for_list(epsilon, len(declared.answers), once)
+    if once is not None:
+        raise TacitError(
+            "bad-parameter",
+            "a number has no memo, so the survey cannot be repeated with a lasting promise",
+            why="only lists of answers have a permanent coin",
+            fix="ask for an age group or another list instead",
+        )
     if declared.kind == "scale":
         return NumberWindow(epsilon=epsilon, steps=_coarsest(len(declared.answers) - 1))
     low, high = declared.bounds or (Fraction(0), Fraction(1))
@@ -240,6 +270,8 @@ def _coarsest(gaps: int) -> int:
 def _why(made: SurveyQuestion, *, given: bool) -> str:
     if given:
         return "the declared randomizer"
+    if isinstance(made.randomizer, Memo):
+        return "a permanent coin for the answer and a fresh one for each report"
     if isinstance(made.randomizer, SupportRandomizer):
         return made.randomizer.why
     return "a window around the number, mixed with Duchi's coin: the smallest worst-case variance of the mean"
@@ -247,9 +279,11 @@ def _why(made: SurveyQuestion, *, given: bool) -> str:
 
 def _check_fit(made: SurveyQuestion) -> None:
     """Refuse a randomizer that does not fit the answers."""
-    kind = made.randomizer
+    kind = made.law
     if isinstance(kind, SupportRandomizer):
         fits = kind.size == len(made.answers)
+    elif isinstance(kind, Design):
+        fits = len(made.answers) == 2 and kind.draws > 0
     else:
         points, steps = len(made.answers), getattr(kind, "steps", 0)
         fits = steps > 0 and made.kind in {"number", "scale"}

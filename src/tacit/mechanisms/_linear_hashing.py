@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -292,6 +293,7 @@ def _hashes(seeds: NDArray[Any], answers: NDArray[np.int64]) -> NDArray[np.int64
     return found
 
 
+@lru_cache(maxsize=1024)
 def _truth(odds: int, bits: int) -> Fraction:
     return Fraction(odds, odds + (2**bits - 1) * UNIT_ODDS)
 

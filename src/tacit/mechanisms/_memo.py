@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import bad_parameter
@@ -129,7 +130,7 @@ class Memo(LocalRandomizer):
     @property
     def kept(self) -> Fraction:
         """The chance that the permanent answer is the true one."""
-        return Fraction(self.odds, self.odds + (self.size - 1) * UNIT_ODDS)
+        return _chances(self.odds, self.once_odds, self.size)[0]
 
     @property
     def repeated(self) -> Fraction:
@@ -138,8 +139,7 @@ class Memo(LocalRandomizer):
         With P = `kept` and Q = (1 - P)/(size - 1) a report is true with chance Q + r (P - Q). This is set to
         A'/(A' + (size - 1) B), the chance of one coin with the odds of one report.
         """
-        other = (1 - self.kept) / (self.size - 1)
-        return (self.randomizer.p - other) / (self.kept - other)
+        return _chances(self.odds, self.once_odds, self.size)[1]
 
     def permanent(self, truth: object) -> Any:
         """Draw the permanent answer, once for each different true answer; it stays on the device."""
@@ -202,3 +202,11 @@ class Memo(LocalRandomizer):
 
     def __repr__(self) -> str:
         return f"Memo(epsilon={show(self.epsilon)}, once={show(self.once)}, {self.size:,} answers)"
+
+
+@lru_cache(maxsize=1024)
+def _chances(odds: int, once_odds: int, size: int) -> tuple[Fraction, Fraction]:
+    """Return the chance that the permanent answer is true, and that a report is the permanent answer."""
+    kept, once = (Fraction(one, one + (size - 1) * UNIT_ODDS) for one in (odds, once_odds))
+    other = (1 - kept) / (size - 1)
+    return kept, (once - other) / (kept - other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,6 +247,7 @@ def _weights(odds: int, m: int, h: int) -> int:
     return (odds - UNIT_ODDS) * (2 * h + 1) + UNIT_ODDS * (2 * (m + h) + 1)
 
 
+@lru_cache(maxsize=1024)
 def _near(odds: int, m: int, h: int) -> Fraction:
     return Fraction((odds - UNIT_ODDS) * (2 * h + 1), _weights(odds, m, h))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,6 +217,7 @@ def read_list_size(size: int, *, most: int = _MOST_ANSWERS) -> int:
     return answers
 
 
+@lru_cache(maxsize=1024)
 def _chances(odds: int, size: int, subset: int) -> tuple[Fraction, Fraction]:
     """Return p and q; q counts sets with the truth and the other answer, and sets with the other alone."""
     held, bare = subset * odds, (size - subset) * UNIT_ODDS

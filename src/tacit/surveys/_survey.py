@@ -259,7 +259,7 @@ class Survey(Reportable):
         if isinstance(randomizer, LinearHashing) and numbers is not None:
             label = seed_label(self.digest, question.name)
             return randomizer.release(truth, seeds=randomizer.seeds_for(numbers, label=label))
-        drawn = randomizer.release(truth)
+        drawn: Any = randomizer.release(truth)
         return drawn[:, None] if isinstance(randomizer, Memo) else drawn
 
     def collect(self, source: Any, *, repeated: str = "refuse") -> Reports:

@@ -28,6 +28,7 @@ __all__ = ["Regression", "fit_linear", "fit_logistic", "fit_unbiased"]
 
 _STEPS = 200
 _SMALL = 1e-12
+_LARGEST = 1e3  # log odds: beyond, a coefficient runs away
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -149,7 +150,8 @@ def fit_logistic(
     >>> round(float(1 / (1 + np.exp(-fit["intercept"]))), 6)  # (0.5 - 0.2) / (0.9 - 0.2)
     0.428571
     """
-    z, x = np.asarray(answers, dtype=float), np.asarray(predictors, dtype=float)
+    z = np.asarray(answers, dtype=float)
+    x, back = _orthogonal(predictors)
     high, low = (np.broadcast_to(np.asarray(v, dtype=float), z.shape) for v in (p, q))
     start = np.zeros(x.shape[1] + int(estimate_honesty))
     if estimate_honesty:
@@ -159,13 +161,17 @@ def fit_logistic(
         return _logistic_parts(theta, z, x, high, low, honesty=estimate_honesty)
 
     theta, value, information = _newton(start, parts)
-    errors = _errors(information)
+    if np.abs(theta).max() > _LARGEST:
+        raise _not_identified()
     count = x.shape[1]
+    turn = np.eye(len(theta))
+    turn[:count, :count] = back
+    values, errors = turn @ theta, _errors(information, turn)
     return Regression(
         "logistic regression on randomized answers",
-        tuple(names), tuple(theta[:count].tolist()), tuple(errors[:count].tolist()),
+        tuple(names), tuple(values[:count].tolist()), tuple(errors[:count].tolist()),
         normal_quantile(confidence), confidence, len(z), value,
-        honesty=(float(theta[-1]), float(errors[-1])) if estimate_honesty else None,
+        honesty=(float(values[-1]), float(errors[-1])) if estimate_honesty else None,
     )  # fmt: skip
 
 
@@ -220,18 +226,24 @@ def fit_linear(
     independent
         Whether s is independent of the predictors. Where that is wrong, the fit is biased.
     """
-    y, z, x = (np.asarray(v, dtype=float) for v in (outcome, answers, predictors))
+    y, z = (np.asarray(v, dtype=float) for v in (outcome, answers))
+    x, back = _orthogonal(predictors)
+    unit = float(y.std()) or 1.0
     high, low = (np.broadcast_to(np.asarray(v, dtype=float), z.shape) for v in (p, q))
     odds = np.stack([np.where(z > 0, low, 1 - low), np.where(z > 0, high, 1 - high)])
-    other = np.ones((len(y), 1)) if independent else x
-    model = _Mixture(y, x, other, odds)
+    other = np.ones((len(y), 1)) if independent else x  # orthogonal columns span the same chances
+    model = _Mixture(y / unit, x, other, odds)
     theta = model.fitted()
-    errors = _errors(model.information(theta))
     count = x.shape[1] + 1
+    turn = np.eye(len(theta))
+    turn[: count - 1, : count - 1] = back
+    turn[:count] *= unit
+    values, errors = turn @ theta, _errors(model.information(theta), turn)
     return Regression(
         "linear regression with a randomized predictor",
-        tuple(names), tuple(theta[:count].tolist()), tuple(errors[:count].tolist()),
-        normal_quantile(confidence), confidence, len(y), model.value(theta), float(np.exp(theta[count])),
+        tuple(names), tuple(values[:count].tolist()), tuple(errors[:count].tolist()),
+        normal_quantile(confidence), confidence, len(y),
+        model.value(theta) - len(y) * float(np.log(unit)), unit * float(np.exp(theta[count])),
     )  # fmt: skip
 
 
@@ -370,9 +382,23 @@ def _newton(
         theta, (value, gradient, expected, observed) = theta + size * step, found
         if moved < 1e-10 * max(1.0, float(np.abs(theta).max())):
             break
-    if np.abs(theta).max() > 1e3:
-        raise _not_identified()
     return theta, value, observed
+
+
+def _orthogonal(predictors: ArrayLike) -> tuple[Floats, Floats]:
+    """Return predictors that are orthogonal and of size one, and the matrix that turns coefficients back.
+
+    No unit of measurement and no far-off zero (such as a year) then matters to the search for the maximum.
+    """
+    x = np.asarray(predictors, dtype=float)
+    if x.ndim != 2 or len(x) <= x.shape[1]:
+        raise _not_identified()
+    size = np.sqrt(np.mean(x**2, axis=0))
+    q, r = np.linalg.qr(x / np.where(size > 0, size, 1.0))
+    if not np.all(np.abs(np.diag(r)) > 1e-10 * np.sqrt(len(x))):
+        raise _not_identified()
+    back = np.linalg.inv(r) * np.sqrt(len(x)) / size[:, None]
+    return q * np.sqrt(len(x)), back
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:
@@ -382,12 +408,12 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
         return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
 
 
-def _errors(information: Floats) -> Floats:
-    """Return standard errors, or refuse where the reports do not settle the model."""
+def _errors(information: Floats, turn: Floats) -> Floats:
+    """Return standard errors of ``turn`` times the parameters; refuse if the reports do not settle them."""
     values = np.linalg.eigvalsh(information)
     if not np.all(np.isfinite(values)) or values.min() <= 1e-9 * max(values.max(), 1.0):
         raise _not_identified()
-    return np.sqrt(np.diag(np.linalg.inv(information)))
+    return np.asarray(np.sqrt(np.diag(turn @ np.linalg.inv(information) @ turn.T)))
 
 
 def _not_identified() -> TacitError:

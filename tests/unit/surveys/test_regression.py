@@ -68,6 +68,16 @@ def test_independence_holds_in_its_own_case():
     assert fit.error("x") == pytest.approx(0.02356, abs=1e-5)
 
 
+def test_units_of_measurement_do_not_matter():
+    plain = fit_linear(OUTCOME, ANSWER, ONE_X, **COIN, names=["one", "x", "s"])
+    large = fit_linear(1e5 * OUTCOME, ANSWER, ONE_X * [1, 1e6], **COIN, names=["one", "x", "s"])
+    assert large["x"] == pytest.approx(plain["x"] / 10, rel=1e-6)
+    assert large["s"] == pytest.approx(plain["s"] * 1e5, rel=1e-6)
+    assert large.error("one") == pytest.approx(plain.error("one") * 1e5, rel=1e-5)
+    years = fit_logistic(ANSWER, np.column_stack([np.ones(2000), 2020 + X]), **COIN, names=["one", "year"])
+    close([years["year"]], 5, 0.81771)
+
+
 def test_numbers_with_noise_of_mean_zero_keep_the_line():
     fit = fit_unbiased(1 + 2 * X + 3 * NOISE, ONE_X, names=["one", "x"])
     assert fit.interval("x")[0] < 2 < fit.interval("x")[1]

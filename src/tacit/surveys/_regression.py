@@ -228,17 +228,20 @@ def fit_linear(
     """
     y, z = (np.asarray(v, dtype=float) for v in (outcome, answers))
     x, back = _orthogonal(predictors)
-    unit = float(y.std()) or 1.0
+    base = x.T @ y / len(y)  # least squares: only what is left of the outcome is fitted, in its own unit
+    rest = y - x @ base
+    unit = float(rest.std()) or 1.0
     high, low = (np.broadcast_to(np.asarray(v, dtype=float), z.shape) for v in (p, q))
     odds = np.stack([np.where(z > 0, low, 1 - low), np.where(z > 0, high, 1 - high)])
     other = np.ones((len(y), 1)) if independent else x  # orthogonal columns span the same chances
-    model = _Mixture(y / unit, x, other, odds)
+    model = _Mixture(rest / unit, x, other, odds)
     theta = model.fitted()
     count = x.shape[1] + 1
     turn = np.eye(len(theta))
     turn[: count - 1, : count - 1] = back
     turn[:count] *= unit
     values, errors = turn @ theta, _errors(model.information(theta), turn)
+    values[: count - 1] += back @ base
     return Regression(
         "linear regression with a randomized predictor",
         tuple(names), tuple(values[:count].tolist()), tuple(errors[:count].tolist()),

@@ -74,6 +74,9 @@ def test_units_of_measurement_do_not_matter():
     assert large["x"] == pytest.approx(plain["x"] / 10, rel=1e-6)
     assert large["s"] == pytest.approx(plain["s"] * 1e5, rel=1e-6)
     assert large.error("one") == pytest.approx(plain.error("one") * 1e5, rel=1e-5)
+    far = fit_linear(1e6 + OUTCOME, ANSWER, ONE_X, **COIN, names=["one", "x", "s"])
+    assert far.errors == pytest.approx(plain.errors, rel=1e-4)
+    assert far["one"] - 1e6 == pytest.approx(plain["one"], abs=1e-5)
     years = fit_logistic(ANSWER, np.column_stack([np.ones(2000), 2020 + X]), **COIN, names=["one", "year"])
     close([years["year"]], 5, 0.81771)
 

@@ -193,7 +193,7 @@ def truth_named_first(value, size):
 
 
 def truth_with_too_many(value, size):
-    """Subset selection with the chance of the truth for single answers, e/(e + 1), among 3 of 8 answers."""
+    """Subset selection, 3 of 8 answers, whose chance 3e/(3e + 1) of the truth forgets 4 of the 5 others."""
     with_truth = rng.random(size) < 3 * np.e / (3 * np.e + 1)
     keys = rng.random((size, 8))
     keys[:, value] = np.where(with_truth, -1, 2)

@@ -33,7 +33,7 @@ class _Columns:
 
     total: int
     facts: dict[str, list[Any]] = field(default_factory=dict)
-    answers: dict[str, list[Any]] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
     public: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -115,7 +115,12 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     return {name: table[name].to_pylist() for name in table.column_names}
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Any) -> Any:
+    """Return a column as a list; whole numbers stay an array."""
+    if hasattr(column, "to_numpy"):
+        array = column.to_numpy()
+        if array.dtype.kind in "iu":
+            return array
     for way in ("tolist", "to_list"):
         if hasattr(column, way):
             return list(getattr(column, way)())
@@ -147,7 +152,7 @@ def _document(one: Any) -> SurveyReport:
     return one if isinstance(one, SurveyReport) else SurveyReport.from_json(one)
 
 
-def _from_table(survey: Survey, table: Mapping[str, list[Any]]) -> _Columns:
+def _from_table(survey: Survey, table: Mapping[str, Any]) -> _Columns:
     names = {question.name for question in survey.questions}
     if not names & set(table):
         raise TacitError(
@@ -159,7 +164,8 @@ def _from_table(survey: Survey, table: Mapping[str, list[Any]]) -> _Columns:
     columns = _Columns(len(next(iter(table.values()))))
     for name, values in table.items():
         if name in names:
-            columns.answers[name] = [_cell(value) for value in values]
+            plain = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+            columns.answers[name] = values if plain else [_cell(value) for value in values]
         elif name in {"survey", "invitation", "epsilon"}:
             columns.facts[name] = [None if _is_missing(value) else str(value) for value in values]
         else:
@@ -236,15 +242,20 @@ def _one_each(columns: _Columns, repeated: str) -> list[int]:
 def _answered(
     survey: Survey,
     question: SurveyQuestion,
-    values: list[Any] | None,
+    values: Any,
     kept: list[int],
     numbers: list[Any] | None,
 ) -> AnsweredQuestion:
     randomizer: Any = question.law
-    given = [(row, values[i]) for row, i in enumerate(kept) if values[i] is not None] if values else []
-    rows = np.array([row for row, _ in given], dtype=np.int64)
+    given: Any = []
+    rows = np.arange(0)
+    if isinstance(values, np.ndarray):  # a column of whole numbers: nobody left it out
+        rows, given = np.arange(len(kept)), values[kept]
+    elif values:
+        found = [row for row, i in enumerate(kept) if values[i] is not None]
+        rows, given = np.array(found, dtype=np.int64), [values[kept[row]] for row in found]
     try:
-        reports = randomizer.read_reports([value for _, value in given])
+        reports = randomizer.read_reports(given)
     except TacitError as refused:
         raise TacitError(
             refused.code, f"{question.name}: {refused.what}", why=refused.why, fix=refused.fix

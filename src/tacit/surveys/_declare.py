@@ -14,7 +14,7 @@ from tacit.mechanisms import Memo
 from tacit.surveys._declarations import DeclaredQuestion, read_question
 from tacit.surveys._sample_sizes import choose_strategy
 from tacit.surveys._survey import Survey
-from tacit.surveys._survey_questions import SurveyQuestion, with_randomizer
+from tacit.surveys._survey_questions import DECLARED, SurveyQuestion, with_randomizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,14 +86,17 @@ def survey(
     if len(groups) == 1:
         return Survey(name, _made(groups, total, Fraction(1)), total, "split")
     part = Fraction(1, len(groups))
-    one, split = _made(groups, total, part), _made(groups, total * part, Fraction(1))
+    if strategy == "split":
+        return Survey(name, _made(groups, total * part, Fraction(1)), total, "split", "as declared")
+    one = _made(groups, total, part)
+    if strategy == "one":
+        return Survey(name, one, total, "one", "as declared")
+    if any(question.randomizer.epsilon > total * part for question in one if question.why == DECLARED):
+        return Survey(name, one, total, "one", "a declared randomizer needs more than its part of epsilon")
+    split = _made(groups, total * part, Fraction(1))
     predicted = [[q.variance() / float(q.share) for q in made] for made in (one, split)]
     chosen = choose_strategy(*predicted)
-    if strategy == "auto":
-        made = one if chosen.name == "one" else split
-        return Survey(name, made, total, chosen.name, chosen.why)
-    why = chosen.why if strategy == chosen.name else "as declared"
-    return Survey(name, one if strategy == "one" else split, total, strategy, why)
+    return Survey(name, one if chosen.name == "one" else split, total, chosen.name, chosen.why)
 
 
 def _name(key: object) -> str:

@@ -11,7 +11,7 @@ from tacit.fixes import Choose
 from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
 
@@ -117,9 +117,12 @@ class ShareTable(_Rows):
             ((row.group,) if self.by else ())
             + (_label(row.answer), _points(row.value), f"{_points(row.low)} to {_points(row.high)}")
             + (_points(row.raw), f"{row.respondents:,}")
-            for row in self.rows[:_MOST_ROWS]
+            for row in self._shown_rows()
         )
-        more = len(self.rows) - _MOST_ROWS
+        many = len(self.rows) > _MOST_ROWS
+        most = (
+            f"The {_MOST_ROWS} largest of {len(self.rows):,} shares; the largest of many estimates are too "
+        )
         lie = f"1 % dishonest respondents can move a share by up to {100 * self.liars:.3g} points."
         below = any(row.value < 0 or row.value > 1 for row in self.rows) and not self.marks
         odd = "Estimates below 0 % or above 100 % are due to the coins; set to 0, they would bias a total."
@@ -127,8 +130,13 @@ class ShareTable(_Rows):
             f"{self.question}: estimated shares, epsilon {self.epsilon:g}",
             (),
             (ReportTable("", head, shown),),
-            self._notes(lie, odd if below else "", *self.marks, f"{more:,} more rows." if more > 0 else ""),
+            self._notes(lie, odd if below else "", *self.marks, most + "large on average." if many else ""),
         )
+
+    def _shown_rows(self) -> Sequence[ShareRow]:
+        if len(self.rows) <= _MOST_ROWS:
+            return self.rows
+        return sorted(self.rows, key=lambda row: -row.value)[:_MOST_ROWS]
 
     def plot(self, *, ax: Axes | None = None) -> Any:
         """Draw the shares as bars with their intervals, and the raw rates of reports beside them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from operator import add
@@ -70,6 +70,7 @@ class Survey(Reportable):
     epsilon: Fraction
     strategy: str
     why: str = ""
+    _digest: str = field(default="", init=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Survey) and self.digest == other.digest
@@ -312,7 +313,9 @@ class Survey(Reportable):
     @property
     def digest(self) -> str:
         """The identity of the survey: equal for the same name, questions, answers and exact randomizers."""
-        return digest_of_survey(self.document())
+        if not self._digest:
+            object.__setattr__(self, "_digest", digest_of_survey(self.document()))
+        return self._digest
 
     def document(self) -> dict[str, Any]:
         """Return the survey as JSON: all that a respondent's device needs."""

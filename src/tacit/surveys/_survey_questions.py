@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from tacit.mechanisms import LocalRandomizer
     from tacit.surveys._declarations import AnswerLabel, DeclaredQuestion, QuestionKind
 
-__all__ = ["SurveyQuestion", "question_from_document", "with_randomizer"]
+__all__ = ["DECLARED", "SurveyQuestion", "question_from_document", "with_randomizer"]
 
+#: Why a question has its randomizer, where its declaration names one.
+DECLARED = "the declared randomizer"
 _FINE = 1000  # steps between the middle and an end of a number's bounds, at least
+_LONG = 1000  # answers: a longer list of the numbers 0, 1, ... is written as their number
 _UNIFORM = 1 / 3  # the variance of a number that is anywhere between -1 and 1
 
 
@@ -186,7 +189,8 @@ class SurveyQuestion:
         if self.of:
             document["of"] = [{"name": name, "answers": list(labels)} for name, labels in self.of]
         elif self.answers:
-            document["answers"] = list(self.answers)
+            counted = len(self.answers) > _LONG and self.answers == tuple(range(len(self.answers)))
+            document["answers"] = len(self.answers) if counted else list(self.answers)
         if self.bounds is not None:
             document["bounds"] = [str(end) for end in self.bounds]
         return {**document, "randomizer": self.randomizer.to_json(), "share": str(self.share)}
@@ -196,7 +200,8 @@ def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
     """Rebuild a question from the document that `SurveyQuestion.to_document` returned."""
     of = tuple((str(one["name"]), tuple(one["answers"])) for one in document.get("of", ()))
     bounds = tuple(Fraction(end) for end in document.get("bounds", ()))
-    answers = _product(of) if of else tuple(document.get("answers", ()))
+    listed = document.get("answers", ())
+    answers = _product(of) if of else tuple(range(listed) if isinstance(listed, int) else listed)
     made = SurveyQuestion(
         str(document["name"]), document["kind"], str(document["text"]), answers,
         (bounds[0], bounds[1]) if bounds else None, of,
@@ -269,7 +274,7 @@ def _coarsest(gaps: int) -> int:
 
 def _why(made: SurveyQuestion, *, given: bool) -> str:
     if given:
-        return "the declared randomizer"
+        return DECLARED
     if isinstance(made.randomizer, Memo):
         return "a permanent coin for the answer and a fresh one for each report"
     if isinstance(made.randomizer, SupportRandomizer):

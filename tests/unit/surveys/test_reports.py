@@ -181,6 +181,9 @@ def test_pictures_show_raw_and_corrected_shares(reports):
     assert reports.mean("age", by="region").plot().axes[0].get_ylabel() == "mean"
     many = tc.survey("many", 300, epsilon=1).randomize(RNG.integers(0, 300, 500)).estimate()
     assert len(many.plot().axes[0].get_xticks()) == 40
+    largest = max(many, key=lambda row: row.value)
+    assert str(many).splitlines()[4].startswith(str(largest.answer))
+    assert "The 60 largest of 300 shares" in str(many)
     axes = picture.axes[0]
     assert reports.mean("age").plot(ax=axes) is axes
 

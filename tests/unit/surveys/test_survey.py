@@ -82,6 +82,20 @@ def test_a_declared_randomizer_is_used_if_it_fits():
     refused("bad-parameter", tc.survey, "x", {"s": tc.surveys.question(STATES, randomizer=coin)}, epsilon=0.5)
 
 
+def test_a_declared_randomizer_may_need_the_whole_epsilon():
+    coin = tc.mechanisms.SubsetSelection(epsilon=8, size=2)
+    asked = {"a": tc.surveys.question(["x", "y"], randomizer=coin), "b": ["x", "y"]}
+    assert tc.survey("two", asked, epsilon=8).strategy == "one"
+    assert tc.survey("two", {"a": ["x", "y"], "b": ["x", "y"]}, epsilon=8).strategy == "split"
+    refused("bad-parameter", tc.survey, "two", asked, epsilon=8, strategy="split")
+
+
+def test_a_long_list_of_numbers_is_written_as_their_number():
+    poll = tc.survey("many", 100_000, epsilon=1)
+    assert poll.document()["questions"][0]["answers"] == 100_000
+    assert tc.surveys.Survey.from_document(poll.document()) == poll
+
+
 def test_pairs_are_asked_together():
     asked = {"a": ["x", "y"], "b": range(3), "c": (0, 1)}
     poll = tc.survey("pair", asked, epsilon=1, pairs=[("a", "b")])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from tacit.core import Content
+from tacit.core import Content, visible
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample
@@ -81,7 +81,7 @@ class SurveyReport(Content):
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Show what is sent."""
         lines = [f"report for survey {self.survey[:16]}; this is all that is sent:"]
-        lines += [f"  {name}: {(self.words or self.answers)[name]}" for name in self.answers]
+        lines += [visible(f"  {name}: {(self.words or self.answers)[name]}") for name in self.answers]
         lines += [
             f"  {name}: {value} (public, not randomized)" for name, value in (self.public or {}).items()
         ]

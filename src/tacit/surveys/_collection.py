@@ -256,6 +256,8 @@ def _answered(
         rows, given = np.array(found, dtype=np.int64), [values[kept[row]] for row in found]
     try:
         reports = randomizer.read_reports(given)
+    except (ValueError, TypeError, OverflowError):  # lists of different depths, numbers without end
+        raise _bad(f"{question.name}: a report does not have the form of this question") from None
     except TacitError as refused:
         raise TacitError(
             refused.code, f"{question.name}: {refused.what}", why=refused.why, fix=refused.fix

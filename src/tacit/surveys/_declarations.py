@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.mechanisms import LocalRandomizer
 
-__all__ = ["AnswerLabel", "AnswersGiven", "DeclaredQuestion", "QuestionKind", "question", "read_question"]
+__all__ = [
+    "AnswerLabel", "AnswersGiven", "DeclaredQuestion", "QuestionKind", "are_labels", "question",
+    "read_question",
+]  # fmt: skip
 
 #: What a question asks for: one of a list, a number, a point of an ordered scale, two lists together.
 QuestionKind: TypeAlias = Literal["choice", "number", "scale", "pair"]
@@ -136,7 +139,7 @@ def _read_answers(
             pass
         case _ if isinstance(given, Sequence) or hasattr(given, "tolist"):
             labels = tuple(getattr(given, "tolist", lambda: given)())  # type: ignore[arg-type]
-            if _are_labels(labels):
+            if are_labels(labels):
                 return "choice", labels, None
     raise bad_parameter(
         "answers",
@@ -146,13 +149,12 @@ def _read_answers(
     )
 
 
-def _are_labels(labels: tuple[object, ...]) -> bool:
+def are_labels(labels: tuple[object, ...]) -> bool:
     """Whether labels can be answers: all texts or all whole numbers, all different."""
-    kinds = {type(label) for label in labels}
-    return (
-        2 <= len(labels) <= _MOST_LABELS
-        and len(set(labels)) == len(labels)
-        and (
-            kinds == {int} or (kinds == {str} and all(label and len(label) <= _MOST_TEXT for label in labels))  # type: ignore[arg-type]
-        )
-    )
+    if not 2 <= len(labels) <= _MOST_LABELS or len(set(labels)) != len(labels):
+        return False
+    texts = [label for label in labels if isinstance(label, str)]
+    if texts:
+        good = all(label and label.isprintable() and len(label) <= _MOST_TEXT for label in texts)
+        return good and len(texts) == len(labels)
+    return {type(label) for label in labels} == {int}

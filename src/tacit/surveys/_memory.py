@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +51,7 @@ class Memory:
 
     survey: str
     _kept: dict[str, dict[int, int]] = field(default_factory=dict, repr=False)
+    _path: Path | None = field(default=None, repr=False)
 
     def permanent(self, question: SurveyQuestion, truth: int) -> int:
         """Return the permanent answer for a true one; it is drawn when it is first needed."""
@@ -59,17 +61,27 @@ class Memory:
         own = self._kept.setdefault(question.name, {})
         if truth not in own:
             own[truth] = int(memo.permanent(truth))
+            if self._path is not None:  # on disk before the first report of it can leave
+                self.save(self._path)
         return own[truth]
 
     def save(self, path: str | Path) -> None:
-        """Write the memory to a file on the respondent's device, readable by its owner only."""
+        """Write the memory to a file on the respondent's device, readable by its owner only.
+
+        From then on, and after `load`, every new permanent answer is written there before it is reported.
+        """
         target = Path(path)
         answers = {
             name: {str(truth): kept for truth, kept in own.items()} for name, own in self._kept.items()
         }
         document = {"schema": MEMORY_SCHEMA, "survey": self.survey, "answers": answers}
-        target.touch(mode=0o600)
-        target.write_text(json.dumps(document) + "\n", encoding="utf-8")
+        beside = target.with_name(target.name + ".new")
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(json.dumps(document) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(target)
+        self._path = target
 
     @classmethod
     def load(cls, path: str | Path) -> Memory:
@@ -82,7 +94,7 @@ class Memory:
                 str(name): {int(truth): int(answer) for truth, answer in own.items()}
                 for name, own in document["answers"].items()
             }
-            return cls(str(document["survey"]), kept)
+            return cls(str(document["survey"]), kept, Path(path))
         except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError):
             raise TacitError(
                 "bad-survey",

@@ -26,7 +26,7 @@ from tacit.surveys._results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from tacit.surveys._survey_questions import SurveyQuestion
 
 __all__ = ["AnsweredQuestion", "Reports"]
+
+
+_MISSING = "(missing)"
 
 
 class AnsweredQuestion(NamedTuple):
@@ -288,8 +291,12 @@ class Reports(Reportable):
         rows, reports = self.answered[question.name]
         if by is None:
             return [("", reports)]
-        values = self.column(by)[rows]
-        return [(str(group), reports[values == group]) for group in _sorted(values)]
+        places: dict[Any, list[int]] = {}
+        for place, value in enumerate(self.column(by)[rows].tolist()):
+            places.setdefault(None if _is_missing(value) else value, []).append(place)
+        return [
+            (_MISSING if group is None else str(group), reports[places[group]]) for group in _sorted(places)
+        ]
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a public column, one value for each respondent."""
@@ -326,12 +333,18 @@ def _normed(values: Any) -> Any:
     return norm_sub(values)
 
 
-def _sorted(values: NDArray[Any]) -> list[Any]:
-    found = list(dict.fromkeys(values.tolist()))
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or value != value
+
+
+def _sorted(groups: Iterable[Any]) -> list[Any]:
+    """Return groups in their own order, those without a value last."""
+    found = [group for group in groups if group is not None]
+    last = [None] if len(found) < len(list(groups)) else []
     try:
-        return sorted(found)
+        return sorted(found) + last
     except TypeError:
-        return sorted(found, key=str)
+        return sorted(found, key=str) + last
 
 
 def _share_differences(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tacit.core import needs
+from tacit.core import needs, visible
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.report import Report, Reportable, ReportTable
@@ -114,7 +114,7 @@ class ShareTable(_Rows):
         level = f"{self.confidence * 100:g} % interval"
         head = ((self.by,) if self.by else ()) + ("answer", "share", level, "in the reports", "respondents")
         shown = tuple(
-            ((row.group,) if self.by else ())
+            ((_label(row.group),) if self.by else ())
             + (_label(row.answer), _points(row.value), f"{_points(row.low)} to {_points(row.high)}")
             + (_points(row.raw), f"{row.respondents:,}")
             for row in self._shown_rows()
@@ -202,7 +202,7 @@ class MeanTable(_Rows):
         level = f"{self.confidence * 100:g} % interval"
         head = ((self.by,) if self.by else ()) + ("mean", level, "respondents")
         shown = tuple(
-            ((row.group,) if self.by else ())
+            ((_label(row.group),) if self.by else ())
             + (f"{row.value:.4g}", f"{row.low:.4g} to {row.high:.4g}", f"{row.respondents:,}")
             for row in self.rows
         )
@@ -263,7 +263,7 @@ class DifferenceTable(_Rows):
             return f"{value:+.4g}" if is_mean else f"{100 * value:+.1f} points"
 
         shown = tuple(
-            (f"{row.group} less {row.other}",)
+            (_label(f"{row.group} less {row.other}"),)
             + (() if is_mean else (_label(row.answer),))
             + (number(row.value), f"{number(row.low)} to {number(row.high)}")
             for row in self.rows
@@ -355,4 +355,4 @@ def _points(share: float) -> str:
 
 
 def _label(answer: Any) -> str:
-    return ", ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)
+    return visible(", ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer))

@@ -332,6 +332,7 @@ class Survey(Reportable):
         """Rebuild the survey that `document` described."""
         fields = read_survey_document(document)
         try:
+            read_identity(name=fields["name"], unit=Unit("respondent"), adjacency="replace")
             questions = tuple(question_from_document(one) for one in fields["questions"])
             made = cls(
                 str(fields["name"]),
@@ -339,7 +340,7 @@ class Survey(Reportable):
                 rational("epsilon", Fraction(fields["epsilon"])),
                 fields["strategy"],
             )
-        except (LookupError, TypeError, ValueError, ArithmeticError):
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
             raise _not_a_survey("it lacks a part of a survey") from None
         except TacitError as refused:
             raise _not_a_survey(refused.what) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tacit.mechanisms import (
     choose_randomizer,
     randomizer_from_json,
 )
+from tacit.surveys._declarations import are_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,6 +204,10 @@ def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
     bounds = tuple(Fraction(end) for end in document.get("bounds", ()))
     listed = document.get("answers", ())
     answers = _product(of) if of else tuple(range(listed) if isinstance(listed, int) else listed)
+    _check_answers(document["kind"], answers, bounds, of)
+    for name in ("name", "text"):
+        if not isinstance(document[name], str):
+            raise bad_parameter(name, "text", document[name])
     made = SurveyQuestion(
         str(document["name"]), document["kind"], str(document["text"]), answers,
         (bounds[0], bounds[1]) if bounds else None, of,
@@ -280,6 +286,25 @@ def _why(made: SurveyQuestion, *, given: bool) -> str:
     if isinstance(made.randomizer, SupportRandomizer):
         return made.randomizer.why
     return "a window around the number, mixed with Duchi's coin: the smallest worst-case variance of the mean"
+
+
+def _check_answers(kind: object, answers: Any, bounds: tuple[Fraction, ...], of: Any) -> None:
+    """Refuse answers of a document that no declaration would have."""
+    match kind:
+        case "choice":
+            fits = are_labels(answers) and not bounds and not of
+        case "scale":
+            steps = {b - a for a, b in pairwise(answers)}
+            ends = (Fraction(answers[0]), Fraction(answers[-1]))
+            fits = are_labels(answers) and len(steps) == 1 and min(steps) > 0 and bounds == ends
+        case "number":
+            fits = not answers and len(bounds) == 2 and bounds[0] < bounds[1]
+        case "pair":
+            fits = len(of) == 2 and all(are_labels(labels) for _, labels in of) and not bounds
+        case _:
+            fits = False
+    if not fits:
+        raise bad_parameter("answers", "those of a declared question", answers)
 
 
 def _check_fit(made: SurveyQuestion) -> None:

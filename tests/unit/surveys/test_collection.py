@@ -1,6 +1,7 @@
 """At the collector: the same reports from every source, and every bad report refused."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,37 @@ def test_a_bad_report_is_refused(changes, code):
     with pytest.raises(TacitError) as refusal:
         COIN.collect([document(), document(**changes)])
     assert refusal.value.code == code
+
+
+def test_nonsense_is_refused_and_never_crashes():
+    rng = np.random.default_rng(3)
+    many = tc.survey("many", QUESTIONS, epsilon=1, strategy="split")
+    pieces = [
+        None,
+        True,
+        0,
+        -1,
+        10**30,
+        2**63,
+        1.5,
+        "x",
+        "",
+        [],
+        [1, [2]],
+        {"seed": [1], "answer": []},
+        [None],
+    ]
+    for _ in range(300):
+        two = [
+            {
+                "schema": "tacit/report/1",
+                "survey": many.digest,
+                "answers": {name: pieces[rng.integers(len(pieces))] for name in QUESTIONS},
+            }
+            for _ in range(2)
+        ]
+        with suppress(TacitError):
+            many.collect(two)
 
 
 def test_another_survey_and_another_epsilon_are_told_apart():

@@ -58,6 +58,15 @@ def test_a_memory_is_kept_in_a_private_file(tmp_path):
     assert refusal.value.code == "bad-survey"
 
 
+def test_a_permanent_answer_is_on_disk_before_it_is_reported(tmp_path):
+    poll = tc.survey("list", 1000, epsilon=3, once=1)
+    question, path = poll.questions[0], tmp_path / "memory.json"
+    Memory(poll.digest).save(path)
+    kept = [Memory.load(path).permanent(question, truth) for truth in (5, 6, 5, 6)]
+    assert kept[:2] == kept[2:]
+    assert [one.name for one in tmp_path.iterdir()] == ["memory.json"]
+
+
 def test_a_memory_belongs_to_one_survey():
     with pytest.raises(TacitError, match="needs the respondent's memory"):
         POLL.answer("yes")

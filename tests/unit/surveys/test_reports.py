@@ -57,6 +57,22 @@ def test_groups_are_public_columns(reports):
     assert refusal.value.code == "unknown-column"
 
 
+def test_people_without_a_group_are_one_group():
+    poll = tc.survey("coin", ["no", "yes"], epsilon=1)
+    for values in ([1.0, float("nan"), 2.0, float("nan")], ["a", None, "b", ""]):
+        reports = poll.randomize({"answer": ["no"] * 4, "group": values}, public=["group"])
+        table = reports.estimate(by="group")
+        assert [row.group for row in table][-1] == "(missing)"
+        assert table["(missing)", "no"].respondents == 2
+
+
+def test_texts_of_others_do_not_move_the_cursor():
+    poll = tc.survey("coin", ["no", "yes"], epsilon=1)
+    reports = poll.collect({"answer": [0, 1], "town": ["a\x1b[2J", "b"]})
+    assert "\x1b" not in str(reports.estimate(by="town"))
+    assert "\x1b" not in str(reports.difference(by="town"))
+
+
 def test_a_cross_table_has_every_cell_both_ways_round(reports):
     table, turned = reports.crosstab("smokes", "sex"), reports.crosstab("sex", "smokes")
     assert len(table) == 6

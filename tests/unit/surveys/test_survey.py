@@ -133,6 +133,10 @@ def test_a_damaged_document_is_refused(tmp_path):
     for change in (
         {"schema": "other"}, {"strategy": "none"}, {"questions": []}, {"epsilon": "1/2"}, {"epsilon": "x"},
         {"questions": [{"name": "a"}]},
+        {"questions": ["a"]},
+        {"name": None},
+        {"questions": [{**good["questions"][0], "kind": "scale"}]},
+        {"questions": [{**good["questions"][0], "text": 5}]},
         {"questions": [{**good["questions"][0], "answers": ["a", "b", "c"]}]},
         {"questions": [{**good["questions"][0], "randomizer": {"mechanism": "none"}}]},
  {"questions": good["questions"] * 2},

@@ -241,6 +241,15 @@ def fresh_memo(value, size):
     return sum(_MEMO.release_many(value, size) for _ in range(10))
 
 
+def question_by_answer(values, size):
+    """One of two questions, where a yes is asked for twice as often as a no: the question itself tells."""
+    first, second = values
+    weight = np.array([1 + 2 * first, 1 + 2 * second])
+    which = rng.random(size) < weight[1] / weight.sum()
+    answer = np.where(which, _odds(second, size, 2), _odds(first, size, 2))
+    return np.column_stack([which, answer])
+
+
 # -- a bad day -----------------------------------------------------------------------------------------
 
 

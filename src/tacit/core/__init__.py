@@ -36,6 +36,7 @@ from tacit.core._protocols import (
 )
 from tacit.core._release import Content, Release
 from tacit.core._run import Run
+from tacit.core._safe_text import visible
 from tacit.core._unit import Identity, Unit, open_account, read_identity
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "read_identity",
     "read_keys",
     "read_kind",
+    "visible",
     "warn_of_delta",
     "with_audit",
 ]

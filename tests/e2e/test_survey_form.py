@@ -140,7 +140,10 @@ def test_the_page_draws_numbers_without_bias_and_a_bare_modulo_is_caught(browser
     open_page(browser, tmp_path, page(YES_NO))
     count = """
     const [draws, biased] = arguments, found = {a: 0, b: 0, c: 0}, limit = 3 * 2 ** 30;
-    for (let i = 0; i < draws; i++) found["abc"[Math.floor((biased ? word() % limit : below(limit)) / 2 ** 30)]]++;
+    for (let i = 0; i < draws; i++) {
+      const drawn = biased ? word() % limit : below(limit);
+      found["abc"[Math.floor(drawn / 2 ** 30)]]++;
+    }
     return found;
     """
     law = dict.fromkeys("abc", Fraction(1, 3))

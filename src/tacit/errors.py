@@ -72,6 +72,11 @@ CODES: Final[dict[str, str]] = {
     "bad-release": "a file is not a release that this version can read",
     "release-or-run": "a run was asked for as one release, or a plan of one release as a run",
     "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
+    # surveys
+    "bad-survey": "a file is not a survey that this version can read",
+    "other-survey": "a report belongs to another survey",
+    "mixed-epsilons": "reports were randomized with another epsilon than the survey's",
+    "invitation-reused": "an invitation has more than one report",
 }
 
 

@@ -26,6 +26,7 @@ from tacit.mechanisms._permute_and_flip import PermuteAndFlip
 from tacit.mechanisms._quantile_bracket import QuantileBracket
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
+from tacit.mechanisms._question_sample import QuestionSample
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
@@ -67,6 +68,7 @@ __all__ = [
     "QuantileBracket",
     "QuantileChoice",
     "Quantiles",
+    "QuestionSample",
     "RandomizedResponse",
     "SparseVector",
     "SparseVectorRun",

@@ -8,6 +8,7 @@ from math import comb
 import pytest
 from scipy.stats import chi2
 
+import tacit as tc
 from tacit.errors import TacitError
 from tacit.mechanisms import LinearHashing, NumberWindow, SubsetSelection, randomizer_from_json
 from tacit.surveys._form import form_page
@@ -28,19 +29,17 @@ for (let i = 0; i < draws; i++) {
 }
 return found;
 """
-LISTS = {"name": "smokes", "text": "Do you smoke?", "kind": "choice", "answers": ["no", "yes"], "share": "1"}
 
 
-def question(randomizer, **facts):
-    return {**LISTS, **facts, "randomizer": randomizer.to_json()}
+def poll(questions=("no", "yes"), **facts):
+    """A survey with one question, or with those given."""
+    if not isinstance(questions, dict):
+        questions = {"smokes": tc.surveys.question(list(questions), text="Do you smoke?")}
+    return tc.survey("poll", questions, **{"epsilon": 1, **facts})
 
 
-def page(*questions, strategy="split", **options):
-    document = {"schema": "tacit/survey/1", "name": "poll", "strategy": strategy, "questions": questions}
-    return form_page(document, "d" * 64, Fraction(1), **options)
-
-
-YES_NO = question(SubsetSelection(epsilon=1, size=2))
+def page(survey=None, **options):
+    return form_page(survey or poll(), **options)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +102,7 @@ def chance_of_worse(found, law):
     ids=["answers", "subsets", "window and coin", "window", "coin"],
 )
 def test_reports_from_the_page_follow_the_law_of_the_library(browser, tmp_path, randomizer, truth):
-    open_page(browser, tmp_path, page(YES_NO))
+    open_page(browser, tmp_path, page())
     found = browser.execute_script(TALLY, randomizer.to_json(), truth, DRAWS, None)
     reports = {one: json.loads(one) for one in found}
     if isinstance(randomizer, SubsetSelection):
@@ -114,7 +113,7 @@ def test_reports_from_the_page_follow_the_law_of_the_library(browser, tmp_path, 
 
 @in_browser
 def test_hashes_from_the_page_follow_the_law_of_the_library(browser, tmp_path):
-    open_page(browser, tmp_path, page(YES_NO))
+    open_page(browser, tmp_path, page())
     randomizer = LinearHashing(epsilon=1, size=1000)
     seed = randomizer.seeds_for(["A-17"], label="poll")[0].tolist()
     found = browser.execute_script(TALLY, randomizer.to_json(), 698, DRAWS, seed)
@@ -137,7 +136,7 @@ def test_hashes_from_the_page_follow_the_law_of_the_library(browser, tmp_path):
 
 @in_browser
 def test_the_page_draws_numbers_without_bias_and_a_bare_modulo_is_caught(browser, tmp_path):
-    open_page(browser, tmp_path, page(YES_NO))
+    open_page(browser, tmp_path, page())
     count = """
     const [draws, biased] = arguments, found = {a: 0, b: 0, c: 0}, limit = 3 * 2 ** 30;
     for (let i = 0; i < draws; i++) {
@@ -156,14 +155,15 @@ def test_a_respondent_answers_with_the_keyboard_alone(browser, tmp_path):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
-    open_page(browser, tmp_path, page(YES_NO))
+    open_page(browser, tmp_path, page())
     keys = ActionChains(browser)
     keys.send_keys(Keys.TAB, Keys.SPACE, Keys.ARROW_DOWN, Keys.TAB, Keys.ENTER).perform()
     assert browser.switch_to.active_element.get_attribute("id") == "result-head"
     row = browser.find_element("css selector", "#rows tr").text
     assert row.startswith("Do you smoke? yes ")
     report = json.loads(browser.find_element("id", "report").get_attribute("textContent"))
-    assert report["survey"] == "d" * 64
+    assert report["survey"] == poll().digest
+    assert report["epsilon"] == "1"
     assert report["answers"]["smokes"] in ([0], [1])
     assert not browser.find_element("id", "draw").is_enabled()
     assert browser.get_log("browser") == []
@@ -171,7 +171,7 @@ def test_a_respondent_answers_with_the_keyboard_alone(browser, tmp_path):
 
 @in_browser
 def test_a_missing_answer_draws_nothing_and_says_what_is_missing(browser, tmp_path):
-    open_page(browser, tmp_path, page(YES_NO))
+    open_page(browser, tmp_path, page())
     browser.find_element("id", "draw").click()
     assert browser.find_element("id", "problem-0").text == "Please answer this question."
     assert browser.find_element("id", "problem").get_attribute("role") == "alert"
@@ -181,23 +181,21 @@ def test_a_missing_answer_draws_nothing_and_says_what_is_missing(browser, tmp_pa
 
 @in_browser
 def test_every_control_has_a_name_for_screen_readers(browser, tmp_path):
-    states = [f"state {i}" for i in range(51)]
-    window = NumberWindow(epsilon=1, steps=1008)
-    pair = {"of": [{"name": "smokes", "answers": ["no", "yes"]}, {"name": "sex", "answers": ["f", "m"]}]}
-    html = page(
-        YES_NO,
-        question(SubsetSelection(epsilon=1, size=51), name="state", text="Where?", answers=states),
-        {"name": "age", "text": "How old?", "kind": "number", "bounds": ["18", "90"], "share": "1",
-         "randomizer": window.to_json()},
-        {"name": "both", "text": "", "kind": "pair", "share": "1", **pair,
-         "randomizer": SubsetSelection(epsilon=1, size=4).to_json()},
-    )  # fmt: skip
+    questions = {
+        "smokes": tc.surveys.question(["no", "yes"], text="Do you smoke?"),
+        "state": tc.surveys.question([f"state {i}" for i in range(51)], text="Where?"),
+        "age": tc.surveys.question((18, 90), text="How old?"),
+        "drinks": ["no", "yes"],
+        "sex": ["f", "m"],
+    }
+    survey = poll(questions, epsilon=8, pairs=[("drinks", "sex")], strategy="split")
+    html = page(survey)
     open_page(browser, tmp_path, html)
     for control in browser.find_elements("css selector", "form input, form select, form button"):
         if control.is_displayed():
             assert control.accessible_name
     names = [one.accessible_name for one in browser.find_elements("css selector", "fieldset")]
-    assert names == ["Do you smoke?", "Where?", "How old?", "both"]
+    assert names == ["Do you smoke?", "Where?", "How old?", "drinks and sex"]
     browser.find_element("css selector", "#question-0 input[value='1']").click()
     browser.find_element("css selector", "#question-1 option[value='50']").click()
     browser.find_element("css selector", "#question-2 input").send_keys("54")
@@ -207,17 +205,18 @@ def test_every_control_has_a_name_for_screen_readers(browser, tmp_path):
     told = [row.text for row in browser.find_elements("css selector", "#rows tr")]
     assert "Where? state 50" in told[1]
     assert "How old? 54" in told[2]
-    assert "both yes, f" in told[3]
-    truths = browser.execute_script(
-        "return [[2, [54]], [2, [200]], [2, [18.02]], [3, [1, 0]]].map(([q, v]) => truthOf(asked[q], v))"
-    )
-    assert truths == [0, 1008, -1007, 2]
+    assert "drinks and sex yes, f" in told[3]
+    report = json.loads(wait_for(browser, "#report"))
+    assert survey.collect([report]).respondents == 1
+    ages = [54, 200, 18.02, 18.1, 77.7, -3]
+    truths = browser.execute_script("return arguments[0].map((age) => truthOf(asked[2], [age]))", ages)
+    assert truths == survey["age"].encode({"age": ages}).tolist()
+    assert browser.execute_script("return truthOf(asked[3], [1, 0])") == 2
 
 
 @in_browser
 def test_the_page_asks_one_question_where_the_survey_says_so(browser, tmp_path):
-    coin = SubsetSelection(epsilon=1, size=2)
-    html = page(YES_NO, question(coin, name="drinks", text="Do you drink?"), strategy="one")
+    html = page(poll({"Do you smoke?": ["no", "yes"], "Do you drink?": ["no", "yes"]}, strategy="one"))
     seen = set()
     for _ in range(40):  # the chance that one of the two is never asked is 2^-39
         open_page(browser, tmp_path, html)
@@ -232,8 +231,9 @@ def test_the_page_asks_one_question_where_the_survey_says_so(browser, tmp_path):
 @in_browser
 def test_the_page_uses_the_seed_of_the_invitation(browser, tmp_path):
     randomizer = LinearHashing(epsilon=1, size=30)
-    answers = [f"word {i}" for i in range(30)]
-    html = page(question(randomizer, answers=answers), invitation=True)
+    words = tc.surveys.question([f"word {i}" for i in range(30)], randomizer=randomizer)
+    survey = poll({"word": words})
+    html = page(survey, invitation=True)
     open_page(browser, tmp_path, html, query="?invitation=A-17")
     assert not browser.find_element("id", "invitation-box").is_displayed()
     browser.find_element("css selector", "option[value='3']").click()
@@ -241,14 +241,17 @@ def test_the_page_uses_the_seed_of_the_invitation(browser, tmp_path):
     shown = wait_for(browser, "#report")
     report = json.loads(shown)
     assert report["invitation"] == "A-17"
-    assert report["answers"]["smokes"]["seed"] == randomizer.seeds_for(["A-17"], label="poll")[0].tolist()
+    [row] = survey.collect([report]).answered["word"].reports  # its seed is that of the invitation
+    assert row["answer"] == report["answers"]["word"]["answer"]
+    with pytest.raises(TacitError):
+        survey.collect([{**report, "invitation": "A-18"}])
 
 
 @in_browser
 def test_the_report_is_saved_as_a_file_and_no_dice_are_rolled_twice(browser, tmp_path):
     import time
 
-    open_page(browser, tmp_path, page(YES_NO))
+    open_page(browser, tmp_path, page())
     browser.find_element("css selector", "input[value='0']").click()
     browser.find_element("id", "draw").click()
     shown = wait_for(browser, "#report")
@@ -289,7 +292,7 @@ def test_the_page_posts_the_report_to_its_one_collector(browser, tmp_path):
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/reports"
     try:
-        open_page(browser, tmp_path, page(YES_NO, post_to=address))
+        open_page(browser, tmp_path, page(post_to=address))
         browser.find_element("css selector", "input[value='1']").click()
         browser.find_element("id", "draw").click()
         shown = wait_for(browser, "#report")
@@ -307,7 +310,7 @@ def test_the_page_posts_the_report_to_its_one_collector(browser, tmp_path):
 
 @in_browser
 def test_a_second_script_does_not_run(browser, tmp_path):
-    html = page(YES_NO).replace("</main>", "<script>window.injected = 1</script></main>")
+    html = page().replace("</main>", "<script>window.injected = 1</script></main>")
     (tmp_path / "form.html").write_text(html, encoding="utf-8")
     browser.get((tmp_path / "form.html").as_uri())
     assert browser.execute_script("return window.injected ?? null") is None
@@ -330,21 +333,21 @@ def wait_for(browser, selector, part=""):
 )  # fmt: skip
 def test_an_address_that_anyone_could_read_or_that_ends_the_policy_is_refused(address):
     with pytest.raises(TacitError) as refused:
-        page(YES_NO, post_to=address)
+        page(post_to=address)
     assert refused.value.code == "bad-parameter"
 
 
 def test_texts_of_a_survey_cannot_leave_their_place():
     hostile = "</script><script>alert(1)</script> @DATA@ @POLICY@ <b>"
-    html = page(question(SubsetSelection(epsilon=1, size=2), text=hostile), title=hostile, intro=hostile)
+    survey = poll({"smokes": tc.surveys.question(["no", "yes"], text=hostile)})
+    html = page(survey, title=hostile, intro=hostile)
     assert html.count("<script") == 2
     assert "<b>" not in html
     assert html.count("default-src 'none'") == 1
 
 
 def test_the_law_in_the_page_is_that_of_the_survey():
-    html = page(YES_NO)
-    facts = html.split('<script id="facts" type="application/json">')[1].split("</script>")[0]
+    facts = page().split('<script id="facts" type="application/json">')[1].split("</script>")[0]
     law = json.loads(facts)["survey"]["questions"][0]["randomizer"]
     assert randomizer_from_json(law) == SubsetSelection(epsilon=1, size=2)
 

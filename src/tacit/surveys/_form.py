@@ -9,15 +9,15 @@ import json
 import re
 from importlib.resources import files
 from math import ceil, exp, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
+from tacit.surveys._respondent_words import odds_factor, what_is_sent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from fractions import Fraction
+    from tacit.surveys._survey import Survey
 
 __all__ = ["form_page"]
 
@@ -25,9 +25,7 @@ _FOOT = "This page loads nothing from the network and stores nothing. Its source
 
 
 def form_page(
-    document: Mapping[str, Any],
-    digest: str,
-    epsilon: Fraction,
+    survey: Survey,
     *,
     title: str | None = None,
     intro: str = "",
@@ -43,8 +41,8 @@ def form_page(
 
     Parameters
     ----------
-    document, digest, epsilon
-        The survey's document, its digest, and what a whole report costs its respondent at most.
+    survey
+        Its questions and exact randomizers.
     title, intro
         What the page says at its top; by default the survey's name.
     post_to
@@ -55,18 +53,19 @@ def form_page(
         The language of the questions, for screen readers.
     """
     address = None if post_to is None else _address(post_to)
+    epsilon = float(survey.epsilon)
     facts = {
-        "survey": document,
-        "digest": digest,
-        "label": document["name"],
-        "promise": _promise(float(epsilon)),
-        "meaning": _meaning(float(epsilon)),
+        "survey": survey.document(),
+        "digest": survey.digest,
+        "sent": {question.name: what_is_sent(question) for question in survey.questions},
+        "promise": _promise(epsilon),
+        "meaning": _meaning(epsilon),
         "post": address,
         "invitation": invitation,
     }
     parts = {
         "@LANG@": html.escape(language),
-        "@TITLE@": html.escape(title or str(document["name"])),
+        "@TITLE@": html.escape(title or survey.name),
         "@INTRO@": html.escape(intro or "Please answer the questions below."),
         "@FOOT@": html.escape(_FOOT if address is None else f"{_FOOT} It sends reports to {address} only."),
         "@DATA@": json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
@@ -115,7 +114,7 @@ def _promise(epsilon: float) -> str:
     """Say what the whole report can give away, in the words of a respondent."""
     return (
         "Seeing your report changes anyone's odds about your answers by a factor of "
-        f"{_up(exp(epsilon), 2)} at most, whatever else they know about you."
+        f"{odds_factor(epsilon)} at most, whatever else they know about you."
     )
 
 
@@ -132,4 +131,4 @@ def _meaning(epsilon: float) -> str:
 
 def _up(value: float, places: int) -> str:
     """Return a number with so many places after the point, never below it."""
-    return f"{value * 1.001:.3g}" if value >= 1e6 else f"{ceil(value * 10**places - 1e-9) / 10**places:g}"
+    return f"{ceil(value * 10**places - 1e-9) / 10**places:.12g}"

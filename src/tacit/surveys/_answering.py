@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON
-    from tacit.mechanisms import Mechanism
+    from tacit.core import JSON, Measurement
     from tacit.surveys._survey_questions import SurveyQuestion
 
 __all__ = ["REPORT_SCHEMA", "AnswerTask", "SurveyReport"]
@@ -107,7 +106,7 @@ class AnswerTask:
         return {"survey": self.survey, "questions": [question.name for question in self.questions]}
 
     @property
-    def mechanisms(self) -> Sequence[Mechanism]:
+    def mechanisms(self) -> Sequence[Measurement]:
         """One randomizer for each question, or one draw among all questions."""
         randomizers = [question.randomizer for question in self.questions]
         return [QuestionSample(randomizers)] if self.one else randomizers

@@ -104,7 +104,8 @@ def _grouped(declared: Mapping[str, DeclaredQuestion], pairs: Sequence[tuple[str
     """Return the questions as they are asked: pairs together, the others alone, in the declared order."""
     partner: dict[str, tuple[str, str]] = {}
     for pair in pairs:
-        fits = len(pair) == 2 and pair[0] != pair[1] and not partner.keys() & set(pair)
+        names: Sequence[str] = pair
+        fits = len(names) == 2 and names[0] != names[1] and not partner.keys() & set(names)
         if not fits or not all(name in declared and declared[name].answers for name in pair):
             raise TacitError(
                 "bad-parameter",
@@ -115,13 +116,13 @@ def _grouped(declared: Mapping[str, DeclaredQuestion], pairs: Sequence[tuple[str
         partner |= dict.fromkeys(pair, (pair[0], pair[1]))
     found: dict[str, _Group] = {}
     for name in declared:
-        names = partner.get(name, (name,))
-        title = " and ".join(names)
-        if len(names) > 1 and title in declared:
+        asked = partner.get(name, (name,))
+        title = " and ".join(asked)
+        if len(asked) > 1 and title in declared:
             raise bad_parameter(
                 "questions", f"without a question that is called {title!r}, as the pair is", title
             )
-        found[title] = (title, tuple((one, declared[one]) for one in names))
+        found[title] = (title, tuple((one, declared[one]) for one in asked))
     return list(found.values())
 
 

@@ -95,14 +95,16 @@ def respondents_of(
     question: SurveyQuestion, half_width: float, share: float | None, confidence: float
 ) -> int:
     """Return how many people must answer the survey, so that this question has such a half-width."""
-    if share is not None and (not isinstance(share, int | float) or not 0 <= share <= 1):
+    expected: object = share
+    if expected is not None and (not isinstance(expected, int | float) or not 0 <= expected <= 1):
         raise bad_parameter("share", "between 0 and 1", share, fix=Set(share=0.1))
     randomizer = question.randomizer
     if isinstance(randomizer, SupportRandomizer):
         p, q = float(randomizer.p), float(randomizer.q)
         needed = respondents_needed(p, q, half_width=half_width, share=share, confidence=confidence)
     else:
-        if not isinstance(half_width, int | float) or not half_width > 0:
+        given: object = half_width
+        if not isinstance(given, int | float) or not given > 0:
             raise bad_parameter("half_width", "a positive number", half_width, fix=Set(half_width=1))
         needed = math.ceil((_half_width(question, 1, None, confidence) / half_width) ** 2)
     return math.ceil(needed / question.share)

@@ -91,7 +91,8 @@ def normal_quantile(confidence: float) -> float:
     """Return how many standard deviations hold a normal number with this probability."""
     from scipy.special import ndtri
 
-    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
+    given: object = confidence
+    if not isinstance(given, int | float) or not 0 < given < 1:
         raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
     return float(-ndtri((1 - confidence) / 2))
 

@@ -33,4 +33,4 @@ def norm_sub(shares: ArrayLike) -> NDArray[np.float64]:
     ordered = np.sort(f)[::-1]
     shifts = (1 - np.cumsum(ordered)) / np.arange(1, len(f) + 1)
     kept = np.nonzero(ordered + shifts > 0)[0][-1]
-    return np.maximum(f + shifts[kept], 0.0)
+    return np.asarray(np.maximum(f + shifts[kept], 0.0))

@@ -35,11 +35,11 @@ def plot_shares(table: ShareTable, ax: Axes | None) -> Any:
         name = _plain(group) if table.by else "estimated"
         _draw_bars(ax, [rows[a] for a in answers if a in rows], shift, width, name, _COLOURS[number])
     _name_answers(ax, [_name(answer) for answer in answers])
-    _titled(ax, table, "share in %")
+    _titled(ax, table, "share in %", below=table.question)
     ax.axhline(0, color="black", linewidth=0.8)
     handles, labels = ax.get_legend_handles_labels()
     found = dict(zip(labels, handles, strict=True))  # the mark of the reports is named once
-    ax.legend(found.values(), found.keys(), fontsize=8, frameon=False)
+    ax.legend(found.values(), found.keys(), fontsize=8, frameon=False, title=_plain(table.by))
     return ax
 
 
@@ -88,18 +88,18 @@ def plot_means(table: MeanTable, ax: Axes | None) -> Any:
     ax.errorbar(range(len(rows)), values, yerr=errors, fmt="o", color=_COLOURS[0], capsize=4)
     ax.set_xticks(range(len(rows)), [_plain(row.group or "all") for row in rows])
     ax.set_xlim(-0.6, len(rows) - 0.4)
-    _titled(ax, table, "mean")
+    _titled(ax, table, "mean", below=table.by)
     return ax
 
 
-def _titled(ax: Axes, table: ShareTable | MeanTable, label: str) -> None:
+def _titled(ax: Axes, table: ShareTable | MeanTable, label: str, *, below: str) -> None:
     covered = "coins and sampling" if table.of == "population" else "coins"
     title = (
         f"{table.question}: epsilon {table.epsilon:g}\n{table.confidence * 100:g} % intervals for {covered}"
     )
     ax.set_title(_plain(title), fontsize=9, loc="left")
     ax.set_ylabel(label)
-    ax.set_xlabel(_plain(table.by))
+    ax.set_xlabel(_plain(below))
     ax.grid(axis="y", alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
 

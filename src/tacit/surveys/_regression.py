@@ -254,7 +254,8 @@ class _Mixture:
         chance = np.stack([-np.logaddexp(0, line), -np.logaddexp(0, -line)])
         residual = (self.y - self.x @ b - np.array([[0.0], [c]])) / sigma
         with np.errstate(divide="ignore"):
-            return np.log(self.odds) + chance - residual**2 / 2 - np.log(sigma) - np.log(2 * np.pi) / 2
+            logs = np.log(self.odds) + chance - residual**2 / 2 - np.log(sigma) - np.log(2 * np.pi) / 2
+        return np.asarray(logs)
 
     def value(self, theta: Floats) -> float:
         return float(np.logaddexp.reduce(self._logs(theta), axis=0).sum())
@@ -262,7 +263,7 @@ class _Mixture:
     def weights(self, theta: Floats) -> Floats:
         """Return P(s = 1 | everything seen) for each respondent."""
         logs = self._logs(theta)
-        return np.exp(logs[1] - np.logaddexp.reduce(logs, axis=0))
+        return np.asarray(np.exp(logs[1] - np.logaddexp.reduce(logs, axis=0)))
 
     def gradient(self, theta: Floats) -> Floats:
         from scipy.special import expit
@@ -287,7 +288,7 @@ class _Mixture:
             for h, e in zip(steps, np.eye(len(theta)), strict=True)
         ]
         found = np.stack(columns)
-        return (found + found.T) / 2
+        return np.asarray((found + found.T) / 2)
 
     def fitted(self) -> Floats:
         """Return the maximum: steps of EM from the report itself, then Newton's."""
@@ -359,13 +360,11 @@ def _newton(
         step = _solved(expected, gradient)
         if not np.all(np.isfinite(step)) or gradient @ step <= 0:
             step = gradient / max(float(np.abs(gradient).max()), 1.0)
-        size = 1.0
-        while size > 1e-10:
-            found = parts(theta + size * step)
-            if np.isfinite(found[0]) and found[0] >= value - 1e-12 * abs(value):
-                break
+        size, found = 1.0, parts(theta + step)
+        while size > 1e-10 and not (np.isfinite(found[0]) and found[0] >= value - 1e-12 * abs(value)):
             size /= 2
-        else:
+            found = parts(theta + size * step)
+        if size <= 1e-10:
             break
         moved = float(np.abs(size * step).max())
         theta, (value, gradient, expected, observed) = theta + size * step, found

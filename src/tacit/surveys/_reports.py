@@ -195,7 +195,7 @@ class Reports(Reportable):
         one = shares(asked, self.answered[asked.name].reports, covers=covers, confidence=confidence)
         turned = asked.of[0][0] != down
         rows = [
-            CrossRow(*(label[::-1] if turned else label), float(v), cut(low), cut(high), float(raw))  # type: ignore[index,misc]
+            CrossRow(*_turned(label, turned=turned), float(v), cut(low), cut(high), float(raw))
             for label, v, low, high, raw in zip(
                 asked.answers, one.values, one.low, one.high, one.raw, strict=True
             )
@@ -280,7 +280,8 @@ class Reports(Reportable):
         p, q = float(question.support.p), float(question.support.q)
         levels = np.sort(question.levels())[::-1]
         most = min(len(levels), getattr(question.randomizer, "subset", len(levels)))
-        top = (levels[:most].clip(min=0 if most == len(levels) else None).sum() - q * levels.sum()) / (p - q)
+        best = levels[:most] if most < len(levels) else levels[levels > 0]  # a hash may support any set
+        top = (best.sum() - q * levels.sum()) / (p - q)
         return 0.01 * float((top + 1) * float(question.radius))
 
     def _groups(self, question: SurveyQuestion, by: str | None) -> list[tuple[str, Any]]:
@@ -314,6 +315,11 @@ class Reports(Reportable):
             (ReportTable("", ("question", "reports", "randomizer"), rows),),
             (columns,),
         )
+
+
+def _turned(label: Any, *, turned: bool) -> tuple[Any, Any]:
+    first, second = label
+    return (second, first) if turned else (first, second)
 
 
 def _normed(values: Any) -> Any:

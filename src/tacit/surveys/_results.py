@@ -250,7 +250,10 @@ class DifferenceTable(_Rows):
         """Return the differences and what the intervals cover."""
         level = f"{self.confidence * 100:g} % interval"
         is_mean = self.rows[0].answer is None
-        number = (lambda v: f"{v:+.4g}") if is_mean else (lambda v: f"{100 * v:+.1f} points")
+
+        def number(value: float) -> str:
+            return f"{value:+.4g}" if is_mean else f"{100 * value:+.1f} points"
+
         shown = tuple(
             (f"{row.group} less {row.other}",)
             + (() if is_mean else (_label(row.answer),))

@@ -58,7 +58,8 @@ def respondents_needed(
     >>> respondents_needed(e / (e + 1), 1 / (e + 1), half_width=0.03)
     4997
     """
-    if not isinstance(half_width, int | float) or not half_width > 0:
+    given: object = half_width
+    if not isinstance(given, int | float) or not given > 0:
         raise bad_parameter("half_width", "a positive number", half_width, fix=Set(half_width=0.03))
     one = share_half_width(p, q, 1, share=share, confidence=confidence)
     return math.ceil((one / half_width) ** 2 * (1 - 1e-12))

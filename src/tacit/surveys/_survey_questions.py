@@ -114,7 +114,7 @@ class SurveyQuestion:
     def place_of(self, answer: object) -> int:
         """Return the place of an answer in the list, or refuse."""
         if answer in self.answers:
-            return self.answers.index(answer)  # type: ignore[arg-type]
+            return self.answers.index(answer)
         raise TacitError(
             "unknown-category",
             f"{self.name!r} has no such answer",
@@ -138,7 +138,7 @@ class SurveyQuestion:
         if self.gives_shares:
             return places
         steps = self.randomizer.steps  # type: ignore[attr-defined]
-        return (2 * places - (len(self.answers) - 1)) * steps // (len(self.answers) - 1)
+        return np.asarray((2 * places - (len(self.answers) - 1)) * steps // (len(self.answers) - 1))
 
     def _steps(self, values: Any) -> NDArray[np.int64]:
         try:
@@ -153,8 +153,9 @@ class SurveyQuestion:
                 fix="leave this respondent out, or ask for a list of answers with one for no answer",
             )
         steps = self.randomizer.steps  # type: ignore[attr-defined]
-        unit = (np.clip(numbers, *map(float, self._ends())) - float(self.centre)) / float(self.radius)
-        return np.clip(np.floor(unit * steps + 0.5), -steps, steps).astype(np.int64)
+        low, high = map(float, self._ends())
+        unit = (np.clip(numbers, low, high) - float(self.centre)) / float(self.radius)
+        return np.asarray(np.clip(np.floor(unit * steps + 0.5), -steps, steps), dtype=np.int64)
 
     def variance(self, *, share: float | None = None) -> float:
         """Return the predicted variance of one respondent's contribution, with the sampling of respondents.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.surveys._answering import SurveyReport
     from tacit.surveys._intervals import Covers
     from tacit.surveys._regression import Regression
     from tacit.surveys._survey import Survey
@@ -237,6 +238,12 @@ class Reports(Reportable):
         from tacit.surveys._report_files import save
 
         save(self, path)
+
+    def documents(self) -> list[SurveyReport]:
+        """Return one document for each respondent, as it was sent."""
+        from tacit.surveys._report_files import documents_of
+
+        return documents_of(self)
 
     def to_pandas(self) -> Any:
         """Return the reports as a pandas data frame, one row for each respondent (extra ``pandas``)."""

@@ -352,6 +352,49 @@ class Survey(Reportable):
         text = json.dumps(self.document(), indent=1, ensure_ascii=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
+    def form(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        intro: str = "",
+        post_to: str | None = None,
+        invitation: bool = False,
+        language: str = "en",
+    ) -> None:
+        """Write the questionnaire: one HTML file that randomizes the answers in the respondent's browser.
+
+        Guarantee: the page draws by the same whole numbers as the library, from the browser's secure
+        generator, and shows what would be sent before anything is sent. It loads nothing from the network.
+
+        Parameters
+        ----------
+        path
+            Of the HTML file.
+        title, intro
+            What the page says at its top; by default the survey's name.
+        post_to
+            The address that takes reports (https); without it, the page saves a report as a file.
+        invitation
+            Whether every respondent needs the number of an invitation; ``form.html?invitation=17`` gives it.
+        language
+            The language of the questions, for screen readers.
+
+        Examples
+        --------
+        >>> import tacit as tc, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "form.html"
+        >>> tc.survey("smoking", ["no", "yes"], epsilon=1).form(path, title="Do you smoke?")
+        >>> "crypto.getRandomValues" in path.read_text(encoding="utf-8")
+        True
+        """
+        from tacit.surveys._form import form_page
+
+        page = form_page(
+            self, title=title, intro=intro, post_to=post_to, invitation=invitation, language=language
+        )
+        Path(path).write_text(page, encoding="utf-8")
+
     def report(self) -> Report:
         """Return the questions, what is sent for each, and what a report can give away."""
         rows = tuple(

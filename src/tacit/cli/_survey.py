@@ -1,0 +1,255 @@
+"""The ``tacit survey`` command: design a survey, write its questionnaire, collect reports, estimate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli._app import app
+from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_file
+from tacit.errors import TacitError
+from tacit.fixes import Say
+
+if TYPE_CHECKING:
+    from tacit.surveys import DeclaredQuestion, Reports, Survey
+
+__all__ = ["survey"]
+
+survey = typer.Typer(
+    name="survey",
+    help="Ask people who trust nobody: every respondent's own device randomizes the answer.",
+    no_args_is_help=True,
+)
+app.add_typer(survey)
+
+SurveyArgument = Annotated[
+    Path, typer.Argument(metavar="SURVEY", help="The survey's file, as design wrote it.")
+]
+_EXAMPLE = 'tacit survey design poll.json --question "smokes=no,yes" --epsilon 1'
+
+
+@survey.command()
+def design(
+    path: Annotated[Path, typer.Argument(metavar="SURVEY", help="The file to write: poll.json.")],
+    *,
+    question: Annotated[
+        list[str],
+        typer.Option(
+            "--question", "-q", show_default=False,
+            help='A question and its answers: "smokes=no,yes", a number "age=18..90", a scale "mood=1:5", or '
+            '"state=@states.txt" with one answer on each line. Repeat it for more questions.',
+        ),
+    ],
+    epsilon: Annotated[
+        float, typer.Option("--epsilon", "-e", help="What one report may give away, all questions together.")
+    ],
+    name: Annotated[str | None, typer.Option(help="By default the name of the file.")] = None,
+    text: Annotated[
+        list[str] | None, typer.Option("--text", help='What respondents read: "smokes=Do you smoke?".')
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option("--pair", help='Two questions to tabulate against each other: "smokes,state".'),
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="auto; one question for each respondent; or split epsilon over all.")
+    ] = "auto",
+    respondents: Annotated[int, typer.Option(help="How many you expect, for the predicted error.")] = 1000,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Declare a survey, and see what is sent and how exact it will be, before anyone is asked."""
+    import tacit as tc
+
+    texts = dict(_named(one, "--text") for one in text or ())
+    asked = {name: _declared(name, given, texts.pop(name, "")) for name, given in map(_question, question)}
+    if texts:
+        raise _unclear(f"--text names the question {next(iter(texts))!r}, which is not in the survey")
+    pairs: list[Any] = [tuple(one.split(",")) for one in pair or ()]
+    made = tc.survey(name or path.stem, asked, epsilon=epsilon, strategy=strategy, pairs=pairs)
+    expected = made.predict(respondents)
+    write_file(path, made.save, "the survey", option="SURVEY")
+    if as_json:
+        show_json({"survey": str(path), "digest": made.digest, "document": made.document()})
+        return
+    say(made, expected, f"Written to {path}. Next: tacit survey form {typed(str(path))}")
+
+
+@survey.command()
+def form(
+    path: SurveyArgument,
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The HTML file; by default SURVEY's name with .html.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The head of the page.")] = None,
+    intro: Annotated[str, typer.Option(help="What respondents read first.")] = "",
+    post_to: Annotated[
+        str | None, typer.Option("--post-to", help="The https address that takes reports.")
+    ] = None,
+    invitation: Annotated[
+        bool, typer.Option("--invitation", help="Every respondent needs the number of an invitation.")
+    ] = False,
+    language: Annotated[str, typer.Option(help="The language of the questions, for screen readers.")] = "en",
+) -> None:  # fmt: skip
+    """Write the questionnaire: one HTML file that randomizes the answers in the respondent's browser."""
+    made, target = _load(path), out or path.with_suffix(".html")
+    write_file(
+        target,
+        lambda file: made.form(
+            file, title=title, intro=intro, post_to=post_to, invitation=invitation, language=language
+        ),
+        "the questionnaire",
+        option="--out",
+    )
+    say(f"Written to {target}. Open it in a browser; it needs no network and sends nothing by itself.")
+
+
+@survey.command()
+def collect(
+    path: SurveyArgument,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="REPORTS...", help="Files or folders of .json, .jsonl, .csv, .parquet."),
+    ],
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The file for all reports: .jsonl, .csv, .parquet.")
+    ] = Path("reports.jsonl"),
+    repeated: Annotated[
+        str, typer.Option(help="If an invitation has two reports: refuse, or keep the first.")
+    ] = "refuse",
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Check reports and write them to one file; nothing is written if one of them is not right."""
+    made = _load(path)
+    gathered = [one for file in _files(sources) for one in made.collect(file, repeated=repeated).documents()]
+    reports = made.collect(gathered, repeated=repeated)
+    write_file(out, reports.save, "the reports", option="--out")
+    if as_json:
+        show_json({"reports": str(out), "respondents": reports.respondents, "survey": made.digest})
+        return
+    say(reports, f"Written to {out}. Next: tacit survey report {typed(str(path))} {typed(str(out))}")
+
+
+@survey.command()
+def report(
+    path: SurveyArgument,
+    reports: Annotated[Path, typer.Argument(metavar="REPORTS", help="The file with the reports.")],
+    *,
+    question: Annotated[
+        str | None, typer.Option("--question", "-q", help="Only this question; by default all.")
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", help="A public column: figures for each group.")] = None,
+    across: Annotated[
+        str | None, typer.Option("--across", help="The other question of a pair, for a cross-table.")
+    ] = None,
+    of: Annotated[
+        str, typer.Option("--of", help="Whose figures: the population, or these respondents alone.")
+    ] = "population",
+    confidence: Annotated[float, typer.Option(help="How often an interval covers the true figure.")] = 0.95,
+    norm_sub: Annotated[
+        bool, typer.Option("--norm-sub", help="Shift shares so that none is negative. That is biased.")
+    ] = False,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Estimate shares and means from randomized reports, with intervals."""
+    got = _load(path).collect(reports)
+    results = [
+        _estimated(got, one, by, across, of=of, confidence=confidence, norm_sub=norm_sub)
+        for one in ([question] if question else [q.name for q in got.survey.questions])
+    ]
+    if plot is not None:
+        if len(results) > 1:
+            raise _unclear("a picture shows one question, and the survey has several", '--question "smokes"')
+        write_file(plot, lambda file: results[0].plot().savefig(file), "the picture")
+    if as_json:
+        show_json([one.report() for one in results])
+        return
+    say(*results)
+
+
+def _estimated(
+    got: Reports, name: str, by: str | None, across: str | None, *, norm_sub: bool, **covers: Any
+) -> Any:
+    """Return the cross-table, the means or the shares of one question."""
+    if across is not None:
+        return got.crosstab(name, across, **covers)
+    asked = next((one for one in got.survey.questions if one.name == name), None)
+    if asked is not None and not asked.gives_shares:
+        return got.mean(name, by=by, **covers)
+    return got.estimate(name, by=by, norm_sub=norm_sub, **covers)
+
+
+def _load(path: Path) -> Survey:
+    from tacit.surveys import load
+
+    return load(path)
+
+
+def _files(sources: list[Path]) -> list[Path]:
+    """Return the files, and of a folder those that are in it, in order of their names."""
+    kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet"}
+    found: list[Path] = []
+    for source in sources:
+        found += sorted(f for f in source.iterdir() if f.suffix in kinds) if source.is_dir() else [source]
+    if not found:
+        raise _unclear("the folder has no reports", "tacit survey collect poll.json reports/")
+    return found
+
+
+def _named(given: str, option: str) -> tuple[str, str]:
+    name, sign, rest = given.partition("=")
+    if not sign or not name.strip() or not rest.strip():
+        raise _unclear(f"{option} {given!r} has no name and answers with = between them")
+    return name.strip(), rest.strip()
+
+
+def _question(given: str) -> tuple[str, str]:
+    return _named(given, "--question")
+
+
+def _declared(name: str, given: str, text: str) -> DeclaredQuestion:
+    from tacit.surveys import question
+
+    try:
+        return question(_answers(given), text=text)
+    except TacitError as refused:
+        raise _unclear(f"question {name!r}: {refused.what}") from None
+
+
+def _answers(given: str) -> Any:
+    """Read answers as people type them: a list, a number between bounds, a scale, or a file of answers."""
+    if given.startswith("@"):
+        try:
+            lines = Path(given[1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError):
+            raise _unclear(f"the file {given[1:]} cannot be read") from None
+        return [line.strip() for line in lines if line.strip()]
+    for sign, make in (("..", _bounds), (":", _scale)):
+        low, found, high = given.partition(sign)
+        if found and (ends := make(low, high)) is not None:
+            return ends
+    return [answer.strip() for answer in given.split(",")]
+
+
+def _bounds(low: str, high: str) -> tuple[Any, Any] | None:
+    from fractions import Fraction
+
+    try:
+        return Fraction(low.strip()), Fraction(high.strip())
+    except ValueError:
+        return None
+
+
+def _scale(low: str, high: str) -> range | None:
+    try:
+        return range(int(low), int(high) + 1)
+    except ValueError:
+        return None
+
+
+def _unclear(what: str, fix: str = _EXAMPLE) -> TacitError:
+    return TacitError("bad-parameter", what, fix=Say(fix))

@@ -1,0 +1,106 @@
+"""`tacit survey`: design, form, collect and report, as a person would run them."""
+
+import json
+
+import pytest
+
+import tacit as tc
+from command import tacit
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A survey that the command has designed, and 4,000 reports."""
+    place = tmp_path_factory.mktemp("survey")
+    made = tacit(
+        "survey", "design", "poll.json", "--question", "smokes=no,yes", "-q", "mood=1:5",
+        "-q", "age=18..90", "--text", "smokes=Do you smoke?", "-e", "2", "--strategy", "split", cwd=place,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert "tacit survey form poll.json" in made.stdout
+    assert "epsilon 2 for each respondent" in made.stdout
+    poll = tc.surveys.load(place / "poll.json")
+    answers = {
+        "smokes": ["no", "no", "no", "yes"] * 1000,
+        "mood": [1, 3, 3, 5] * 1000,
+        "age": [20, 40, 50, 70] * 1000,
+    }
+    answers["region"] = ["north", "south"] * 2000
+    poll.randomize(answers, public=["region"], invitations=range(4000)).save(place / "all.jsonl")
+    return place
+
+
+def test_the_design_is_the_survey_that_python_would_make(folder):
+    poll = tc.surveys.load(folder / "poll.json")
+    assert [(q.name, q.kind) for q in poll.questions] == [
+        ("smokes", "choice"),
+        ("mood", "scale"),
+        ("age", "number"),
+    ]
+    assert poll["smokes"].text == "Do you smoke?"
+    assert poll.name == "poll"
+
+
+def test_the_form_is_one_file(folder):
+    made = tacit("survey", "form", "poll.json", "--title", "Health", "--invitation", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    page = (folder / "poll.html").read_text(encoding="utf-8")
+    assert "<title>Health</title>" in page
+    assert tc.surveys.load(folder / "poll.json").digest in page
+
+
+def test_reports_from_many_files_are_checked_and_written_once(folder):
+    lines = (folder / "all.jsonl").read_text(encoding="utf-8").splitlines()
+    (folder / "in").mkdir()
+    for number, line in enumerate(lines[:5]):
+        (folder / "in" / f"{number}.json").write_text(line, encoding="utf-8")
+    (folder / "rest.jsonl").write_text("\n".join(lines[5:]), encoding="utf-8")
+    got = tacit("survey", "collect", "poll.json", "in", "rest.jsonl", "--json", cwd=folder)
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout)["respondents"] == 4000
+    again = tacit("survey", "collect", "poll.json", "in", "in", "--out", "twice.jsonl", cwd=folder)
+    assert again.returncode == 2
+    assert not (folder / "twice.jsonl").exists()
+    first = tacit(
+        "survey", "collect", "poll.json", "in", "in", "--out", "once.csv", "--repeated", "first", cwd=folder
+    )
+    assert first.returncode == 0, first.stderr
+    assert tc.surveys.load(folder / "poll.json").collect(folder / "once.csv").respondents == 5
+
+
+def test_the_report_has_shares_means_and_intervals(folder):
+    shown = tacit("survey", "report", "poll.json", "all.jsonl", cwd=folder)
+    assert shown.returncode == 0, shown.stderr
+    assert "smokes" in shown.stdout
+    assert "mood" in shown.stdout
+    drawn = tacit(
+        "survey", "report", "poll.json", "all.jsonl", "-q", "smokes", "--by", "region", "--plot", "bars.png",
+        "--json", cwd=folder,
+    )  # fmt: skip
+    assert drawn.returncode == 0, drawn.stderr
+    [table] = json.loads(drawn.stdout)
+    assert "smokes" in table["title"]
+    assert (folder / "bars.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["design", "x.json", "--question", "smokes", "--epsilon", "1"], "has no name and answers"),
+        (["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"], "cannot be read"),
+        (
+            ["design", "x.json", "--question", "s=no,yes", "--text", "t=Really?", "--epsilon", "1"],
+            "not in the survey",
+        ),
+        (["design", "x.json", "--question", "s=no", "--epsilon", "1"], "question 's'"),
+        (["form", "x.json"], "not a survey"),
+        (["report", "poll.json", "none.csv"], "a file that exists"),
+        (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "a picture shows one question"),
+        (["form", "poll.json", "--post-to", "http://example.org"], "https://"),
+    ],
+)
+def test_what_is_not_right_is_refused_and_nothing_is_written(folder, words, part):
+    refused = tacit("survey", *words, cwd=folder)
+    assert refused.returncode == 2
+    assert part in " ".join(refused.stderr.split())
+    assert not (folder / "x.json").exists()

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import bdtrc, gammaln
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._shuffled import _tails, shuffled_delta
+from tacit.accounting.numeric._shuffled import tails, shuffled_delta
 
 
 @pytest.mark.parametrize("start", [1200, 30_000, 360_000])
@@ -18,7 +18,7 @@ def test_tails_of_consecutive_coins_follow_from_one_another(start, ratio):
     c = np.arange(start, start + 1500)
     j = np.floor((c + 1) * ratio)
     point = np.exp(gammaln(c + 1) - gammaln(j + 1) - gammaln(c - j + 1) - c * math.log(2))
-    tails, moved = _tails(c, j, point)
+    tails, moved = tails(c, j, point)
     assert moved.max() > 0
     n = int(c[-1]) + 1  # the curve grants at least this relative error to tails and masses
     granted = 1e-10 + 16 * 2.0**-53 * float(gammaln(n) + n)

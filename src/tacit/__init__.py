@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, ledger, mechanisms, noise
+    from tacit import accounting, audit, ledger, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
     from tacit.ledger import Blocks, Ledger
+    from tacit.surveys import survey
     from tacit.tables import (
         best,
         col,
@@ -73,6 +74,7 @@ __all__ += [
     "most_common",
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
+__all__ += ["survey", "surveys"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -87,6 +89,8 @@ _LAZY = {
     "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
+    "survey": "tacit.surveys",
+    "surveys": "tacit.surveys",
 }
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")

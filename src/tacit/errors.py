@@ -24,6 +24,7 @@ CODES: Final[dict[str, str]] = {
     # mechanisms
     "not-finite": "a value to be released is not a finite number of the kind needed",
     "unknown-category": "an answer is not one of the declared categories",
+    "bad-report": "a report is not one that the survey's randomizer can have drawn",
     "run-spent": "a sparse vector run has given all its positive answers, or belongs to another process",
     # ledger
     "unknown-account": "the ledger has no account with that name",
@@ -71,6 +72,11 @@ CODES: Final[dict[str, str]] = {
     "bad-release": "a file is not a release that this version can read",
     "release-or-run": "a run was asked for as one release, or a plan of one release as a run",
     "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
+    # surveys
+    "bad-survey": "a file is not a survey that this version can read",
+    "other-survey": "a report belongs to another survey",
+    "mixed-epsilons": "reports were randomized with another epsilon than the survey's",
+    "invitation-reused": "an invitation has more than one report",
 }
 
 

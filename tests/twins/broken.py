@@ -175,6 +175,81 @@ def paid_per_group(table, size):
     return tc.mechanisms.Exponential(1, sensitivity=1, grid=1).release_many(table, size)
 
 
+# -- randomizers at the respondent; epsilon 1 is claimed unless stated -------------------------------------
+
+
+def _odds(value: float, size: int, k: int) -> np.ndarray:
+    """k-ary randomized response with odds exp(1) : 1."""
+    honest = rng.random(size) < np.e / (np.e + k - 1)
+    return np.where(honest, value, (value + rng.integers(1, k, size)) % k)
+
+
+def truth_named_first(value, size):
+    """Subset selection, 3 of 8 answers, in the order in which they were added: the truth comes first."""
+    with_truth = rng.random(size) < 3 * np.e / (3 * np.e + 5)
+    keys = rng.random((size, 8))
+    keys[:, value] = np.where(with_truth, -1, 2)
+    return np.argsort(keys, axis=1)[:, :3]
+
+
+def truth_with_too_many(value, size):
+    """Subset selection with the chance of the truth for single answers, e/(e + 1), among 3 of 8 answers."""
+    with_truth = rng.random(size) < 3 * np.e / (3 * np.e + 1)
+    keys = rng.random((size, 8))
+    keys[:, value] = np.where(with_truth, -1, 2)
+    return np.sort(np.argsort(keys, axis=1)[:, :3], axis=1)
+
+
+def seed_by_answer(value, size):
+    """Linear hashing to 4 values, where the device draws seeds until the hash of the truth is 0."""
+    seeds = rng.integers(0, 16, (size, 2))
+    while (wrong := np.bitwise_count(seeds & (value + 1)) & 1).any():
+        seeds = np.where(wrong, rng.integers(0, 16, (size, 2)), seeds)
+    parities = [np.bitwise_count(seeds & code) & 1 for code in range(1, 10)]
+    return np.column_stack([seeds, _odds(0, size, 4), *parities])
+
+
+def window_within_bounds(value, size):
+    """A window on -10 .. 10 whose reports stay there: at the ends it holds less weight than in the middle."""
+    numbers = np.arange(-10, 11)
+    weights = np.where(np.abs(numbers - value) <= 7, np.e, 1)
+    return rng.choice(numbers, size, p=weights / weights.sum())
+
+
+def better_of_both(value, size):
+    """The window near 0 and Duchi's coin elsewhere: which one was taken shows where the number lies."""
+    made = tc.mechanisms.NumberWindow(epsilon=1, steps=10, half_width=7, duchi=abs(value) > 5)
+    return made.release_many(value, size)
+
+
+def coin_beyond_bounds(value, size):
+    """Duchi's coin for numbers that were not clipped to -1 .. 1."""
+    tilt = value * (np.e - 1) / (np.e + 1)
+    return np.where(rng.random(size) < (1 + tilt) / 2, 1, -1)
+
+
+def forced_yes_only(value, size):
+    """The forced design without a forced no, claimed as the one with both (epsilon ln 5)."""
+    return np.where(rng.random(size) < 1 / 3, 1, value)
+
+
+_MEMO = tc.mechanisms.Memo(epsilon=2, once=1)
+
+
+def fresh_memo(value, size):
+    """A memo that draws its permanent answer again for each of 10 reports; epsilon 2 is claimed for all."""
+    return sum(_MEMO.release_many(value, size) for _ in range(10))
+
+
+def question_by_answer(values, size):
+    """One of two questions, where a yes is asked for twice as often as a no: the question itself tells."""
+    first, second = values
+    weight = np.array([1 + 2 * first, 1 + 2 * second])
+    which = rng.random(size) < weight[1] / weight.sum()
+    answer = np.where(which, _odds(second, size, 2), _odds(first, size, 2))
+    return np.column_stack([which, answer])
+
+
 # -- a bad day -----------------------------------------------------------------------------------------
 
 

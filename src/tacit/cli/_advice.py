@@ -17,6 +17,7 @@ ADVICE: Final[dict[str, str]] = {
     "does-not-fit": "use a larger --epsilon, smaller limits or narrower bounds",
     "not-finite": "declare bounds for the column in tacit.toml",
     "unknown-category": "use one of the declared keys",
+    "bad-report": "check that the reports belong to this survey",
     "run-spent": "ask again",
     "unknown-account": "run tacit budget to see the accounts",
     "account-differs": "declare in tacit.toml what tacit budget shows, or use another name",

@@ -164,6 +164,8 @@ def _meaning(plan: Plan[Any]) -> str:
     if epsilon is None:
         return "rho does not bound the odds by a fixed factor; explain shows an epsilon and its delta for it"
     about = f"the odds of any fact about one {plan.unit.noun}, such as being in the data,"
+    if plan._members[0].identity.adjacency == "replace":  # noqa: SLF001 - that a unit is in the data is open
+        about = f"the odds between any two values that the data of one {plan.unit.noun} may have"
     text = f"{about} move by at most a factor of {_factor(epsilon)}"
     delta = float(plan.promised.get("delta", 0))
     return f"{text}; this promise may fail completely with probability at most {delta:g}" if delta else text

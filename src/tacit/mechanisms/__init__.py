@@ -13,28 +13,39 @@ from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
+from tacit.mechanisms._linear_hashing import LinearHashing
 from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
+from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
 from tacit.mechanisms._mechanism import Interval, Mechanism
+from tacit.mechanisms._memo import Memo
 from tacit.mechanisms._moment_sets import mean_sets, variance_sets
 from tacit.mechanisms._moments import Moments
 from tacit.mechanisms._noise_laws import GaussianLaw, LaplaceLaw
 from tacit.mechanisms._noisy_max import NoisyMax
+from tacit.mechanisms._number_window import NumberWindow
 from tacit.mechanisms._permute_and_flip import PermuteAndFlip
 from tacit.mechanisms._quantile_bracket import QuantileBracket
 from tacit.mechanisms._quantile_choice import QuantileChoice
 from tacit.mechanisms._quantiles import Quantile, Quantiles
+from tacit.mechanisms._question_sample import QuestionSample
 from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
+from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
+from tacit.mechanisms._response_designs import Design, DesignEstimate, TwoGroupDesign
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled
+from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._top_k import TopK
 from tacit.mechanisms._variance import Variance, VarianceAndCount
+from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
     "Bounds",
     "Count",
+    "Design",
+    "DesignEstimate",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Estimate",
@@ -48,33 +59,44 @@ __all__ = [
     "Laplace",
     "LaplaceLaw",
     "LaplaceTextbook",
+    "LinearHashing",
     "LinearNoise",
+    "LocalRandomizer",
     "Mean",
     "MeanAndCount",
     "Mechanism",
+    "Memo",
     "Moments",
     "NoisyMax",
+    "NumberWindow",
     "PermuteAndFlip",
     "Quantile",
     "QuantileBracket",
     "QuantileChoice",
     "Quantiles",
+    "QuestionSample",
     "RandomizedResponse",
     "SparseVector",
     "SparseVectorRun",
     "Subsampled",
+    "SubsetSelection",
     "Sum",
+    "SupportRandomizer",
     "TopK",
+    "TwoGroupDesign",
     "Variance",
     "VarianceAndCount",
     "check_randomness",
+    "choose_randomizer",
     "clip",
     "fold",
     "linear_half_width",
     "linear_tail",
     "mean_sets",
+    "randomizer_from_json",
     "ranking_secret",
     "sampling_secret",
     "truncate",
     "variance_sets",
+    "walsh_hadamard",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
 from tacit.mechanisms._mechanism import Interval, Mechanism, confidence_level, exactly_one, show
+from tacit.mechanisms._odds import log_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ class RandomizedResponse(Mechanism):
                     why="answers that are always true are not private, and random answers are useless",
                     fix=Set(p=0.75),
                 )
-            spent = _log_up(truth * (len(labels) - 1) / (1 - truth))
+            spent = log_up(truth * (len(labels) - 1) / (1 - truth))
         for name, value in (("categories", labels), ("p", truth), ("epsilon", spent)):
             object.__setattr__(self, name, value)
 
@@ -274,16 +274,6 @@ class RandomizedResponse(Mechanism):
             f"RandomizedResponse(epsilon={show(self.epsilon)}, {len(self.categories)} categories; "
             f"truth with probability {self._truth:.4g})"
         )
-
-
-def _log_up(ratio: Fraction) -> Fraction:
-    """Return |ln ratio| rounded up to 25 significant digits."""
-    with localcontext() as context:
-        context.prec = 40
-        above = abs((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()) * (1 + Decimal(10) ** -35)
-        context.prec = 25
-        context.rounding = ROUND_CEILING
-        return Fraction(+above)
 
 
 def _clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:

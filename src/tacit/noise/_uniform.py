@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["permutation", "uniform_below"]
 
 _BLOCK = 1 << 15
+_NONE = np.empty(0, np.intp)
 
 
 @overload
@@ -132,18 +133,21 @@ def _below_short(limit: int, size: int) -> NDArray[np.int64]:
     uneven = 2**32 % limit
     for start in range(0, size, _BLOCK):
         part = out[start : start + _BLOCK]
-        left = np.arange(part.size) if uneven else slice(None)
-        while True:
-            fresh = np.empty(part[left].size, np.uint32)
-            _bits.fill(fresh)
-            product = fresh * np.uint64(limit)
+        product = _products(part.size, limit)
+        part[:] = product >> np.uint64(32)
+        left = np.flatnonzero(product.astype(np.uint32) < uneven) if uneven else _NONE
+        while left.size:
+            product = _products(left.size, limit)
             part[left] = product >> np.uint64(32)
-            if not uneven:
-                break
-            left = left[product.astype(np.uint32) < uneven]  # type: ignore[index]
-            if not left.size:
-                break
+            left = left[product.astype(np.uint32) < uneven]
     return out
+
+
+def _products(size: int, limit: int) -> NDArray[np.uint64]:
+    """Return fresh words of 32 bits, each times the limit."""
+    fresh = np.empty(size, np.uint32)
+    _bits.fill(fresh)
+    return fresh * np.uint64(limit)
 
 
 def permutation(n: int) -> NDArray[np.int64]:

@@ -1,0 +1,238 @@
+"""Local randomizers: each respondent's own device draws the report, so nobody has to trust the collector."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Code, Say, Set
+from tacit.mechanisms._mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.accounting import Cost
+
+__all__ = ["LocalRandomizer", "SupportRandomizer", "bad_report", "read_answers", "several", "unknown_answer"]
+
+
+class LocalRandomizer(Mechanism):
+    """A mechanism that runs at the respondent: the true answer goes in, a report comes out.
+
+    Guarantee: any report is at most exp(epsilon) times as likely under one true answer as under another
+    (local privacy; two surveys are neighbours if one respondent's answer is replaced). `epsilon` is the
+    actual one of the whole-number odds from which reports are drawn, rounded up, and never above `asked`.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> coin = tc.mechanisms.SubsetSelection(epsilon=1, size=2)
+    >>> isinstance(coin, LocalRandomizer), coin.epsilon <= coin.asked == 1, round(float(coin.epsilon), 9)
+    (True, True, 1.0)
+    """
+
+    __slots__ = ()
+
+    epsilon: Fraction
+    asked: Fraction
+
+    @property
+    def cost(self) -> Cost:
+        """What one report reveals about its respondent, whatever two answers are compared (replace)."""
+        from tacit.accounting import Cost
+
+        return Cost.pure(self.epsilon, adjacency="replace")
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the law and its parameters, exactly: equal documents mean equal chances."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, document: Mapping[str, Any]) -> LocalRandomizer:
+        """Rebuild the randomizer that `to_json` describes."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return a short phrase for people."""
+
+    @abstractmethod
+    def probability(self, report: object, *, truth: int) -> Fraction:
+        """Return P(report given truth), exactly."""
+
+    def privacy_loss(self, output: object, a: int, b: int) -> float:
+        """Return ln P(output | truth a) / P(output | truth b)."""
+        ratio = self.probability(output, truth=a) / self.probability(output, truth=b)
+        return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+class SupportRandomizer(LocalRandomizer):
+    """A local randomizer for a list of answers: a report supports some of them, the true one more often.
+
+    Guarantee: that of its class (`SubsetSelection`, `LinearHashing`). A report supports the true answer with
+    probability `p` and any other answer with probability `q`, exactly, so that (N/n - q)/(p - q) is an
+    unbiased estimate of an answer's share when N of n reports support it.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> poll = tc.mechanisms.SubsetSelection(epsilon=2, size=4)
+    >>> reports = poll.release([0] * 500 + [3] * 500)
+    >>> bool(abs(poll.shares(poll.supports(reports), 1000)[3] - 0.5) < 0.2)
+    True
+    """
+
+    __slots__ = ()
+
+    size: int
+
+    @property
+    @abstractmethod
+    def p(self) -> Fraction:
+        """The probability that a report supports the true answer."""
+
+    @property
+    @abstractmethod
+    def q(self) -> Fraction:
+        """The probability that a report supports an answer that is not true."""
+
+    @abstractmethod
+    def read_reports(self, reports: object) -> NDArray[Any]:
+        """Return reports as an array, from an array or a list of reports as JSON; refuse malformed ones."""
+
+    @abstractmethod
+    def supports(self, reports: object) -> NDArray[np.int64]:
+        """Return for each answer how many reports support it."""
+
+    def shares(self, supports: object, respondents: int) -> NDArray[np.float64]:
+        """Return unbiased estimates of the shares; they may lie below 0 or above 1."""
+        n = count("respondents", respondents, zero=False)
+        p, q = self.p, self.q
+        return (np.asarray(supports) / n - float(q)) / float(p - q)
+
+    def variance(self, share: Number, respondents: int, *, sampling: bool) -> float:
+        """Return the variance of one estimated share.
+
+        Parameters
+        ----------
+        share
+            The true share of the answer, from 0 to 1.
+        respondents
+            The number of reports.
+        sampling
+            True adds the sampling of the respondents from a large population (share (1 - share)/n more).
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> states = tc.mechanisms.SubsetSelection(epsilon=1, size=51)
+        >>> round(states.variance(0, 64_600, sampling=False) ** 0.5, 5)
+        0.00736
+        """
+        f, n = rational("share", share, zero=True), count("respondents", respondents, zero=False)
+        if f > 1:
+            raise bad_parameter("share", "from 0 to 1", share, fix=Set(share=0.5))
+        p, q = self.p, self.q
+        coins = f * p * (1 - p) + (1 - f) * q * (1 - q)
+        if sampling:
+            coins += f * (1 - f) * (p - q) ** 2
+        return float(coins / (n * (p - q) ** 2))
+
+    @property
+    def liar_factor(self) -> float:
+        """How far a share moves, for each share of respondents who all lie in its favour: (1 - q)/(p - q).
+
+        A fraction x of liars moves a share by at most x times this factor in expectation.
+        """
+        return float((1 - self.q) / (self.p - self.q))
+
+    @property
+    def why(self) -> str:
+        """In words: how this randomizer compares with the others for the same list and epsilon."""
+        from tacit.mechanisms._randomizer_choice import compare
+
+        return compare(self)
+
+    @property
+    def worst_pair(self) -> tuple[int, int]:
+        """Any two different answers; these are the first and the last."""
+        return 0, self.size - 1
+
+    @abstractmethod
+    def supported(self, reports: NDArray[Any], answer: int) -> NDArray[np.bool_]:
+        """Return for each report whether it supports one answer."""
+
+    def release_many(self, value: object, count: int) -> NDArray[np.int64]:
+        """Return `count` independent reports as rows of numbers: for auditors only.
+
+        The first column says whether the report supports the first answer (1), the last (-1), or both or none
+        (0): the event on which the odds are largest. The others are the report itself.
+        """
+        truths = np.full(count, read_answers(value, self.size)[0], np.int64)
+        reports = self.read_reports(self.release(truths))
+        a, b = self.worst_pair
+        contrast = self.supported(reports, a).astype(np.int64) - self.supported(reports, b)
+        return np.column_stack([contrast, self._numbers(reports)])
+
+    @abstractmethod
+    def _numbers(self, reports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return reports as rows of whole numbers."""
+
+
+def several(value: object) -> bool:
+    """Return whether a value holds the answers of several respondents (a list, an array, a column)."""
+    return isinstance(value, list | tuple | range) or getattr(value, "ndim", 0) > 0
+
+
+def read_answers(values: object, size: int, *, lowest: int = 0) -> NDArray[np.int64]:
+    """Read true answers as places from `lowest` on: whole numbers, or floats that are whole.
+
+    The refusal shows neither the answer nor whose it is.
+    """
+    if isinstance(values, np.ma.MaskedArray):  # a mask is not an answer, and NumPy would drop it
+        raise unknown_answer()
+    try:
+        array = np.atleast_1d(np.asarray(values))
+        if array.dtype == object and not any(
+            isinstance(one, str | bytes | list | tuple) for one in array.flat
+        ):
+            whole = all(isinstance(one, int | np.integer) for one in array.flat)
+            array = array.astype(np.int64 if whole else np.float64)  # missing values become NaN, or fail
+    except (TypeError, ValueError, OverflowError):
+        raise unknown_answer() from None
+    kind = array.dtype.kind
+    if array.ndim != 1 or kind not in "iufb" or (kind == "b" and (size, lowest) != (2, 0)):
+        raise unknown_answer()
+    if kind == "f" and not bool(np.all(np.isfinite(array) & (array == np.rint(array)))):
+        raise unknown_answer()
+    if array.size and not (lowest <= array.min() and array.max() <= lowest + size - 1):
+        raise unknown_answer()
+    return array.astype(np.int64)
+
+
+def unknown_answer() -> TacitError:
+    """Build the refusal of an answer outside the declared ones, without showing it."""
+    return TacitError(
+        "unknown-category",
+        "an answer is not one of the declared answers",
+        why="the answers are public and fixed before anyone responds",
+        fix=Say("declare every possible answer before the survey, and one for people who do not answer"),
+    )
+
+
+def bad_report(what: str) -> TacitError:
+    """Build the refusal of a report that this randomizer cannot have drawn."""
+    return TacitError(
+        "bad-report",
+        what,
+        why="a report that the randomizer cannot draw would move the estimates further than any honest one",
+        fix=Code("randomizer.release(answers)"),
+    )

@@ -1,0 +1,43 @@
+"""Surveys: polls without a trusted collector; each respondent randomizes the answer on their own device."""
+
+from tacit.surveys._answering import REPORT_SCHEMA, SurveyReport
+from tacit.surveys._declarations import DeclaredQuestion, question
+from tacit.surveys._declare import survey
+from tacit.surveys._forecasts import SurveyForecast
+from tacit.surveys._memory import Memory, SequenceLoss
+from tacit.surveys._norm_sub import norm_sub
+from tacit.surveys._pooling import pool
+from tacit.surveys._regression import Regression, fit_linear, fit_logistic
+from tacit.surveys._reports import AnsweredQuestion, Reports
+from tacit.surveys._results import CrossTable, DifferenceTable, MeanTable, ShareTable
+from tacit.surveys._survey import Survey, load
+from tacit.surveys._survey_documents import SURVEY_SCHEMA
+from tacit.surveys._survey_questions import SurveyQuestion
+from tacit.surveys._waves import change
+
+__all__ = [
+    "REPORT_SCHEMA",
+    "SURVEY_SCHEMA",
+    "AnsweredQuestion",
+    "CrossTable",
+    "DeclaredQuestion",
+    "DifferenceTable",
+    "MeanTable",
+    "Memory",
+    "Regression",
+    "Reports",
+    "SequenceLoss",
+    "ShareTable",
+    "Survey",
+    "SurveyForecast",
+    "SurveyQuestion",
+    "SurveyReport",
+    "change",
+    "fit_linear",
+    "fit_logistic",
+    "load",
+    "norm_sub",
+    "pool",
+    "question",
+    "survey",
+]

@@ -1,0 +1,190 @@
+"""Unbiased estimates from reports: shares of a list or of one side of a pair, means of numbers and scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.mechanisms import Design, NumberWindow, SupportRandomizer
+from tacit.surveys._intervals import ShareVariance, normal_quantile, score_interval, variance_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.surveys._intervals import Covers
+    from tacit.surveys._survey_questions import SurveyQuestion
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "EstimatedMean",
+    "EstimatedShares",
+    "liar_bound",
+    "margin",
+    "mean",
+    "mean_scores",
+    "share_variance",
+    "shares",
+]
+
+
+class EstimatedShares(NamedTuple):
+    """Shares with the ends of their intervals, not cut to [0, 1], and the rates of reports behind them."""
+
+    values: Floats
+    low: Floats
+    high: Floats
+    raw: Floats
+    respondents: int
+
+
+class EstimatedMean(NamedTuple):
+    """A mean with its standard error, in the question's own units, and the mean of the reports behind it."""
+
+    value: float
+    error: float
+    raw: float
+    respondents: int
+
+
+def shares(
+    question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers, confidence: float
+) -> EstimatedShares:
+    """Estimate the share of every answer of a list, with score intervals.
+
+    Guarantee: unbiased. The interval covers the randomizer, and the sampling of respondents for a population.
+    """
+    n = _some(len(reports))
+    variance = share_variance(question, n, covers=covers)
+    if isinstance(question.law, Design):
+        yes = float(reports.mean()) / question.law.draws
+        value = (yes - float(question.law.q)) / float(question.law.p - question.law.q)
+        low, high = score_interval(value, variance, confidence)
+        ends = np.array([1 - high, low]), np.array([1 - low, high])
+        return EstimatedShares(np.array([1 - value, value]), *ends, np.array([1 - yes, yes]), n)
+    randomizer = question.support
+    raw = randomizer.supports(reports) / n
+    p, q = float(randomizer.p), float(randomizer.q)
+    values = (raw - q) / (p - q)
+    low, high = score_interval(values, variance, confidence)
+    return EstimatedShares(values, low, high, raw, n)
+
+
+def share_variance(question: SurveyQuestion, respondents: int, *, covers: Covers) -> ShareVariance:
+    """Return the variance of an estimated share; of a design, that of the share of yes, the last answer."""
+    law = question.law
+    if isinstance(law, Design):
+        return variance_of(float(law.p), float(law.q), respondents, covers=covers, draws=law.draws)
+    law = question.support
+    return variance_of(float(law.p), float(law.q), respondents, covers=covers)
+
+
+def margin(
+    question: SurveyQuestion, reports: NDArray[Any], side: int, *, covers: Covers, confidence: float
+) -> EstimatedShares:
+    """Estimate the shares of one side of a pair: the sum of the cells, report by report.
+
+    Guarantee: unbiased; normal intervals from the variance among reports, less f(1-f)/n for respondents.
+    """
+    randomizer, n = question.support, _some(len(reports))
+    p, q = float(randomizer.p), float(randomizer.q)
+    counts = [len(labels) for _, labels in question.of]
+    cells = np.arange(counts[0] * counts[1]).reshape(counts)
+    of_label = cells if side == 0 else cells.T
+    values, errors, raw = (np.empty(counts[side]) for _ in range(3))
+    for place, own in enumerate(of_label):
+        hits = np.zeros(n)
+        for cell in own:
+            hits += randomizer.supported(reports, int(cell))
+        score = (hits - q * len(own)) / (p - q)
+        values[place], raw[place] = score.mean(), (hits > 0).mean()
+        errors[place] = _error(score, covers, spread=values[place] * (1 - values[place]))
+    half = normal_quantile(confidence) * errors
+    return EstimatedShares(values, values - half, values + half, raw, n)
+
+
+def mean_scores(question: SurveyQuestion, reports: NDArray[Any]) -> Floats:
+    """Return for each report an unbiased estimate of the true number, in the question's own units."""
+    scores = _unit_scores(question, reports, question.levels if question.gives_shares else None)
+    return float(question.centre) + float(question.radius) * scores
+
+
+def mean(question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers) -> EstimatedMean:
+    """Estimate the mean of a number or a scale.
+
+    Guarantee: unbiased. The error covers the randomizer, and the sampling of respondents for a population;
+    for these respondents alone it is that of the randomizer, or a bound on it where it depends on the truth.
+    """
+    n = _some(len(reports))
+    radius = float(question.radius)
+    scores = mean_scores(question, reports)
+    if covers == "population":
+        return EstimatedMean(float(scores.mean()), _error(scores, covers), float(scores.mean()), n)
+    unit = (float(scores.mean()) - float(question.centre)) / radius
+    if isinstance(question.randomizer, NumberWindow):
+        # with Duchi's coin alone the variance falls with |x|, and E x^2 >= (E x)^2; mixed, it is the same for
+        # all x; the window alone is worst at the ends
+        window = question.randomizer
+        at = 1.0 if not window.duchi else min(abs(unit), 1.0)
+        error = np.sqrt(window.variance(at) / n)
+    else:
+        inner = scores - float(question.centre)
+        squares = _unit_scores(question, reports, lambda: question.levels() ** 2)
+        error = _error(inner / radius, covers, spread=float(squares.mean()) - unit**2)
+    return EstimatedMean(float(scores.mean()), radius * float(error), float(scores.mean()), n)
+
+
+def _unit_scores(question: SurveyQuestion, reports: NDArray[Any], levels: Any) -> Floats:
+    """Return unbiased scores on the scale from -1 to 1; ``levels`` returns what each answer counts."""
+    if isinstance(question.randomizer, NumberWindow):
+        return question.randomizer.unbiased(reports)
+    randomizer = question.support
+    p, q = float(randomizer.p), float(randomizer.q)
+    scores = np.zeros(len(reports))
+    for place, level in enumerate(levels()):
+        scores += level * (randomizer.supported(reports, place) - q) / (p - q)
+    return scores
+
+
+def _error(scores: Floats, covers: Covers, *, spread: float = 0.0) -> float:
+    """Return the standard error of the mean of scores; ``spread`` is the variance of the truth."""
+    n = len(scores)
+    if n < 2:
+        raise _too_few()
+    variance = float(scores.var(ddof=1))
+    return float(np.sqrt(max(variance - (spread if covers == "respondents" else 0.0), 0.0) / n))
+
+
+def liar_bound(question: SurveyQuestion, liars: float = 0.01) -> float:
+    """Return how far dishonest respondents, as a part of all, can move a share or a mean, in expectation.
+
+    A liar may send any report; the honest report that it replaces is counted with its expectation. Against m
+    of n liars no share moves by more than m max(1 - q, p)/(n (p - q)); a mean by m times the distance from
+    the largest report to the other bound.
+    """
+    randomizer = question.law
+    if isinstance(randomizer, SupportRandomizer | Design):
+        p, q = randomizer.p, randomizer.q
+        return liars * float(max(1 - q, p) / (p - q) if p > q else max(1 - p, q) / (q - p))
+    if isinstance(randomizer, NumberWindow):
+        top = randomizer.coin_value if randomizer.window_chance < 1 else 0
+        if randomizer.half_width is not None:
+            top = max(top, randomizer.reach * randomizer.window_factor)
+        return liars * float((top + 1) * question.radius)
+    return float("inf")
+
+
+def _some(respondents: int) -> int:
+    if respondents:
+        return respondents
+    raise TacitError(
+        "bad-parameter",
+        "there is no report to estimate from",
+        fix="collect reports first, or ask for a question and groups that have some",
+    )
+
+
+def _too_few() -> TacitError:
+    return TacitError("bad-parameter", "one report is too few for an interval", fix="collect more reports")

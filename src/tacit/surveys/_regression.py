@@ -1,0 +1,399 @@
+"""Regression on randomized answers: the likelihood of what was reported, not of what was true.
+
+A report says yes with probability ``p`` if the truth is yes and ``q`` if it is not, both known. The logistic
+model mixes the two (Scheers and Dayton 1988). In the linear model the truth is a predictor that nobody sees:
+its normal mixture is fitted together with the chance of the truth given the other predictors. A model that
+takes the truth as independent of the others (Heck and Moshagen 2018) is biased where it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.report import Report, Reportable, ReportTable
+from tacit.surveys._intervals import normal_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Regression", "fit_linear", "fit_logistic", "fit_unbiased"]
+
+_STEPS = 200
+_SMALL = 1e-12
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Regression(Reportable):
+    """Coefficients with standard errors and intervals, fitted to randomized answers.
+
+    Parameters
+    ----------
+    kind
+        What was fitted, in words.
+    names, values, errors
+        The coefficients, in the order of the model.
+    z
+        How many standard errors the intervals reach to each side.
+    confidence
+        How often an interval covers its coefficient, in large samples.
+    respondents
+        How many reports were used.
+    log_likelihood
+        Of the fitted model, or None where no likelihood was maximised.
+    sigma
+        The residual standard deviation of a linear model, or None.
+    honesty
+        The chance that a carrier answers truthfully, where it was estimated too, with its standard error.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    errors: tuple[float, ...]
+    z: float
+    confidence: float
+    respondents: int
+    log_likelihood: float | None = None
+    sigma: float | None = None
+    honesty: tuple[float, float] | None = None
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[self._place(name)]
+
+    def error(self, name: str) -> float:
+        """Return the standard error of a coefficient."""
+        return self.errors[self._place(name)]
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """Return the interval of a coefficient."""
+        value, error = self[name], self.error(name)
+        return value - self.z * error, value + self.z * error
+
+    def _place(self, name: str) -> int:
+        from tacit.fixes import Choose
+
+        if name not in self.names:
+            raise TacitError(
+                "unknown-column", f"the model has no predictor {name!r}", fix=Choose(self.names, given=name)
+            )
+        return self.names.index(name)
+
+    def report(self) -> Report:
+        """Return the coefficients as a table, and what the intervals cover."""
+        rows = tuple(
+            (
+                name,
+                f"{self[name]:.5g}",
+                f"{self.error(name):.3g}",
+                "[{:.4g}, {:.4g}]".format(*self.interval(name)),
+            )
+            for name in self.names
+        )
+        level = f"{self.confidence * 100:g} %"
+        notes = [f"{level} intervals cover the randomizer and the sampling of respondents, in large samples."]
+        if self.log_likelihood is not None:
+            notes.append(f"Log-likelihood {self.log_likelihood:.5f}.")
+        if self.sigma is not None:
+            notes.append(f"Residual standard deviation {self.sigma:.4g}.")
+        if self.honesty is not None:
+            notes.append(
+                "Carriers answer truthfully with chance {:.4g} (error {:.2g}).".format(*self.honesty)
+            )
+        table = ReportTable("", ("predictor", "coefficient", "error", f"{level} interval"), rows)
+        return Report(self.kind, (f"{self.respondents:,} respondents.",), (table,), (" ".join(notes),))
+
+
+def fit_logistic(
+    answers: ArrayLike,
+    predictors: ArrayLike,
+    *,
+    p: ArrayLike,
+    q: ArrayLike,
+    names: Sequence[str],
+    confidence: float = 0.95,
+    estimate_honesty: bool = False,
+) -> Regression:
+    """Fit P(truth is yes) = logistic(x'b) to randomized answers.
+
+    Guarantee: maximum likelihood of the reports, P(yes) = p P(truth) + q (1 - P(truth)); standard errors from
+    the observed information, so they cover the randomizer and the sampling of respondents.
+
+    Parameters
+    ----------
+    answers
+        Whether each report says yes.
+    predictors
+        One row for each respondent, with the column of ones if the model has an intercept.
+    p, q
+        P(report says yes) if the truth is yes and if it is not; one for all or one for each respondent.
+    names
+        Of the predictors.
+    confidence
+        Of the intervals.
+    estimate_honesty
+        Whether ``p`` is not known and is estimated too (the stochastic lie detector), starting at ``p``.
+
+    Examples
+    --------
+    >>> x = np.column_stack([np.ones(400), np.arange(400) % 2])
+    >>> yes = np.isin(np.arange(400) % 8, [1, 3, 5, 2, 4])  # 3 in 4 of the odd ones, 2 in 4 of the others
+    >>> fit = fit_logistic(yes, x, p=0.9, q=0.2, names=["intercept", "odd"])
+    >>> round(float(1 / (1 + np.exp(-fit["intercept"]))), 6)  # (0.5 - 0.2) / (0.9 - 0.2)
+    0.428571
+    """
+    z, x = np.asarray(answers, dtype=float), np.asarray(predictors, dtype=float)
+    high, low = (np.broadcast_to(np.asarray(v, dtype=float), z.shape) for v in (p, q))
+    start = np.zeros(x.shape[1] + int(estimate_honesty))
+    if estimate_honesty:
+        start[-1] = high.mean()
+
+    def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
+        return _logistic_parts(theta, z, x, high, low, honesty=estimate_honesty)
+
+    theta, value, information = _newton(start, parts)
+    errors = _errors(information)
+    count = x.shape[1]
+    return Regression(
+        "logistic regression on randomized answers",
+        tuple(names), tuple(theta[:count].tolist()), tuple(errors[:count].tolist()),
+        normal_quantile(confidence), confidence, len(z), value,
+        honesty=(float(theta[-1]), float(errors[-1])) if estimate_honesty else None,
+    )  # fmt: skip
+
+
+def _logistic_parts(
+    theta: Floats, z: Floats, x: Floats, high: Floats, low: Floats, *, honesty: bool
+) -> tuple[float, Floats, Floats, Floats]:
+    """Return log-likelihood, gradient, expected and observed information."""
+    from scipy.special import expit
+
+    count = x.shape[1]
+    top = np.full(len(z), theta[-1]) if honesty else high
+    share = expit(x @ theta[:count])
+    chance = np.clip(low + (top - low) * share, _SMALL, 1 - _SMALL)
+    slope = share * (1 - share)
+    first = x * ((top - low) * slope)[:, None]
+    if honesty:
+        first = np.column_stack([first, share])
+    score = (z - chance) / (chance * (1 - chance))
+    value = float(np.sum(z * np.log(chance) + (1 - z) * np.log1p(-chance)))
+    expected = first.T @ (first / (chance * (1 - chance))[:, None])
+    observed = first.T @ (first * (z / chance**2 + (1 - z) / (1 - chance) ** 2)[:, None])
+    observed[:count, :count] -= x.T @ (x * (score * (top - low) * slope * (1 - 2 * share))[:, None])
+    if honesty:
+        cross = x.T @ (score * slope)
+        observed[:count, -1] -= cross
+        observed[-1, :count] -= cross
+    return value, first.T @ score, expected, observed
+
+
+def fit_linear(
+    outcome: ArrayLike,
+    answers: ArrayLike,
+    predictors: ArrayLike,
+    *,
+    p: ArrayLike,
+    q: ArrayLike,
+    names: Sequence[str],
+    confidence: float = 0.95,
+    independent: bool = False,
+) -> Regression:
+    """Fit outcome = x'b + c s + normal error, where s is the true answer behind a randomized report.
+
+    Guarantee: maximum likelihood of outcome and report together, with P(s) = logistic(g'x); standard errors
+    from the observed information. The coefficient of s has the last of ``names``.
+
+    Parameters
+    ----------
+    outcome
+        A number for each respondent, public.
+    answers, predictors, p, q, names, confidence
+        As in `fit_logistic`; ``names`` has one more name, that of s, at its end.
+    independent
+        Whether s is independent of the predictors. Where that is wrong, the fit is biased.
+    """
+    y, z, x = (np.asarray(v, dtype=float) for v in (outcome, answers, predictors))
+    high, low = (np.broadcast_to(np.asarray(v, dtype=float), z.shape) for v in (p, q))
+    odds = np.stack([np.where(z > 0, low, 1 - low), np.where(z > 0, high, 1 - high)])
+    other = np.ones((len(y), 1)) if independent else x
+    model = _Mixture(y, x, other, odds)
+    theta = model.fitted()
+    errors = _errors(model.information(theta))
+    count = x.shape[1] + 1
+    return Regression(
+        "linear regression with a randomized predictor",
+        tuple(names), tuple(theta[:count].tolist()), tuple(errors[:count].tolist()),
+        normal_quantile(confidence), confidence, len(y), model.value(theta), float(np.exp(theta[count])),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixture:
+    """The joint likelihood of outcome and report; parameters: b, c, ln sigma, g."""
+
+    y: Floats
+    x: Floats
+    other: Floats
+    odds: Floats
+
+    def _split(self, theta: Floats) -> tuple[Floats, float, float, Floats]:
+        k = self.x.shape[1]
+        return theta[:k], float(theta[k]), float(np.exp(theta[k + 1])), theta[k + 2 :]
+
+    def _logs(self, theta: Floats) -> Floats:
+        b, c, sigma, g = self._split(theta)
+        line = self.other @ g
+        chance = np.stack([-np.logaddexp(0, line), -np.logaddexp(0, -line)])
+        residual = (self.y - self.x @ b - np.array([[0.0], [c]])) / sigma
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.odds) + chance - residual**2 / 2 - np.log(sigma) - np.log(2 * np.pi) / 2
+        return np.asarray(logs)
+
+    def value(self, theta: Floats) -> float:
+        return float(np.logaddexp.reduce(self._logs(theta), axis=0).sum())
+
+    def weights(self, theta: Floats) -> Floats:
+        """Return P(s = 1 | everything seen) for each respondent."""
+        logs = self._logs(theta)
+        return np.asarray(np.exp(logs[1] - np.logaddexp.reduce(logs, axis=0)))
+
+    def gradient(self, theta: Floats) -> Floats:
+        from scipy.special import expit
+
+        b, c, sigma, g = self._split(theta)
+        w = self.weights(theta)
+        base = self.y - self.x @ b
+        squares = (1 - w) * base**2 + w * (base - c) ** 2
+        return np.concatenate(
+            [
+                self.x.T @ (base - c * w) / sigma**2,
+                [np.sum(w * (base - c)) / sigma**2, np.sum(squares) / sigma**2 - len(self.y)],
+                self.other.T @ (w - expit(self.other @ g)),
+            ]
+        )
+
+    def information(self, theta: Floats) -> Floats:
+        """Return the observed information, by central differences of the exact gradient."""
+        steps = 1e-5 * np.maximum(1.0, np.abs(theta))
+        columns = [
+            (self.gradient(theta - h * e) - self.gradient(theta + h * e)) / (2 * h)
+            for h, e in zip(steps, np.eye(len(theta)), strict=True)
+        ]
+        found = np.stack(columns)
+        return np.asarray((found + found.T) / 2)
+
+    def fitted(self) -> Floats:
+        """Return the maximum: steps of EM from the report itself, then Newton's."""
+        w = self.odds[1] / self.odds.sum(axis=0)
+        theta = np.zeros(self.x.shape[1] + 2 + self.other.shape[1])
+        for _ in range(30):
+            theta = self._maximised(w, theta)
+            w = self.weights(theta)
+
+        def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
+            information = self.information(theta)
+            return self.value(theta), self.gradient(theta), information, information
+
+        return _newton(theta, parts)[0]
+
+    def _maximised(self, w: Floats, theta: Floats) -> Floats:
+        """Return the parameters that are best if s is one with chance w."""
+        x, k = self.x, self.x.shape[1]
+        moments = np.zeros((k + 1, k + 1))
+        moments[:k, :k] = x.T @ x
+        moments[:k, k] = moments[k, :k] = x.T @ w
+        moments[k, k] = w.sum()
+        b = _solved(moments, np.append(x.T @ self.y, w @ self.y))
+        base = self.y - x @ b[:k]
+        sigma = np.sqrt(np.mean((1 - w) * base**2 + w * (base - b[k]) ** 2))
+        g = _logistic_shares(w, self.other, theta[k + 2 :])
+        return np.concatenate([b, [np.log(max(float(sigma), _SMALL))], g])
+
+
+def _logistic_shares(shares: Floats, x: Floats, start: Floats) -> Floats:
+    """Return the coefficients of a logistic model for answers that are known up to a chance."""
+    ones, none = np.ones(len(shares)), np.zeros(len(shares))
+
+    def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
+        return _logistic_parts(theta, shares, x, ones, none, honesty=False)
+
+    return _newton(start, parts)[0]
+
+
+def fit_unbiased(
+    outcome: ArrayLike, predictors: ArrayLike, *, names: Sequence[str], confidence: float = 0.95
+) -> Regression:
+    """Fit a linear model to unbiased numbers of a randomizer: least squares with robust standard errors.
+
+    Guarantee: the randomizer adds noise of mean zero given the truth, so least squares stays unbiased; the
+    errors (White 1980, with n/(n - k)) allow for its unequal variance.
+    """
+    y, x = np.asarray(outcome, dtype=float), np.asarray(predictors, dtype=float)
+    inverse = np.linalg.pinv(x.T @ x)
+    b = inverse @ (x.T @ y)
+    residual = y - x @ b
+    spare = len(y) - x.shape[1]
+    if spare <= 0 or np.linalg.matrix_rank(x) < x.shape[1]:
+        raise _not_identified()
+    spread = inverse @ (x.T @ (x * residual[:, None] ** 2)) @ inverse * len(y) / spare
+    return Regression(
+        "linear regression on randomized numbers", tuple(names), tuple(b.tolist()),
+        tuple(np.sqrt(np.diag(spread)).tolist()), normal_quantile(confidence), confidence, len(y),
+    )  # fmt: skip
+
+
+def _newton(
+    start: Floats, parts: Callable[[Floats], tuple[float, Floats, Floats, Floats]]
+) -> tuple[Floats, float, Floats]:
+    """Climb to the maximum; steps that do not climb are halved. Return it with the observed information."""
+    theta = start
+    value, gradient, expected, observed = parts(theta)
+    for _ in range(_STEPS):
+        step = _solved(expected, gradient)
+        if not np.all(np.isfinite(step)) or gradient @ step <= 0:
+            step = gradient / max(float(np.abs(gradient).max()), 1.0)
+        size, found = 1.0, parts(theta + step)
+        while size > 1e-10 and not (np.isfinite(found[0]) and found[0] >= value - 1e-12 * abs(value)):
+            size /= 2
+            found = parts(theta + size * step)
+        if size <= 1e-10:
+            break
+        moved = float(np.abs(size * step).max())
+        theta, (value, gradient, expected, observed) = theta + size * step, found
+        if moved < 1e-10 * max(1.0, float(np.abs(theta).max())):
+            break
+    if np.abs(theta).max() > 1e3:
+        raise _not_identified()
+    return theta, value, observed
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.solve(matrix, right))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
+
+
+def _errors(information: Floats) -> Floats:
+    """Return standard errors, or refuse where the reports do not settle the model."""
+    values = np.linalg.eigvalsh(information)
+    if not np.all(np.isfinite(values)) or values.min() <= 1e-9 * max(values.max(), 1.0):
+        raise _not_identified()
+    return np.sqrt(np.diag(np.linalg.inv(information)))
+
+
+def _not_identified() -> TacitError:
+    return TacitError(
+        "no-guarantee",
+        "the reports do not determine the coefficients of this model",
+        why="a predictor is a combination of others, or there are too few reports for the noise in them",
+        fix="fewer predictors, more respondents or a larger epsilon",
+    )

@@ -1,0 +1,347 @@
+"""The reports of a survey at the collector, and everything that can be estimated from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Code
+from tacit.report import Report, Reportable, ReportTable
+from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares
+from tacit.surveys._intervals import normal_quantile, read_covers
+from tacit.surveys._norm_sub import BIAS, norm_sub
+from tacit.surveys._results import (
+    CrossRow,
+    CrossTable,
+    DifferenceRow,
+    DifferenceTable,
+    MeanRow,
+    MeanTable,
+    ShareRow,
+    ShareTable,
+    cut,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tacit.surveys._intervals import Covers
+    from tacit.surveys._regression import Regression
+    from tacit.surveys._survey import Survey
+    from tacit.surveys._survey_questions import SurveyQuestion
+
+__all__ = ["AnsweredQuestion", "Reports"]
+
+
+class AnsweredQuestion(NamedTuple):
+    """The reports of one question: of which respondents, and what they sent."""
+
+    rows: NDArray[np.int64]
+    reports: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Reports(Reportable):
+    """The reports of a survey; `tacit.surveys.Survey.collect` reads them, and estimates come from here.
+
+    Guarantee: free post-processing of reports that are private already. Public columns are not protected.
+
+    Parameters
+    ----------
+    survey
+        What was asked.
+    respondents
+        How many people sent a report.
+    answered
+        The reports by question.
+    public
+        What else is known openly of the respondents, by column.
+    invitations
+        One for each respondent, or None.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> poll = tc.survey("smoking", ["no", "yes"], epsilon=2)
+    >>> reports = poll.randomize(["yes"] * 300 + ["no"] * 700)
+    >>> reports.respondents, [row.answer for row in reports.estimate()]
+    (1000, ['no', 'yes'])
+    """
+
+    survey: Survey
+    respondents: int
+    answered: Mapping[str, AnsweredQuestion]
+    public: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    invitations: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return self.respondents
+
+    def estimate(
+        self,
+        question: str | None = None,
+        *,
+        confidence: float = 0.95,
+        of: str = "population",
+        by: str | None = None,
+        norm_sub: bool = False,
+    ) -> ShareTable:
+        """Estimate the share of each answer to a question, with intervals.
+
+        Guarantee: unbiased, whoever answered what. An interval for the ``population`` covers the coins and
+        the sampling of respondents; one for the ``respondents`` covers the coins alone.
+
+        Parameters
+        ----------
+        question
+            Its name, also of one side of a pair; may be left out if there is only one.
+        confidence
+            How often an interval covers the share.
+        of
+            ``population``, of which the respondents are a random sample, or these ``respondents``.
+        by
+            A public column: shares in each of its groups.
+        norm_sub
+            Whether to shift the shares so that none is negative and they add up to one. That is biased.
+        """
+        asked, side = self._question(question)
+        covers = read_covers(of)
+        found = []
+        for group, reports in self._groups(asked, by):
+            one = self._shares(asked, reports, side, covers, confidence)
+            values = _normed(one.values) if norm_sub else one.values
+            found += [
+                ShareRow(group, label, float(v), cut(low), cut(high), float(raw), one.respondents)
+                for label, v, low, high, raw in zip(
+                    self._labels(asked, side), values, one.low, one.high, one.raw, strict=True
+                )
+            ]
+        name = asked.name if side is None else asked.of[side][0]
+        return ShareTable(
+            name, by or "", tuple(found), confidence, covers, float(self.survey.epsilon),
+            self._liars(asked, side), (BIAS,) if norm_sub else (),
+        )  # fmt: skip
+
+    def mean(
+        self,
+        question: str | None = None,
+        *,
+        confidence: float = 0.95,
+        of: str = "population",
+        by: str | None = None,
+    ) -> MeanTable:
+        """Estimate the mean of a number or a scale, with an interval; parameters as in `estimate`."""
+        asked, _ = self._question(question)
+        covers, z = read_covers(of), normal_quantile(confidence)
+        rows = []
+        for group, reports in self._groups(asked, by):
+            one = mean(asked, reports, covers=covers)
+            half = z * one.error
+            rows.append(MeanRow(group, one.value, one.value - half, one.value + half, one.respondents))
+        return MeanTable(
+            asked.name, by or "", tuple(rows), confidence, covers, float(self.survey.epsilon),
+            liar_bound(asked) if not asked.gives_shares else self._liars_of_scale(asked),
+        )  # fmt: skip
+
+    def difference(
+        self, question: str | None = None, *, by: str, confidence: float = 0.95, of: str = "population"
+    ) -> DifferenceTable:
+        """Compare the groups of a public column: each one against the first; parameters as in `estimate`.
+
+        Intervals of shares join those of both groups (Newcombe 1998), those of means add the variances.
+        """
+        asked, side = self._question(question)
+        covers, z = read_covers(of), normal_quantile(confidence)
+        groups = self._groups(asked, by)
+        if len(groups) < 2:
+            raise TacitError(
+                "bad-parameter", f"{by!r} has a single group", fix="compare groups of another column"
+            )
+        rows: list[DifferenceRow] = []
+        if asked.gives_shares:
+            each = [(g, self._shares(asked, r, side, covers, confidence)) for g, r in groups]
+            for group, one in each[1:]:
+                rows += _share_differences(group, one, *each[0], self._labels(asked, side))
+        else:
+            means = [(group, mean(asked, reports, covers=covers)) for group, reports in groups]
+            (other, base), others = means[0], means[1:]
+            for group, own in others:
+                value, half = own.value - base.value, z * float(np.hypot(own.error, base.error))
+                rows.append(DifferenceRow(group, other, None, value, value - half, value + half))
+        name = asked.name if side is None else asked.of[side][0]
+        return DifferenceTable(name, by, tuple(rows), confidence, covers, float(self.survey.epsilon))
+
+    def crosstab(
+        self, down: str, across: str, *, confidence: float = 0.95, of: str = "population"
+    ) -> CrossTable:
+        """Tabulate two questions that were asked as a pair; parameters as in `estimate`."""
+        for asked in self.survey.questions:
+            if {name for name, _ in asked.of} == {down, across}:
+                break
+        else:
+            raise TacitError(
+                "bad-parameter",
+                f"{down!r} and {across!r} were not asked as a pair",
+                why="two separate reports of a person, each with its own coin, cannot be tabulated well",
+                fix=Code(f'tc.survey(..., pairs=[("{down}", "{across}")])'),
+            )
+        covers = read_covers(of)
+        one = shares(asked, self.answered[asked.name].reports, covers=covers, confidence=confidence)
+        turned = asked.of[0][0] != down
+        rows = [
+            CrossRow(*_turned(label, turned=turned), float(v), cut(low), cut(high), float(raw))
+            for label, v, low, high, raw in zip(
+                asked.answers, one.values, one.low, one.high, one.raw, strict=True
+            )
+        ]
+        return CrossTable(
+            (down, across), tuple(rows), confidence, covers, float(self.survey.epsilon),
+            liar_bound(asked), one.respondents,
+        )  # fmt: skip
+
+    def logistic(
+        self, question: str, *, on: Sequence[str], answer: Any = None, confidence: float = 0.95
+    ) -> Regression:
+        """Regress whether the true answer is ``answer`` (by default the last) on public columns.
+
+        Guarantee: maximum likelihood of the reports; intervals cover coins and sampling in large samples.
+        """
+        from tacit.surveys._model_columns import fit_logistic_on
+
+        return fit_logistic_on(self, question, on=on, answer=answer, confidence=confidence)
+
+    def linear(
+        self, outcome: str, *, on: Sequence[str], answer: Any = None, confidence: float = 0.95
+    ) -> Regression:
+        """Regress a number on public columns, and on one randomized answer where ``on`` names its question.
+
+        The outcome is a public column, or a question that asks for a number (then all of ``on`` is public).
+        With a randomized predictor the joint likelihood of outcome and report is maximised, which allows the
+        true answer to depend on the other predictors. ``answer`` says which answer counts as 1.
+        """
+        from tacit.surveys._model_columns import fit_linear_on
+
+        return fit_linear_on(self, outcome, on=on, answer=answer, confidence=confidence)
+
+    def save(self, path: str | Path) -> None:
+        """Write the reports to a file (JSON lines, CSV, Parquet) that `Survey.collect` reads."""
+        from tacit.surveys._report_files import save
+
+        save(self, path)
+
+    def to_pandas(self) -> Any:
+        """Return the reports as a pandas data frame, one row for each respondent (extra ``pandas``)."""
+        from tacit.surveys._report_files import frame_of
+
+        return frame_of(self)
+
+    def _question(self, name: str | None) -> tuple[SurveyQuestion, int | None]:
+        """Find a question, or the pair that it is a side of."""
+        if name is None and len(self.survey.questions) == 1:
+            return self.survey.questions[0], None
+        for question in self.survey.questions:
+            if question.name == name:
+                return question, None
+            for side, (own, _) in enumerate(question.of):
+                if own == name:
+                    return question, side
+        names = tuple(name for question in self.survey.questions for name in question.columns)
+        raise TacitError(
+            "unknown-column", f"the survey has no question {name!r}", fix=Choose(names, given=str(name or ""))
+        )
+
+    def _labels(self, question: SurveyQuestion, side: int | None) -> Sequence[Any]:
+        return question.answers if side is None else question.of[side][1]
+
+    def _shares(
+        self, question: SurveyQuestion, reports: Any, side: int | None, covers: Covers, confidence: float
+    ) -> EstimatedShares:
+        if side is None:
+            return shares(question, reports, covers=covers, confidence=confidence)
+        return margin(question, reports, side, covers=covers, confidence=confidence)
+
+    def _liars(self, question: SurveyQuestion, side: int | None) -> float:
+        """Return the bound for one answer; a side of a pair adds up the cells that one report can support."""
+        if side is None:
+            return liar_bound(question)
+        cells = len(question.of[1 - side][1])
+        most = min(cells, getattr(question.randomizer, "subset", cells))
+        p, q = float(question.support.p), float(question.support.q)
+        return 0.01 * max(most - q * cells, p + q * (cells - 1)) / (p - q)
+
+    def _liars_of_scale(self, question: SurveyQuestion) -> float:
+        """Return the bound for a mean of a scale: the largest score of a report, less the lowest truth."""
+        p, q = float(question.support.p), float(question.support.q)
+        levels = np.sort(question.levels())[::-1]
+        most = min(len(levels), getattr(question.randomizer, "subset", len(levels)))
+        best = levels[:most] if most < len(levels) else levels[levels > 0]  # a hash may support any set
+        top = (best.sum() - q * levels.sum()) / (p - q)
+        return 0.01 * float((top + 1) * float(question.radius))
+
+    def _groups(self, question: SurveyQuestion, by: str | None) -> list[tuple[str, Any]]:
+        rows, reports = self.answered[question.name]
+        if by is None:
+            return [("", reports)]
+        values = self.column(by)[rows]
+        return [(str(group), reports[values == group]) for group in _sorted(values)]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a public column, one value for each respondent."""
+        if name in self.public:
+            return np.asarray(self.public[name])
+        raise TacitError(
+            "unknown-column",
+            f"the reports have no public column {name!r}",
+            why="groups and predictors are columns that respondents or collector state openly",
+            fix=Choose(tuple(self.public), given=name),
+        )
+
+    def report(self) -> Report:
+        """Return how many answered each question, and what is public."""
+        rows = tuple(
+            (question.name, f"{len(self.answered[question.name].rows):,}", question.randomizer.describe())
+            for question in self.survey.questions
+        )
+        columns = f"Public columns: {', '.join(self.public)}." if self.public else "No public columns."
+        return Report(
+            f"reports of survey {self.survey.name}: {self.respondents:,} respondents",
+            (),
+            (ReportTable("", ("question", "reports", "randomizer"), rows),),
+            (columns,),
+        )
+
+
+def _turned(label: Any, *, turned: bool) -> tuple[Any, Any]:
+    first, second = label
+    return (second, first) if turned else (first, second)
+
+
+def _normed(values: Any) -> Any:
+    return norm_sub(values)
+
+
+def _sorted(values: NDArray[Any]) -> list[Any]:
+    found = list(dict.fromkeys(values.tolist()))
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=str)
+
+
+def _share_differences(
+    group: str, one: EstimatedShares, other: str, base: EstimatedShares, labels: Sequence[Any]
+) -> list[DifferenceRow]:
+    """Return differences with Newcombe's intervals (1998, method 10) from the score intervals of both."""
+    value = one.values - base.values
+    low = value - np.hypot(one.values - one.low, base.high - base.values)
+    high = value + np.hypot(one.high - one.values, base.values - base.low)
+    return [
+        DifferenceRow(group, other, label, float(v), float(l), float(h))
+        for label, v, l, h in zip(labels, value, low, high, strict=True)
+    ]

@@ -1,0 +1,350 @@
+"""Results of a survey: shares, means, differences and cross-tables, each with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tacit.core import needs
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+from tacit.report import Report, Reportable, ReportTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    from tacit.surveys._intervals import Covers
+
+__all__ = ["CrossTable", "DifferenceTable", "MeanRow", "MeanTable", "ShareRow", "ShareTable", "cut"]
+
+_MOST_ROWS = 60
+
+
+class ShareRow(NamedTuple):
+    """The estimated share of one answer, in one group or among all."""
+
+    group: str
+    answer: Any
+    value: float
+    low: float
+    high: float
+    raw: float
+    respondents: int
+
+
+class MeanRow(NamedTuple):
+    """The estimated mean of one group, or of all."""
+
+    group: str
+    value: float
+    low: float
+    high: float
+    respondents: int
+
+
+class _Rows(Reportable):
+    """A result with rows: they can be counted, listed and turned into a data frame."""
+
+    __slots__ = ()
+    rows: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas data frame (extra ``pandas``)."""
+        needs("to_pandas", "pandas", "tacit[pandas]")
+        import pandas as pd
+
+        fields = type(self.rows[0])._fields
+        return pd.DataFrame([tuple(row) for row in self.rows], columns=list(fields))
+
+    def _notes(self, *more: str) -> tuple[str, ...]:
+        return (_covered(self), *(note for note in more if note))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShareTable(_Rows):
+    """Estimated shares of the answers to one question; estimates are unbiased and may lie outside [0, 1].
+
+    Parameters
+    ----------
+    question
+        Its name.
+    by
+        The public column that makes the groups, or an empty text.
+    rows
+        One for each group and answer. ``raw`` is the rate of reports that support the answer.
+    confidence, of
+        How often an interval covers its share, and what it covers: a population, or these respondents.
+    epsilon
+        What the survey promised its respondents.
+    liars
+        How far 1 % dishonest respondents can move a share.
+    marks
+        What was done to the estimates.
+    """
+
+    question: str
+    by: str
+    rows: tuple[ShareRow, ...]
+    confidence: float
+    of: Covers
+    epsilon: float
+    liars: float
+    marks: tuple[str, ...] = ()
+
+    def __getitem__(self, key: Any) -> ShareRow:
+        """Return the row of an answer; with groups, of ``group, answer``."""
+        for row in self.rows:
+            if key == ((row.group, row.answer) if self.by else row.answer):
+                return row
+        names = tuple(dict.fromkeys(str(row.answer) for row in self.rows))
+        raise TacitError(
+            "unknown-category", f"the table has no row {key!r}", fix=Choose(names, given=str(key))
+        )
+
+    def report(self) -> Report:
+        """Return the table, what the intervals cover, and what liars could do."""
+        level = f"{self.confidence * 100:g} % interval"
+        head = ((self.by,) if self.by else ()) + ("answer", "share", level, "in the reports", "respondents")
+        shown = tuple(
+            ((row.group,) if self.by else ())
+            + (_label(row.answer), _points(row.value), f"{_points(row.low)} to {_points(row.high)}")
+            + (_points(row.raw), f"{row.respondents:,}")
+            for row in self.rows[:_MOST_ROWS]
+        )
+        more = len(self.rows) - _MOST_ROWS
+        lie = f"1 % dishonest respondents can move a share by up to {100 * self.liars:.3g} points."
+        below = any(row.value < 0 or row.value > 1 for row in self.rows) and not self.marks
+        odd = "Estimates below 0 % or above 100 % are due to the coins; set to 0, they would bias a total."
+        return Report(
+            f"{self.question}: estimated shares, epsilon {self.epsilon:g}",
+            (),
+            (ReportTable("", head, shown),),
+            self._notes(lie, odd if below else "", *self.marks, f"{more:,} more rows." if more > 0 else ""),
+        )
+
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw the shares as bars with their intervals, and the raw rates of reports beside them."""
+        from tacit.surveys._plots import plot_shares
+
+        return plot_shares(self, ax)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MeanTable(_Rows):
+    """Estimated means of a number or a scale, with intervals; one row for each group.
+
+    Parameters
+    ----------
+    question, by, rows, confidence, of, epsilon, liars, marks
+        As in `ShareTable`; ``liars`` is in the units of the question.
+    """
+
+    question: str
+    by: str
+    rows: tuple[MeanRow, ...]
+    confidence: float
+    of: Covers
+    epsilon: float
+    liars: float
+    marks: tuple[str, ...] = ()
+
+    def __getitem__(self, group: str) -> MeanRow:
+        """Return the row of a group."""
+        for row in self.rows:
+            if row.group == group:
+                return row
+        names = tuple(row.group for row in self.rows)
+        raise TacitError(
+            "unknown-category", f"the table has no group {group!r}", fix=Choose(names, given=group)
+        )
+
+    @property
+    def value(self) -> float:
+        """The mean, where there is one row."""
+        return self._only().value
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval, where there is one row."""
+        return self._only().low
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval, where there is one row."""
+        return self._only().high
+
+    def _only(self) -> MeanRow:
+        if len(self.rows) == 1:
+            return self.rows[0]
+        raise TacitError("bad-parameter", "the table has a mean for each group", fix=Choose(self._groups()))
+
+    def _groups(self) -> tuple[str, ...]:
+        return tuple(row.group for row in self.rows)
+
+    def report(self) -> Report:
+        """Return the means and what the intervals cover."""
+        level = f"{self.confidence * 100:g} % interval"
+        head = ((self.by,) if self.by else ()) + ("mean", level, "respondents")
+        shown = tuple(
+            ((row.group,) if self.by else ())
+            + (f"{row.value:.4g}", f"{row.low:.4g} to {row.high:.4g}", f"{row.respondents:,}")
+            for row in self.rows
+        )
+        lie = f"1 % dishonest respondents can move the mean by up to {self.liars:.3g}."
+        title = f"{self.question}: estimated mean, epsilon {self.epsilon:g}"
+        return Report(title, (), (ReportTable("", head, shown),), self._notes(lie, *self.marks))
+
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw the means with their intervals."""
+        from tacit.surveys._plots import plot_means
+
+        return plot_means(self, ax)
+
+
+class DifferenceRow(NamedTuple):
+    """How much larger a share or mean is in one group than in another."""
+
+    group: str
+    other: str
+    answer: Any
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DifferenceTable(_Rows):
+    """Differences between groups, with intervals: each group against the first.
+
+    Parameters
+    ----------
+    question, by, rows, confidence, of, epsilon
+        As in `ShareTable`.
+    """
+
+    question: str
+    by: str
+    rows: tuple[DifferenceRow, ...]
+    confidence: float
+    of: Covers
+    epsilon: float
+
+    def __getitem__(self, key: Any) -> DifferenceRow:
+        """Return the row of ``group, answer``, or of a mean, of the group."""
+        for row in self.rows:
+            if key == (row.group if row.answer is None else (row.group, row.answer)):
+                return row
+        raise TacitError(
+            "unknown-category", f"the table has no row {key!r}", fix="name the group and the answer"
+        )
+
+    def report(self) -> Report:
+        """Return the differences and what the intervals cover."""
+        level = f"{self.confidence * 100:g} % interval"
+        is_mean = self.rows[0].answer is None
+
+        def number(value: float) -> str:
+            return f"{value:+.4g}" if is_mean else f"{100 * value:+.1f} points"
+
+        shown = tuple(
+            (f"{row.group} less {row.other}",)
+            + (() if is_mean else (_label(row.answer),))
+            + (number(row.value), f"{number(row.low)} to {number(row.high)}")
+            for row in self.rows
+        )
+        head = (self.by, *(() if is_mean else ("answer",)), "difference", level)
+        title = f"{self.question}: differences by {self.by}, epsilon {self.epsilon:g}"
+        return Report(title, (), (ReportTable("", head, shown),), self._notes())
+
+
+class CrossRow(NamedTuple):
+    """The estimated share of one cell of a cross-table, among all respondents."""
+
+    row: Any
+    column: Any
+    value: float
+    low: float
+    high: float
+    raw: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CrossTable(_Rows):
+    """Estimated shares of all pairs of answers to two questions that were asked together.
+
+    Parameters
+    ----------
+    questions
+        The names of both: down, and across.
+    rows
+        One for each cell.
+    confidence, of, epsilon, liars
+        As in `ShareTable`.
+    respondents
+        How many reports there are.
+    """
+
+    questions: tuple[str, str]
+    rows: tuple[CrossRow, ...]
+    confidence: float
+    of: Covers
+    epsilon: float
+    liars: float
+    respondents: int
+
+    def __getitem__(self, key: tuple[Any, Any]) -> CrossRow:
+        """Return the cell of a pair of answers."""
+        for row in self.rows:
+            if key == (row.row, row.column):
+                return row
+        raise TacitError(
+            "unknown-category", f"the table has no cell {key!r}", fix="name an answer to each question"
+        )
+
+    def report(self) -> Report:
+        """Return the cells, one column for each answer across."""
+        across = list(dict.fromkeys(cell.column for cell in self.rows))
+        down = list(dict.fromkeys(cell.row for cell in self.rows))
+        cells = {(cell.row, cell.column): cell for cell in self.rows}
+
+        def shown(cell: CrossRow) -> str:
+            return f"{_points(cell.value)} [{_points(cell.low)}, {_points(cell.high)}]"
+
+        table = ReportTable(
+            "",
+            (f"{self.questions[0]} / {self.questions[1]}", *map(_label, across[:8])),
+            tuple((_label(r), *(shown(cells[r, c]) for c in across[:8])) for r in down[:_MOST_ROWS]),
+        )
+        left_out = len(across) > 8 or len(down) > _MOST_ROWS
+        lie = f"1 % dishonest respondents can move a cell by up to {100 * self.liars:.3g} points."
+        more = "Not all cells are shown; the result has them all." if left_out else ""
+        title = f"{' by '.join(self.questions)}: estimated shares of all, epsilon {self.epsilon:g}"
+        return Report(title, (f"{self.respondents:,} respondents.",), (table,), self._notes(lie, more))
+
+
+def cut(end: float) -> float:
+    """Cut the end of an interval to the shares that are possible."""
+    return min(max(float(end), 0.0), 1.0)
+
+
+def _covered(result: ShareTable | MeanTable | DifferenceTable | CrossTable) -> str:
+    level = f"{result.confidence * 100:g} % intervals"
+    if result.of == "population":
+        return f"{level} for the population of which the respondents are a random sample: coins and sampling."
+    return f"{level} for these respondents: the coins alone, not the sampling of respondents."
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _label(answer: Any) -> str:
+    return ", ".join(map(str, answer)) if isinstance(answer, tuple) else str(answer)

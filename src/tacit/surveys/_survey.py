@@ -1,0 +1,412 @@
+"""A survey: its questions with their randomizers, made before anyone answers, from public facts alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import Forecast, Plan, Unit, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Choose, Code
+from tacit.mechanisms import LinearHashing, Memo, QuestionSample
+from tacit.report import Report, Reportable, ReportTable
+from tacit.surveys._answering import AnswerTask, SurveyReport, seed_label
+from tacit.surveys._memory import Memory, SequenceLoss, sequence_loss
+from tacit.surveys._respondent_words import gives_away, what_is_sent
+from tacit.surveys._survey_documents import SURVEY_SCHEMA, digest_of_survey, read_survey_document
+from tacit.surveys._survey_questions import SurveyQuestion, question_from_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tacit.accounting import Cost
+    from tacit.surveys._forecasts import SurveyForecast
+    from tacit.surveys._reports import Reports
+
+__all__ = ["Survey", "load"]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Survey(Reportable):
+    """A survey whose respondents randomize their own answers; nobody has to trust the collector.
+
+    Guarantee: all that one respondent sends is at most exp(epsilon) times as likely under one set of answers
+    as under another. The promise holds for each report and needs no ledger; a second report of the same
+    person costs the same again.
+
+    Parameters
+    ----------
+    name
+        Of the survey.
+    questions
+        The questions with their randomizers.
+    epsilon
+        What all answers of one respondent together may give away.
+    strategy
+        ``one``: each respondent is asked one question, drawn at random. ``split``: every question, each with
+        a part of epsilon.
+    why
+        Why this strategy.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> poll = tc.survey("smoking", ["no", "yes"], epsilon=1)
+    >>> poll.respondents_for(half_width=0.03)
+    4997
+    """
+
+    name: str
+    questions: tuple[SurveyQuestion, ...]
+    epsilon: Fraction
+    strategy: str
+    why: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Survey) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __getitem__(self, name: str) -> SurveyQuestion:
+        for question in self.questions:
+            if question.name == name:
+                return question
+        names = tuple(question.name for question in self.questions)
+        raise TacitError(
+            "unknown-column", f"the survey has no question {name!r}", fix=Choose(names, given=name)
+        )
+
+    @property
+    def cost(self) -> Cost:
+        """What one report takes: of all questions together, or of the one that is drawn."""
+        randomizers = [question.randomizer for question in self.questions]
+        if self.strategy == "one":
+            return QuestionSample(randomizers).cost
+        total: Cost = reduce(add, [randomizer.cost for randomizer in randomizers])
+        return total
+
+    def shuffled_cost(self, respondents: int) -> Cost:
+        """Return what one respondent loses if somebody trusted mixes all reports before anyone sees them.
+
+        The mixer must drop the order, the time, the network address and the invitation of every report, and
+        must not show single reports to anyone. Without such a mixer, the cost is that of `cost`.
+        """
+        return self.cost.shuffled(count("respondents", respondents, zero=False))
+
+    def answer(
+        self,
+        answers: Any,
+        *,
+        invitation: str | int | None = None,
+        public: Mapping[str, Any] | None = None,
+        memory: Memory | None = None,
+    ) -> Plan[SurveyReport]:
+        """Return the plan of one respondent: what would be sent, and what it can give away.
+
+        ``release()`` then draws the report. It runs on the respondent's device and charges no ledger. Another
+        call draws another report, which gives away as much again.
+
+        Parameters
+        ----------
+        answers
+            The true answer to each question, by name; of a single question, the answer itself.
+        invitation
+            The number of the invitation, by which the collector counts each person once.
+        public
+            What the respondent states openly, such as a region. It is not protected.
+        memory
+            The respondent's own memory of permanent answers, for a survey that is repeated.
+        """
+        self._check_memory(memory)
+        given = self._by_name(answers)
+        places = tuple(
+            int(question.encode({name: [given[name]] for name in question.columns})[0])
+            for question in self.questions
+        )
+        number = None if invitation is None else str(invitation)
+        task = AnswerTask(
+            self.digest,
+            str(self.epsilon),
+            self.questions,
+            places,
+            self.strategy == "one",
+            number,
+            public,
+            memory,
+        )
+        identity = read_identity(name=self.name, unit=Unit("respondent"), adjacency="replace")
+        forecast = [
+            Forecast(
+                q.name,
+                q.text or _asked(q),
+                q.randomizer.describe(),
+                None,
+                "one report says little",
+            )
+            for q in self.questions
+        ]
+        return Plan.local(
+            identity, task, promised={"epsilon": self.epsilon}, forecast=forecast,
+            facts=self._respondent_facts(public), asked=self.name,
+        )  # fmt: skip
+
+    def _respondent_facts(self, public: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+        facts = [(f"sent for {q.name}", what_is_sent(q)) for q in self.questions]
+        if self.strategy == "one" and len(self.questions) > 1:
+            facts.insert(0, ("asked", f"one of the {len(self.questions)} questions, drawn at random"))
+        facts += [("public", f"{name} is sent as it is")] if (name := ", ".join(public or {})) else []
+        if self.is_repeated:
+            facts.append(("repeated", self.sequence(12).words))
+        return [*facts, ("gives away", gives_away(self.epsilon))]
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether respondents keep permanent answers, so that the survey can be repeated."""
+        return any(isinstance(question.randomizer, Memo) for question in self.questions)
+
+    def sequence(self, reports: int, *, different: int = 1) -> SequenceLoss:
+        """Return what several reports of the same respondent give away together.
+
+        Parameters
+        ----------
+        reports
+            How many times the same person answers.
+        different
+            How many different true answers to each question lie behind them.
+        """
+        return sequence_loss(self.questions, self.epsilon, reports, different, one=self.strategy == "one")
+
+    def _check_memory(self, memory: Memory | None) -> None:
+        if memory is None and self.is_repeated:
+            raise TacitError(
+                "bad-parameter",
+                "a repeated survey needs the respondent's memory",
+                why="a new permanent answer each time would give away more than the survey promises",
+                fix=Code("memory=tc.surveys.Memory(survey.digest)"),
+            )
+        if memory is not None and (not self.is_repeated or memory.survey != self.digest):
+            raise TacitError(
+                "other-survey",
+                "the memory belongs to another survey",
+                why="permanent answers are drawn with the odds of one survey",
+                fix=Code("memory=tc.surveys.Memory(survey.digest)"),
+            )
+
+    def _by_name(self, answers: Any) -> Mapping[str, Any]:
+        columns = [name for question in self.questions for name in question.columns]
+        given = answers
+        if not isinstance(answers, Mapping) and not hasattr(answers, "columns"):
+            given = {columns[0]: answers} if len(columns) == 1 else {}
+        known = set(given.columns if hasattr(given, "columns") else given)
+        if missing := [name for name in columns if name not in known]:
+            raise TacitError(
+                "unknown-category",
+                f"there is no answer to {missing[0]!r}",
+                why="a question that is left out would show something about the respondent",
+                fix="declare an answer for people who do not answer, such as 'no answer'",
+            )
+        return given  # type: ignore[no-any-return]
+
+    def randomize(
+        self, answers: Any, *, public: Sequence[str] = (), invitations: Iterable[object] | None = None
+    ) -> Reports:
+        """Randomize the answers of many respondents at once, to try a survey out or on a trusted device.
+
+        Parameters
+        ----------
+        answers
+            A data frame, or true answers by question; of a single question, the answers themselves.
+        public
+            Columns that are not randomized and are kept with the reports, for groups and regressions.
+        invitations
+            One number for each respondent.
+        """
+        from tacit.surveys._reports import AnsweredQuestion, Reports
+
+        given = self._by_name(answers)
+        encoded = [
+            question.encode({name: given[name] for name in question.columns}) for question in self.questions
+        ]
+        total = len(encoded[0])
+        if any(len(one) != total for one in encoded):
+            raise bad_parameter("answers", "as many answers to each question", [len(one) for one in encoded])
+        numbers = None if invitations is None else tuple(map(str, invitations))
+        asked = np.zeros(total, dtype=np.int64)
+        if self.strategy == "one":
+            asked = QuestionSample([question.randomizer for question in self.questions]).draw(total)
+        answered = {}
+        for place, (question, truth) in enumerate(zip(self.questions, encoded, strict=True)):
+            rows = np.nonzero(asked == place)[0] if self.strategy == "one" else np.arange(total)
+            drawn = self._drawn(
+                question, truth[rows], None if numbers is None else [numbers[i] for i in rows]
+            )
+            answered[question.name] = AnsweredQuestion(rows, drawn)
+        kept = {name: np.asarray(given[name]) for name in public}
+        return Reports(self, total, answered, kept, numbers)
+
+    def _drawn(self, question: SurveyQuestion, truth: Any, numbers: list[str] | None) -> Any:
+        randomizer = question.randomizer
+        if isinstance(randomizer, LinearHashing) and numbers is not None:
+            label = seed_label(self.digest, question.name)
+            return randomizer.release(truth, seeds=randomizer.seeds_for(numbers, label=label))
+        drawn: Any = randomizer.release(truth)
+        return drawn[:, None] if isinstance(randomizer, Memo) else drawn
+
+    def collect(self, source: Any, *, repeated: str = "refuse") -> Reports:
+        """Read reports that respondents sent.
+
+        Parameters
+        ----------
+        source
+            A list of reports (documents, releases), a data frame, or a file: JSON lines, CSV or Parquet.
+            Columns that are not questions are public facts about the respondents.
+        repeated
+            What happens if an invitation has two reports: ``refuse``, or keep the ``first`` and drop others.
+        """
+        from tacit.surveys._collection import collect
+
+        return collect(self, source, repeated=repeated)
+
+    def predict(self, respondents: int = 1000, *, confidence: float = 0.95) -> SurveyForecast:
+        """Return how wide the intervals will be, before the survey: of the hardest share, and of means."""
+        from tacit.surveys._forecasts import forecast_of
+
+        return forecast_of(self, respondents, confidence)
+
+    def respondents_for(
+        self,
+        *,
+        half_width: float,
+        question: str | None = None,
+        share: float | None = None,
+        confidence: float = 0.95,
+    ) -> int:
+        """Return how many respondents give intervals of this half-width, for one question or for all.
+
+        Parameters
+        ----------
+        half_width
+            Half the width of the interval: 0.03 for 3 points of a share; in its own units for a number.
+        question
+            Which one; by default all of them.
+        share
+            The expected share of an answer; by default the one that is hardest to estimate.
+        confidence
+            Of the interval.
+        """
+        from tacit.surveys._forecasts import respondents_of
+
+        asked = self.questions if question is None else (self[question],)
+        return max(respondents_of(one, half_width, share, confidence) for one in asked)
+
+    @property
+    def digest(self) -> str:
+        """The identity of the survey: equal for the same name, questions, answers and exact randomizers."""
+        return digest_of_survey(self.document())
+
+    def document(self) -> dict[str, Any]:
+        """Return the survey as JSON: all that a respondent's device needs."""
+        return {
+            "schema": SURVEY_SCHEMA,
+            "name": self.name,
+            "epsilon": str(self.epsilon),
+            "strategy": self.strategy,
+            "questions": [question.to_document() for question in self.questions],
+        }
+
+    @classmethod
+    def from_document(cls, document: Any) -> Survey:
+        """Rebuild the survey that `document` described."""
+        fields = read_survey_document(document)
+        try:
+            questions = tuple(question_from_document(one) for one in fields["questions"])
+            made = cls(
+                str(fields["name"]),
+                questions,
+                rational("epsilon", Fraction(fields["epsilon"])),
+                fields["strategy"],
+            )
+        except (LookupError, TypeError, ValueError, ArithmeticError):
+            raise _not_a_survey("it lacks a part of a survey") from None
+        except TacitError as refused:
+            raise _not_a_survey(refused.what) from None
+        _check_total(made)
+        return made
+
+    def save(self, path: str | Path) -> None:
+        """Write the survey to a file of JSON."""
+        text = json.dumps(self.document(), indent=1, ensure_ascii=False)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    def report(self) -> Report:
+        """Return the questions, what is sent for each, and what a report can give away."""
+        rows = tuple(
+            (q.name, q.kind, f"{len(q.answers):,} answers" if q.answers else _between(q), what_is_sent(q))
+            for q in self.questions
+        )
+        wanted = tuple(f"{q.name}: {q.why}." for q in self.questions if q.why)
+        return Report(
+            f"survey {self.name}: epsilon {float(self.epsilon):g} for each respondent",
+            (self.why[:1].upper() + self.why[1:] + ".",) if self.why else (),
+            (ReportTable("", ("question", "kind", "answers", "what a respondent sends"), rows),),
+            (gives_away(self.epsilon) + ".", *wanted, f"digest {self.digest[:16]}"),
+        )
+
+
+def load(path: str | Path) -> Survey:
+    """Read a survey from a file that `Survey.save` wrote.
+
+    Examples
+    --------
+    >>> import tacit as tc, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "poll.json"
+    >>> poll = tc.survey("smoking", ["no", "yes"], epsilon=1)
+    >>> poll.save(path)
+    >>> load(path) == poll
+    True
+    """
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise _not_a_survey(f"{Path(path).name} cannot be read as JSON") from None
+    return Survey.from_document(document)
+
+
+def _asked(question: SurveyQuestion) -> str:
+    return "your answer" if question.name == "answer" else f"your answer to {question.name}"
+
+
+def _between(question: SurveyQuestion) -> str:
+    low, high = question.bounds or (0, 0)
+    return f"{float(low):g} to {float(high):g}"
+
+
+def _check_total(made: Survey) -> None:
+    """Refuse a document whose randomizers give away more than it says."""
+    each = [question.randomizer.epsilon for question in made.questions]
+    memos = [isinstance(question.randomizer, Memo) for question in made.questions]
+    if any(memos) and (not all(memos) or made.strategy == "one"):
+        raise _not_a_survey("a survey that is repeated asks every question each time, each with a memo")
+    total = max(each, default=0) if made.strategy == "one" else sum(each)
+    names = [name for question in made.questions for name in question.columns]
+    if total > made.epsilon or len(set(names)) != len(names) or not each:
+        raise _not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")
+
+
+def _not_a_survey(why: str) -> TacitError:
+    return TacitError(
+        "bad-survey",
+        "this is not a survey that this version of Tacit can read",
+        why=why,
+        fix=Code("survey.save(path) writes one"),
+    )

@@ -1,0 +1,328 @@
+"""The questions of a survey, each with its randomizer; true answers become places in a list or steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Set
+from tacit.mechanisms import (
+    Design,
+    Memo,
+    NumberWindow,
+    SupportRandomizer,
+    choose_randomizer,
+    randomizer_from_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from tacit.mechanisms import LocalRandomizer
+    from tacit.surveys._declarations import AnswerLabel, DeclaredQuestion, QuestionKind
+
+__all__ = ["SurveyQuestion", "question_from_document", "with_randomizer"]
+
+_FINE = 1000  # steps between the middle and an end of a number's bounds, at least
+_UNIFORM = 1 / 3  # the variance of a number that is anywhere between -1 and 1
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyQuestion:
+    """One question of a survey with the randomizer that protects its answer.
+
+    Parameters
+    ----------
+    name
+        What it is called in reports and estimates.
+    kind
+        A list of answers (``choice``), a ``number``, an ordered ``scale``, or a ``pair`` of lists.
+    text
+        The question as respondents read it.
+    answers
+        The possible answers; of a pair, tuples of two. A number has none.
+    bounds
+        Of a number or a scale.
+    of
+        Of a pair: its two names with their answers.
+    randomizer
+        What draws the report.
+    share
+        Which part of the respondents is asked: 1, or 1/m where each is asked one of m questions.
+    why
+        Why this randomizer.
+    """
+
+    name: str
+    kind: QuestionKind
+    text: str
+    answers: tuple[AnswerLabel, ...] | tuple[tuple[AnswerLabel, AnswerLabel], ...]
+    bounds: tuple[Fraction, Fraction] | None
+    of: tuple[tuple[str, tuple[AnswerLabel, ...]], ...]
+    randomizer: LocalRandomizer
+    share: Fraction = Fraction(1)
+    why: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names under which a respondent gives the true answer: of a pair, both."""
+        return tuple(name for name, _ in self.of) if self.of else (self.name,)
+
+    @property
+    def law(self) -> LocalRandomizer:
+        """The law of a single report; that of a memo is randomized response with the odds of one report."""
+        return self.randomizer.randomizer if isinstance(self.randomizer, Memo) else self.randomizer
+
+    @property
+    def gives_shares(self) -> bool:
+        """Whether reports support answers of a list, so that shares can be estimated."""
+        return isinstance(self.law, SupportRandomizer | Design)
+
+    @property
+    def support(self) -> SupportRandomizer:
+        """The randomizer of a list; a question whose reports are numbers is refused."""
+        if isinstance(self.law, SupportRandomizer):
+            return self.law
+        raise TacitError(
+            "bad-parameter",
+            f"the reports of {self.name!r} are numbers and give a mean, not shares",
+            why="the report of a number lies near it and does not name an answer",
+            fix=Code(f'reports.mean("{self.name}")'),
+        )
+
+    @property
+    def centre(self) -> Fraction:
+        """The middle of the bounds."""
+        low, high = self._ends()
+        return (low + high) / 2
+
+    @property
+    def radius(self) -> Fraction:
+        """Half the distance between the bounds."""
+        low, high = self._ends()
+        return (high - low) / 2
+
+    def _ends(self) -> tuple[Fraction, Fraction]:
+        if self.bounds is None:
+            raise TacitError(
+                "bad-parameter",
+                f"the answers of {self.name!r} are not numbers, so they have no mean",
+                why="a mean needs a number or a scale",
+                fix=Code(f'reports.estimate("{self.name}")'),
+            )
+        return self.bounds
+
+    def levels(self) -> NDArray[np.float64]:
+        """Return the points of a scale as numbers between -1 and 1."""
+        return (np.array(self.answers, dtype=float) - float(self.centre)) / float(self.radius)
+
+    def place_of(self, answer: object) -> int:
+        """Return the place of an answer in the list, or refuse."""
+        if answer in self.answers:
+            return self.answers.index(answer)
+        raise TacitError(
+            "unknown-category",
+            f"{self.name!r} has no such answer",
+            fix=Choose(tuple(map(str, self.answers)), given=str(answer)),
+        )
+
+    def encode(self, columns: Mapping[str, Any]) -> NDArray[np.int64]:
+        """Return true answers as the whole numbers that the randomizer takes.
+
+        A list or scale gives places. A number is clipped to its bounds and rounded to a public grid that
+        holds every whole number if the bounds are whole.
+        """
+        if self.of:
+            (first, labels), (second, others) = self.of
+            places = _places(first, labels, columns[first])
+            return places * len(others) + _places(second, others, columns[second])
+        values = columns[self.name]
+        if self.kind == "number":
+            return self._steps(values)
+        places = _places(self.name, self.answers, values)  # type: ignore[arg-type]
+        if self.gives_shares:
+            return places
+        steps = self.randomizer.steps  # type: ignore[attr-defined]
+        return np.asarray((2 * places - (len(self.answers) - 1)) * steps // (len(self.answers) - 1))
+
+    def _steps(self, values: Any) -> NDArray[np.int64]:
+        try:
+            numbers = np.asarray(_listed(values), dtype=float)
+        except (TypeError, ValueError):
+            numbers = np.array([np.nan])
+        if np.isnan(numbers).any():
+            raise TacitError(
+                "not-finite",
+                f"an answer to {self.name!r} is not a number",
+                why="every respondent sends a report of the same form",
+                fix="leave this respondent out, or ask for a list of answers with one for no answer",
+            )
+        steps = self.randomizer.steps  # type: ignore[attr-defined]
+        low, high = map(float, self._ends())
+        unit = (np.clip(numbers, low, high) - float(self.centre)) / float(self.radius)
+        return np.asarray(np.clip(np.floor(unit * steps + 0.5), -steps, steps), dtype=np.int64)
+
+    def variance(self, *, share: float | None = None) -> float:
+        """Return the predicted variance of one respondent's contribution, with the sampling of respondents.
+
+        For a list that of one share, by default the share of a list in which all answers are equally common;
+        for a number that of the mean on the scale from -1 to 1.
+        """
+        if isinstance(self.law, SupportRandomizer | Design):
+            f = Fraction(1, len(self.answers)) if share is None else Fraction(share)
+            return self.law.variance(f, 1, sampling=True)
+        return float(self.randomizer.variance(0)) + _UNIFORM  # type: ignore[attr-defined]
+
+    def to_document(self) -> dict[str, Any]:
+        """Return the question as JSON, with the randomizer's exact parameters."""
+        document: dict[str, Any] = {"name": self.name, "text": self.text, "kind": self.kind}
+        if self.of:
+            document["of"] = [{"name": name, "answers": list(labels)} for name, labels in self.of]
+        elif self.answers:
+            document["answers"] = list(self.answers)
+        if self.bounds is not None:
+            document["bounds"] = [str(end) for end in self.bounds]
+        return {**document, "randomizer": self.randomizer.to_json(), "share": str(self.share)}
+
+
+def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:
+    """Rebuild a question from the document that `SurveyQuestion.to_document` returned."""
+    of = tuple((str(one["name"]), tuple(one["answers"])) for one in document.get("of", ()))
+    bounds = tuple(Fraction(end) for end in document.get("bounds", ()))
+    answers = _product(of) if of else tuple(document.get("answers", ()))
+    made = SurveyQuestion(
+        str(document["name"]), document["kind"], str(document["text"]), answers,
+        (bounds[0], bounds[1]) if bounds else None, of,
+        randomizer_from_json(document["randomizer"]), Fraction(document["share"]),
+    )  # fmt: skip
+    _check_fit(made)
+    return made
+
+
+def with_randomizer(
+    name: str,
+    members: tuple[tuple[str, DeclaredQuestion], ...],
+    epsilon: Fraction,
+    share: Fraction,
+    once: Fraction | None = None,
+) -> SurveyQuestion:
+    """Give a declared question, or a pair of them, the randomizer with the smallest predicted variance.
+
+    With ``once`` it is a memo: epsilon bounds all reports of an unchanged answer, ``once`` a single one.
+    """
+    first = members[0][1]
+    text = " / ".join(one.text for _, one in members if one.text)
+    if len(members) == 1:
+        randomizer = first.randomizer or _chosen(first, epsilon, once)
+        made = SurveyQuestion(name, first.kind, text, first.answers, first.bounds, (), randomizer, share)
+    else:
+        of = tuple((own, one.answers) for own, one in members)
+        answers = _product(of)
+        made = SurveyQuestion(
+            name, "pair", text, answers, None, of, _for_list(epsilon, len(answers), once), share
+        )
+    _check_fit(made)
+    if made.randomizer.epsilon > epsilon:
+        raise TacitError(
+            "bad-parameter",
+            f"the randomizer of {name!r} has epsilon {float(made.randomizer.epsilon):.4g}, "
+            f"and the survey gives this question {float(epsilon):.4g}",
+            why="all reports of one respondent together must stay within the survey's epsilon",
+            fix=Set(epsilon=float(made.randomizer.epsilon)),
+        )
+    return replace(made, why=_why(made, given=len(members) == 1 and first.randomizer is not None))
+
+
+def _for_list(epsilon: Fraction, size: int, once: Fraction | None) -> LocalRandomizer:
+    return choose_randomizer(epsilon, size) if once is None else Memo(epsilon=epsilon, once=once, size=size)
+
+
+def _chosen(declared: DeclaredQuestion, epsilon: Fraction, once: Fraction | None) -> LocalRandomizer:
+    if declared.wants == "shares":
+        return _for_list(epsilon, len(declared.answers), once)
+    if once is not None:
+        raise TacitError(
+            "bad-parameter",
+            "a number has no memo, so the survey cannot be repeated with a lasting promise",
+            why="only lists of answers have a permanent coin",
+            fix="ask for an age group or another list instead",
+        )
+    if declared.kind == "scale":
+        return NumberWindow(epsilon=epsilon, steps=_coarsest(len(declared.answers) - 1))
+    low, high = declared.bounds or (Fraction(0), Fraction(1))
+    whole = low.denominator == high.denominator == 1
+    base = _coarsest(int(high - low)) if whole else 1
+    return NumberWindow(epsilon=epsilon, steps=base * max(1, math.ceil(_FINE / base)))
+
+
+def _coarsest(gaps: int) -> int:
+    """Return the fewest steps from the middle to an end that put ``gaps`` + 1 points on the grid."""
+    return gaps // 2 if gaps % 2 == 0 else gaps
+
+
+def _why(made: SurveyQuestion, *, given: bool) -> str:
+    if given:
+        return "the declared randomizer"
+    if isinstance(made.randomizer, Memo):
+        return "a permanent coin for the answer and a fresh one for each report"
+    if isinstance(made.randomizer, SupportRandomizer):
+        return made.randomizer.why
+    return "a window around the number, mixed with Duchi's coin: the smallest worst-case variance of the mean"
+
+
+def _check_fit(made: SurveyQuestion) -> None:
+    """Refuse a randomizer that does not fit the answers."""
+    kind = made.law
+    if isinstance(kind, SupportRandomizer):
+        fits = kind.size == len(made.answers)
+    elif isinstance(kind, Design):
+        fits = len(made.answers) == 2 and kind.draws > 0
+    else:
+        points, steps = len(made.answers), getattr(kind, "steps", 0)
+        fits = steps > 0 and made.kind in {"number", "scale"}
+        fits = fits and (made.kind == "number" or 2 * steps % (points - 1) == 0)
+    if not fits:
+        raise bad_parameter(
+            f"the randomizer of {made.name!r}",
+            f"one for its {len(made.answers):,} answers" if made.answers else "one for numbers",
+            kind,
+            fix="leave it out, and Tacit chooses one",
+        )
+
+
+def _product(of: tuple[tuple[str, tuple[AnswerLabel, ...]], ...]) -> tuple[Any, ...]:
+    (_, first), (_, second) = of
+    return tuple((one, other) for one in first for other in second)
+
+
+def _listed(values: Any) -> Any:
+    return (
+        values.tolist()
+        if hasattr(values, "tolist")
+        else values.to_list()
+        if hasattr(values, "to_list")
+        else values
+    )
+
+
+def _places(name: str, labels: tuple[AnswerLabel, ...], values: Any) -> NDArray[np.int64]:
+    known = {label: place for place, label in enumerate(labels)}
+    try:
+        found = np.array([known.get(value, -1) for value in _listed(values)], dtype=np.int64)
+    except TypeError:  # a list is not an answer
+        found = np.array([-1])
+    if (found < 0).any():
+        raise TacitError(
+            "unknown-category",
+            f"an answer to {name!r} is not one of the declared answers",
+            why="the answers are public and fixed before anyone answers",
+            fix=Choose(tuple(map(str, labels))),
+        )
+    return found

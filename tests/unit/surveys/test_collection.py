@@ -1,0 +1,165 @@
+"""At the collector: the same reports from every source, and every bad report refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tacit as tc
+from tacit.errors import TacitError
+
+QUESTIONS = {"smokes": ["no", "yes"], "state": [f"s{i}" for i in range(30)], "age": (18, 90), "word": 3000}
+POLL = tc.survey("poll", QUESTIONS, epsilon=2)
+COIN = tc.survey("coin", ["no", "yes"], epsilon=1)
+
+
+@pytest.fixture(scope="module")
+def reports():
+    rng = np.random.default_rng(0)
+    n = 400
+    truth = {
+        "smokes": rng.choice(["no", "yes"], n),
+        "state": rng.choice(QUESTIONS["state"], n),
+        "age": rng.uniform(18, 90, n),
+        "word": rng.integers(0, 3000, n),
+        "region": rng.choice(["north", "south"], n),
+        "income": rng.normal(3000, 10, n),
+    }
+    return POLL.randomize(truth, public=["region", "income"], invitations=range(n))
+
+
+def same(one, other):
+    assert one.respondents == other.respondents
+    for name, (rows, own) in one.answered.items():
+        assert (rows == other.answered[name].rows).all()
+        assert (own == other.answered[name].reports).all()
+    assert one.invitations == other.invitations
+    for name, values in one.public.items():
+        assert (values == other.public[name]).all()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_files_give_the_same_reports_back(reports, suffix, tmp_path):
+    path = tmp_path / f"reports.{suffix}"
+    reports.save(path)
+    same(reports, POLL.collect(path))
+    same(reports, POLL.collect(str(path)))
+
+
+def test_data_frames_give_the_same_reports_back(reports):
+    frame = reports.to_pandas()
+    same(reports, POLL.collect(frame))
+    same(reports, POLL.collect(pl.from_pandas(frame)))
+    same(reports, POLL.collect({name: frame[name].tolist() for name in frame.columns}))
+    same(reports, POLL.collect(reports))
+
+
+def test_documents_and_releases_are_collected():
+    releases = [COIN.answer("yes", invitation=i).release() for i in range(5)]
+    for source in (releases, [r.content for r in releases], [r.content.to_json() for r in releases]):
+        assert COIN.collect(source).respondents == 5
+    assert COIN.collect(releases[0]).respondents == 1
+    assert COIN.collect(releases[0].content.to_json()).respondents == 1
+
+
+def document(**changes):
+    whole = {"schema": "tacit/report/1", "survey": COIN.digest, "invitation": None}
+    return whole | {"answers": {"answer": [1]}} | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"answers": {"answer": [2]}}, "bad-report"),
+        ({"answers": {"answer": [0, 1]}}, "bad-report"),
+        ({"answers": {"answer": "yes"}}, "bad-report"),
+        ({"answers": {"answer": [0.5]}}, "bad-report"),
+        ({"answers": {"other": [1]}}, "bad-report"),
+        ({"answers": [1]}, "bad-report"),
+        ({"schema": "tacit/report/9"}, "bad-report"),
+        ({"public": [1]}, "bad-report"),
+        ({"survey": "0" * 64}, "other-survey"),
+        ({"survey": "0" * 64, "epsilon": "2"}, "mixed-epsilons"),
+        ({"epsilon": "nonsense"}, "mixed-epsilons"),
+    ],
+)
+def test_a_bad_report_is_refused(changes, code):
+    assert COIN.collect([document(), document()]).respondents == 2
+    with pytest.raises(TacitError) as refusal:
+        COIN.collect([document(), document(**changes)])
+    assert refusal.value.code == code
+
+
+def test_another_survey_and_another_epsilon_are_told_apart():
+    other = tc.survey("other", ["no", "yes"], epsilon=1).answer("no").release()
+    louder = tc.survey("coin", ["no", "yes"], epsilon=2).answer("no").release()
+    for release, code in ((other, "other-survey"), (louder, "mixed-epsilons")):
+        with pytest.raises(TacitError) as refusal:
+            COIN.collect([release])
+        assert refusal.value.code == code
+
+
+def test_an_invitation_counts_once():
+    twice = [COIN.answer("yes", invitation=i).release() for i in (1, 2, 1)]
+    with pytest.raises(TacitError) as refusal:
+        COIN.collect(twice)
+    assert refusal.value.code == "invitation-reused"
+    assert "1 reports" in refusal.value.what or "1 report" in refusal.value.what
+    kept = COIN.collect(twice, repeated="first")
+    assert kept.invitations == ("1", "2")
+    assert kept.answered["answer"].reports[0].tolist() == twice[0].answers["answer"]
+    with pytest.raises(TacitError, match="refuse or first"):
+        COIN.collect(twice, repeated="last")
+
+
+def test_a_chosen_seed_is_refused():
+    big = tc.survey("words", 5000, epsilon=1)
+    report = big.answer(7, invitation="A").release().content.to_json()
+    assert big.collect([report]).respondents == 1
+    report["answers"]["answer"]["seed"] = [0, 0]  # supports every answer at once
+    with pytest.raises(TacitError, match="does not belong to its invitation"):
+        big.collect([report])
+
+
+def test_whoever_answers_several_questions_where_one_is_asked_is_refused(reports):
+    frame = reports.to_pandas()
+    frame["smokes"] = 1
+    with pytest.raises(TacitError, match="asks each respondent one"):
+        POLL.collect(frame)
+
+
+def test_a_table_needs_the_columns_of_the_survey(tmp_path):
+    with pytest.raises(TacitError, match="no column with the name of a question"):
+        COIN.collect(pd.DataFrame({"answers": [1]}))
+    (tmp_path / "bad.csv").write_text("answer,answer\n1,1\n")
+    (tmp_path / "bad.jsonl").write_text("{\n")
+    (tmp_path / "bad.xml").write_text("<a/>")
+    (tmp_path / "words.csv").write_text("answer\nyes\n")
+    for name in ("bad.csv", "bad.jsonl", "bad.xml", "words.csv", "none.csv"):
+        with pytest.raises(TacitError):
+            COIN.collect(tmp_path / name)
+    with pytest.raises(TacitError, match="source must be"):
+        COIN.collect(5)
+
+
+def test_answers_that_are_missing_are_left_out(tmp_path):
+    (tmp_path / "some.csv").write_text("answer,region\n1,a\n,b\n0,a\n")
+    found = COIN.collect(tmp_path / "some.csv")
+    assert found.respondents == 3
+    assert found.answered["answer"].rows.tolist() == [0, 2]
+    assert COIN.collect(pd.DataFrame({"answer": [1.0, None, 0.0]})).answered["answer"].rows.tolist() == [0, 2]
+
+
+def test_a_file_name_says_the_form(reports, tmp_path):
+    with pytest.raises(TacitError, match=r"jsonl, \.csv or \.parquet"):
+        reports.save(tmp_path / "reports.xlsx")
+
+
+def test_a_line_of_json_is_the_documented_report(reports, tmp_path):
+    reports.save(tmp_path / "r.jsonl")
+    first = json.loads((tmp_path / "r.jsonl").read_text().splitlines()[0])
+    assert first["schema"] == "tacit/report/1"
+    assert first["invitation"] == "0"
+    assert set(first["public"]) == {"region", "income"}

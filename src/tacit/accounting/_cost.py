@@ -166,18 +166,27 @@ class Cost(Constructors, Readings):
             case _:
                 return Cost(((_laws.SampledLoss(rate, self.parts), 1),), self.adjacency)
 
-    def shuffled(self, n: SupportsIndex) -> Cost:
+    def shuffled(self, n: SupportsIndex, *, categories: SupportsIndex | None = None) -> Cost:
         """Cost when n local reports, each of this cost, arrive in random order; the result is under replace.
 
         The cost is read as that of one local report for *any two values* of the report, whatever its own
         adjacency: state it with the sensitivity between two values. It must be pure. Samples and parallel
         branches are refused, because what they guarantee about a unit that is added or removed does not hold
-        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022. Randomized response with
-        stated ``categories`` hides better, by the other reports of the same two answers.
+        for a value that is replaced. n is public. Feldman, McMillan and Talwar 2022.
+
+        Randomized response among k answers hides better, by its own privacy blanket (Balle, Bell, Gascon and
+        Nissim 2019): state ``categories=k`` here, or when the cost is made. The reports must *be* randomized
+        response among k answers, each the truth with probability e^epsilon / (e^epsilon + k - 1) and else any
+        other answer with equal chances; every other cost is refused. Someone must shuffle: whoever sees who
+        sent which report, or the order of arrival, sees the local epsilon.
 
         Examples
         --------
         >>> Cost.randomized_response(1).shuffled(10_000).epsilon(delta=1e-6) < 0.1
+        True
+        >>> Cost.randomized_response(1).shuffled(10_000, categories=2).epsilon(delta=1e-6) < 0.0433
+        True
+        >>> Cost.randomized_response(1, categories=51).shuffled(10_000).epsilon(delta=1e-6) < 0.0104
         True
         """
         reports = whole_number("n", n)
@@ -190,10 +199,28 @@ class Cost(Constructors, Readings):
                 why="the proof needs a bound on the odds of every single report",
                 fix=Code("Cost.randomized_response(1).shuffled(1000)"),
             )
-        match self.parts:
-            case ((_laws.CategoricalResponseLoss(epsilon, k), 1),):
-                return Cost(((_laws.ShuffledResponseLoss(reports, epsilon, k), 1),), REPLACE)
+        response = self._response(categories)
+        if response is not None:
+            return Cost(((_laws.ShuffledResponseLoss(reports, *response), 1),), REPLACE)
         return Cost(((_laws.ShuffledLoss(reports, whole.epsilon), 1),), REPLACE)
+
+    def _response(self, categories: SupportsIndex | None) -> tuple[Fraction, int] | None:
+        """Return epsilon and answers of one randomized response; refuse other costs if answers are stated."""
+        stated = None if categories is None else whole_number("categories", categories)
+        match self.parts:
+            case ((_laws.CategoricalResponseLoss(epsilon, k), 1),) if stated in (None, k):
+                return epsilon, k
+            case ((_laws.RandomizedResponseLoss(epsilon), 1),) if stated == 2:
+                return epsilon, 2
+        if stated is None:
+            return None
+        raise TacitError(
+            "no-guarantee",
+            f"this cost is not that of one randomized response among {stated} answers",
+            why="the bound needs reports whose wrong answers are all equally likely, not reports of the same "
+            "epsilon",
+            fix=Code(f"Cost.randomized_response(1, categories={max(2, stated)}).shuffled(1000)"),
+        )
 
     def group(self, m: SupportsIndex) -> Cost:
         """Cost for m units together: a family of five is ``cost.group(5)``.

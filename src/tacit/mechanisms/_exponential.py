@@ -76,6 +76,10 @@ class Exponential(Selection):
         weights = np.exp(-gaps(steps, self.lattice.scale))
         return np.asarray(weights / weights.sum())
 
+    def _best_chance(self, steps: NDArray[Any]) -> float:
+        gap = gaps(steps, self.lattice.scale)
+        return int((gap == 0).sum()) / float(np.exp(-gap).sum())
+
     def _worse_than(self, steps: int, candidates: int) -> float:
         # one best, all others just too far: more of the best, or others further away, only help
         others = (candidates - 1) * math.exp(-float((steps + 1) / self.lattice.scale))

@@ -90,6 +90,9 @@ class NoisyMax(Selection):
             chances += w * (mass * (beaten.prod(axis=0) / beaten)).sum(axis=1)
         return np.asarray(chances / chances.sum())
 
+    def _best_chance(self, steps: NDArray[Any]) -> float:
+        return float(self._chances(steps)[steps == steps.max()].sum())
+
     def _worse_than(self, steps: int, candidates: int) -> float:
         # to win from this far behind, two noises must differ by as much; union over the others
         a = math.exp(-1 / float(self.lattice.scale))

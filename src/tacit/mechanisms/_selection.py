@@ -186,6 +186,46 @@ class Selection(IntegerMechanism):
         steps = self.half_width(confidence, candidates=candidates)
         return float((steps + 1) * self.lattice.grid)
 
+    def chance_of_best(self, value: object) -> Any:
+        """Return the chance that the best candidate is chosen, or one of those that tie; one for each group.
+
+        For a forecast from public or supposed scores, before anything is spent. On private scores this number
+        is private too. The error is below 1e-9 (of `NoisyMax` on a fine grid, about 1e-6).
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> vote = tc.mechanisms.PermuteAndFlip(epsilon=0.5, sensitivity=1, monotone=True, grid=1)
+        >>> round(vote.chance_of_best({"Aquila": 120, "Cygnus": 114, "Lyra": 94}), 4)
+        0.9751
+        """
+        _, steps = self.read(value)
+        if steps.ndim == 2:
+            return np.array([self._best_chance(row) for row in steps])
+        return self._best_chance(steps)
+
+    @abstractmethod
+    def _best_chance(self, steps: NDArray[Any]) -> float:
+        """Return the chance that a candidate with the largest score is chosen."""
+
+    def lead_for(self, confidence: Number, options: int) -> float:
+        """Return how far the best must lie ahead of all others to be chosen with at least this confidence.
+
+        It holds for all scores of so many options. For `Exponential` and `PermuteAndFlip` it is the smallest
+        such lead on the grid: if all others tie, a smaller one is not enough.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> vote = tc.mechanisms.PermuteAndFlip(epsilon=0.5, sensitivity=1, monotone=True, grid=1)
+        >>> vote.lead_for(0.95, options=2), vote.lead_for(0.95, options=10)
+        (5.0, 9.0)
+        """
+        many = count("options", options, zero=False)
+        if many == 1:
+            return 0.0
+        return float((self.half_width(confidence, candidates=many) + 1) * self.lattice.grid)
+
     @abstractmethod
     def _worse_than(self, steps: int, candidates: int) -> float:
         """Return the largest chance, over all scores, to choose more than `steps` below the best."""

@@ -137,6 +137,25 @@ class TopK(IntegerMechanism):
         level = 1 - (1 - confidence_level(confidence)) / self.k
         return self.each.half_width(level, copies=copies, candidates=candidates)
 
+    def chance_of_best(self, value: object) -> Any:
+        """Return the chance that the first choice is the best candidate; see `Exponential.chance_of_best`."""
+        return self.each.chance_of_best(value)
+
+    def lead_for(self, confidence: Number, options: int) -> float:
+        """Return how far each of the k best must lie ahead of the next, for all k choices to be right.
+
+        With this lead, all k are the best ones, in their order, with at least this confidence.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> top = tc.mechanisms.TopK(epsilon=1, k=2, sensitivity=1, monotone=True, grid=1)
+        >>> top.lead_for(0.95, options=10)
+        12.0
+        """
+        level = 1 - (1 - confidence_level(confidence)) / self.k
+        return self.each.lead_for(level, options)
+
     def to_json(self) -> dict[str, Any]:
         """Return the name, k, the exact parameters of each choice, and the cost of all."""
         each = self.each.to_json()

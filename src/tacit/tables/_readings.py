@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tacit.mechanisms import DiscreteGaussian, LinearNoise, mean_sets, variance_sets
+from tacit.mechanisms import DiscreteGaussian, LinearNoise, PermuteAndFlip, TopK, mean_sets, variance_sets
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from tacit.mechanisms import IntegerMechanism
@@ -251,6 +250,22 @@ class ChosenValue(Reading):
 
     at: int = 0
     unknown: ClassVar[str] = "one of the candidates; not a number"
+
+    def note(self, noise: StepNoise, confidence: Fraction) -> str:
+        """Say which lead is enough for the right choice, before anything is spent."""
+        mechanism, statistic = noise.mechanisms[0], noise.statistic
+        if len(noise.mechanisms) > 1 or not isinstance(mechanism, PermuteAndFlip | TopK):
+            return self.unknown
+        lead = Fraction(mechanism.lead_for(confidence, statistic.size)) * statistic.step
+        rows = statistic.step == 1 and statistic.word == "cells"
+        digit = Fraction(1) if rows else Fraction(10) ** (math.floor(math.log10(lead or 1)) - 3)
+        shown = f"{float(math.ceil(lead / digit) * digit):,.12g}"  # rounded up
+        what = f"{shown} {'row' if lead == 1 else 'rows'}" if rows else f"{shown} in the sum of scores"
+        sure = f"{float(confidence) * 100:g} %"
+        if isinstance(mechanism, TopK) and mechanism.k > 1:
+            every = "both" if mechanism.k == 2 else f"all {mechanism.k}"
+            return f"{every} are right with {sure} if each leads the next by {what}"
+        return f"a lead of {what} wins with {sure}"
 
     def read(self, noise: StepNoise, lines: list[list[int]], confidence: Fraction) -> list[Cell]:
         """Read the picked values; a choice has no interval."""

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import bdtrc, gammaln
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._shuffled import _tails, shuffled_delta
+from tacit.accounting.numeric._shuffled import shuffled_delta, tails
 
 
 @pytest.mark.parametrize("start", [1200, 30_000, 360_000])
@@ -18,11 +18,11 @@ def test_tails_of_consecutive_coins_follow_from_one_another(start, ratio):
     c = np.arange(start, start + 1500)
     j = np.floor((c + 1) * ratio)
     point = np.exp(gammaln(c + 1) - gammaln(j + 1) - gammaln(c - j + 1) - c * math.log(2))
-    tails, moved = _tails(c, j, point)
+    found, moved = tails(c, j, point)
     assert moved.max() > 0
     n = int(c[-1]) + 1  # the curve grants at least this relative error to tails and masses
     granted = 1e-10 + 16 * 2.0**-53 * float(gammaln(n) + n)
-    assert (np.abs(tails - bdtrc(j, c, 0.5)) <= granted * (tails + moved)).all()
+    assert (np.abs(found - bdtrc(j, c, 0.5)) <= granted * (found + moved)).all()
 
 
 def test_the_curve_of_a_million_reports_contains_the_sum_written_out():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import duckdb
 import numpy as np
@@ -115,3 +116,19 @@ def test_buckets_need_a_range_and_a_number(call):
 def test_a_case_of_constants_has_known_keys():
     half = "CASE WHEN x < 50 THEN 'low' WHEN x >= 50 THEN 'high' END"
     assert answer(f"SELECT {half} AS half, COUNT(*) AS n FROM d GROUP BY half")["half"] == ["low", "high"]
+
+
+def test_the_plan_says_which_lead_is_enough():
+    """Four wards, one row a person, epsilon 1: permute-and-flip of scale 1, two exponential choices of 2."""
+    one = protected().agg(top=tc.most_common("ward")).plan(epsilon=1).forecast[0]
+    assert one.note == "a lead of 4 rows wins with 95 %"
+    two = protected().agg(top=tc.most_common("ward", 2)).plan(epsilon=1).forecast[1]
+    exact = tc.mechanisms.Exponential(epsilon=0.5, sensitivity=1, monotone=True, grid=1).lead_for(0.975, 4)
+    assert two.note == f"both are right with 95 % if each leads the next by {exact:g} rows"
+    score = tc.best([1, 2, 3], lambda c: tc.when(tc.col("n") >= c, c, 0))
+    best = protected().agg(best=score).plan(epsilon=1).forecast[0]
+    assert best.note.startswith("a lead of ")
+    assert best.note.endswith(" in the sum of scores wins with 95 %")
+    points = float(best.note.split()[3])
+    p = math.exp(-points / 3)  # scale: 3 points
+    assert 0.95 <= (1 - (1 - p) ** 3) / (3 * p) < 0.9501

@@ -171,7 +171,8 @@ def _candidates(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]
 def _for_sampled_or_shuffled(parts: Parts, *, add: int) -> Iterator[Callable[[], Accountant]]:
     """Yield builders of accountants for sums only sampled or only shuffled, or of few finite laws."""
     if all(isinstance(law, ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
-        yield lambda: shuffled_accountant(parts)
+        for coarser in (1.0, 4.0, 16.0):
+            yield partial(shuffled_accountant, parts, coarser)
     if any(isinstance(law, SampledLoss | ShuffledLoss | ShuffledResponseLoss) for law, _ in parts):
         yield lambda: _on(_listed, factors_of(parts, add=add))
     if len(parts) == 1 and isinstance(parts[0][0], SampledLoss):

@@ -34,7 +34,8 @@ from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, as_float
 from tacit.accounting.numeric._bulk_curve import bulk_upper
 from tacit.accounting.numeric._gaussian import gaussian_curve
 from tacit.accounting.numeric._grouped_gaussian import GroupedGaussianMgf
-from tacit.accounting.numeric._shuffled import shuffled_delta, shuffled_response_delta
+from tacit.accounting.numeric._response_blanket import shuffled_response_delta
+from tacit.accounting.numeric._shuffled import shuffled_delta
 from tacit.accounting.numeric._sum_facts import gaussian_mu2, largest_loss, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:

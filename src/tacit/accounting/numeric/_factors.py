@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from fractions import Fraction
 from functools import lru_cache
@@ -47,6 +48,7 @@ from tacit.accounting.numeric._mgf import (
 from tacit.accounting.numeric._renyi import RenyiCurveMgf
 from tacit.accounting.numeric._sampled_gaussian import SampledGaussianMgf
 from tacit.accounting.numeric._sampled_laplace import SampledLaplaceMgf
+from tacit.accounting.numeric._shuffled_lattice import response_atoms
 from tacit.accounting.numeric._sum_facts import gaussian_mu2, law_mu2, mixed, plain, sampled_gaussian
 
 if TYPE_CHECKING:
@@ -117,6 +119,10 @@ def _factor(law: LossLaw, *, add: int, bounded: bool) -> tuple[Factor, float, bo
             return SampledGaussianMgf(as_float(q), root(mu2), bool(add)), 0.0, True
         case SampledLoss(q, ((LaplaceLoss(scale, s), 1),)) if q < 1 and s / scale < 20:
             return SampledLaplaceMgf(as_float(q), as_float(s / scale), bool(add)), 0.0, True
+        case ShuffledResponseLoss(n, _, k) if k > 2 or n > 1000:
+            with contextlib.suppress(NotConverged):
+                return *response_atoms(law), False
+            return _finite_pair(law, add=add, bounded=bounded)
         case SampledLoss() | ShuffledLoss() | ShuffledResponseLoss():
             return _finite_pair(law, add=add, bounded=bounded)
         case GroupLoss(m) if (sample := sampled_gaussian(law)) is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["HidingCounts", "counts_of", "shuffled_delta", "shuffled_response_delta"]
+__all__ = ["HidingCounts", "ShuffledRound", "counts_of", "log_factorials", "shuffled_delta", "tails"]
 
 _BLOCK = 32
 _MOST_LISTED = 1 << 21
@@ -28,6 +28,16 @@ class HidingCounts(NamedTuple):
     c: NDArray[np.signedinteger[Any]]
     logs: Reals
     loose: float
+    outside: float
+
+
+class ShuffledRound(NamedTuple):
+    """The outcomes of one round with a loss of at least 0; each has a mirror image of the opposite loss."""
+
+    losses: Reals
+    masses: Reals
+    silent: float  # mass of loss 0
+    slack: float
     outside: float
 
 
@@ -47,28 +57,6 @@ def counts_of(n: int, e0: float, hides: float | None = None) -> HidingCounts:
     return HidingCounts(c, logs, loose, outside)
 
 
-def shuffled_response_delta(n: int, e0: float, categories: int) -> Callable[[Reals, float], Reals]:
-    """Return the delta of n shuffled randomized responses with k categories, as `shuffled_delta`.
-
-    Each of the other reports is one of the two answers in question, with equal chances, with probability
-    2 / (exp(e0) + k - 1) whatever its truth. The replaced report is one of the two with probability
-    (exp(e0) + 1) / (exp(e0) + k - 1), and else it says nothing. The general bound holds too, and the smaller
-    one counts.
-    """
-    whole = math.exp(-e0) / (1 + (categories - 1) * math.exp(-e0))
-    weight = (1 + math.exp(-e0)) / (1 + (categories - 1) * math.exp(-e0))
-    own, any_report = shuffled_delta(n, e0, min(1.0, 2 * whole)), shuffled_delta(n, e0)
-
-    def at(e: Reals, sign: float) -> Reals:
-        e = np.atleast_1d(np.asarray(e, dtype=float))
-        silent = -(1 - weight) * np.expm1(np.minimum(e, 0.0))
-        here = (weight * own(e, sign) + silent) * (1 + sign * 16 * U)
-        found: Reals = np.minimum(np.where(e >= e0, 0.0, here), any_report(e, sign))
-        return found
-
-    return at
-
-
 def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[Reals, float], Reals]:
     """Return the delta of n shuffled reports: upper values for sign 1, lower values for sign -1.
 
@@ -80,7 +68,7 @@ def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[R
     p = 1 / (1 + math.exp(-e0))
     c, logs, loose, outside = counts_of(n, e0, hides)
     chance = np.exp(logs)
-    logs_of = _log_factorials(int(c[-1]))
+    logs_of = log_factorials(int(c[-1]))
 
     def one(e: float, sign: float) -> float:
         if e >= e0:
@@ -100,7 +88,7 @@ def shuffled_delta(n: int, e0: float, hides: float | None = None) -> Callable[[R
     return at
 
 
-def _log_factorials(largest: int) -> Callable[[NDArray[Any]], Reals]:
+def log_factorials(largest: int) -> Callable[[NDArray[Any]], Reals]:
     """Return the function n -> log n!, as a table if the numbers are not too large."""
     from scipy.special import gammaln
 
@@ -121,7 +109,7 @@ def _best_sets(
     k = np.floor((c + 1) * ((y * p - (1 - p)) / ((2 * p - 1) * (1 + y))))
     j = np.clip(k, 0, c)
     point = np.exp(logs_of(c) - logs_of(j) - logs_of(c - j) - c * math.log(2))
-    over, moved = _tails(c, j, point)
+    over, moved = tails(c, j, point)
     best = worst = np.zeros(len(c))
     lower, higher = point * j / (c - j + 1), point * (c - j) / (j + 1)
     for above, equal in ((over, point), (over + point, lower), (over - higher, higher)):
@@ -133,7 +121,7 @@ def _best_sets(
     return best, worst
 
 
-def _tails(c: NDArray[np.signedinteger[Any]], j: Reals, point: Reals) -> tuple[Reals, Reals]:
+def tails(c: NDArray[np.signedinteger[Any]], j: Reals, point: Reals) -> tuple[Reals, Reals]:
     """Return P(B > j), B ~ Bin(c, 1/2), for consecutive c, and the size of the masses added on the way.
 
     One more coin adds half of P(B = j), and a larger j takes P(B = j) away. So the tail of every 32nd c is

@@ -8,50 +8,42 @@ and its P- and Q-mass are kept, which dominates it. The proof is docs/proofs/acc
 
 from __future__ import annotations
 
+import contextlib
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit.accounting._laws import Parts, ShuffledLoss, ShuffledResponseLoss
 from tacit.accounting.numeric._accountants import LeakyAccountant
-from tacit.accounting.numeric._atoms import LatticeAtoms
+from tacit.accounting.numeric._atoms import Atoms, LatticeAtoms
+from tacit.accounting.numeric._blanket_outcomes import blanket_round
 from tacit.accounting.numeric._bracket import NotConverged, U, as_float
 from tacit.accounting.numeric._curve import Curve
 from tacit.accounting.numeric._dot import dot
 from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.accounting.numeric._fourier import FourierInversion
 from tacit.accounting.numeric._loss_sum import LossLattice, LossSum
-from tacit.accounting.numeric._shuffled import counts_of
+from tacit.accounting.numeric._shuffled import ShuffledRound, counts_of
 
 if TYPE_CHECKING:
     from tacit.accounting._laws import LossLaw
-    from tacit.accounting.numeric._mgf import Reals
 
-__all__ = ["shuffled_accountant"]
+__all__ = ["response_atoms", "shuffled_accountant"]
 
 _MOST_OUTCOMES = 1 << 20
+_COARSE = 1e-2  # step of a pair that is summed with other laws, in spreads of its loss
 _FINE, _FINER = 2e-3, 6.5e-4  # step: in spreads of one loss, and in spreads of the sum
 
 
-class _Round(NamedTuple):
-    """The outcomes of one round with a loss of at least 0; each has a mirror image of the opposite loss."""
-
-    losses: Reals
-    masses: Reals
-    silent: float  # mass of loss 0
-    slack: float
-    outside: float
-
-
 @lru_cache(maxsize=16)
-def shuffled_accountant(parts: Parts) -> LeakyAccountant:
-    """Return the accountant for sums of shuffled reports of not too many people."""
+def shuffled_accountant(parts: Parts, coarser: float = 1.0) -> LeakyAccountant:
+    """Return the accountant for sums of shuffled reports of not too many people, on a lattice."""
     laws = [(_rounds(law), times) for law, times in parts]
     variances = [min(2 * dot(one.masses, one.losses**2) for one in rounds) for rounds, _ in laws]
     total = sum(times * var for var, (_, times) in zip(variances, laws, strict=True))
-    g = max(_FINE * math.sqrt(min(variances)), _FINER * math.sqrt(total))
+    g = coarser * max(_FINE * math.sqrt(min(variances)), _FINER * math.sqrt(total))
     if not 1e-100 < g < 0.1:
         raise NotConverged
     factors, stays = [], 0.0
@@ -67,18 +59,39 @@ def shuffled_accountant(parts: Parts) -> LeakyAccountant:
     return LeakyAccountant(inner, -math.expm1(stays) * (1 + 64 * U), exact=False)
 
 
-def _rounds(law: LossLaw) -> list[_Round]:
+@lru_cache(maxsize=16)
+def response_atoms(law: ShuffledResponseLoss) -> tuple[Atoms, float]:
+    """Return a finite pair that dominates shuffled randomized responses, and its infinite loss."""
+    one = blanket_round(law.n, as_float(law.epsilon0), law.categories)
+    g = _COARSE * math.sqrt(2 * float(one.masses @ one.losses**2))
+    if not 1e-100 < g < 0.1:
+        raise NotConverged
+    found = _snapped(one, g)
+    kept = found.masses > 0
+    losses = g * np.arange(-(len(kept) // 2), len(kept) // 2 + 1)
+    return Atoms(losses[kept], found.masses[kept], found.slack), one.outside
+
+
+def _rounds(law: LossLaw) -> list[ShuffledRound]:
     """Return pairs that dominate one round each; the smaller of their deltas counts."""
     match law:
         case ShuffledLoss(n, epsilon):
             return [_outcomes(n, as_float(epsilon), None, 1.0)]
         case ShuffledResponseLoss(n, epsilon, k):
             e0 = as_float(epsilon)
-            whole = math.exp(-e0) / (1 + (k - 1) * math.exp(-e0))
+            with contextlib.suppress(NotConverged):
+                return [_of_two(n, e0) if k == 2 else blanket_round(n, e0, k)]
+            with contextlib.suppress(NotConverged):
+                return [blanket_round(n, e0, k)]
             weight = (1 + math.exp(-e0)) / (1 + (k - 1) * math.exp(-e0))
-            own, general = (min(1.0, 2 * whole), weight), (None, 1.0)
-            return [_outcomes(n, e0, *kind) for kind in ((own, general) if 2 * whole < 1 else (general,))]
+            own, general = (min(1.0, 2 * weight / (math.exp(e0) + 1)), weight), (None, 1.0)
+            return [_outcomes(n, e0, *kind) for kind in (own, general)]
     raise NotConverged
+
+
+def _of_two(n: int, e0: float) -> ShuffledRound:
+    """Return the round of n reports of one bit, for which all outcomes are listed."""
+    return _outcomes(n, e0, min(1.0, 2 / (1 + math.exp(e0))), 1.0)
 
 
 def _smaller(laws: list[LatticeAtoms], leaks: list[float]) -> tuple[LatticeAtoms, float]:
@@ -99,7 +112,7 @@ def _smaller(laws: list[LatticeAtoms], leaks: list[float]) -> tuple[LatticeAtoms
     return LatticeAtoms(-g * top, g, 1, masses, 4 * U + pair.slack), pair.infinite
 
 
-def _outcomes(n: int, e0: float, hides: float | None, weight: float) -> _Round:
+def _outcomes(n: int, e0: float, hides: float | None, weight: float) -> ShuffledRound:
     """List the outcomes of n reports, of which the others hide with probability ``hides`` or exp(-e0)."""
     from scipy.special import gammaln
 
@@ -125,11 +138,13 @@ def _outcomes(n: int, e0: float, hides: float | None, weight: float) -> _Round:
     missed = 0.0 if reach >= int(m[-1] + 1) // 2 else 4 * math.exp(-2 * (reach - 1) ** 2 / float(m[-1]))
     kept = masses > 0
     slack = 2 * counts.loose + 64 * U
-    return _Round(losses[kept], masses[kept], 1 - weight, slack, (counts.outside + missed) * weight)
+    return ShuffledRound(losses[kept], masses[kept], 1 - weight, slack, (counts.outside + missed) * weight)
 
 
-def _snapped(one: _Round, g: float) -> LatticeAtoms:
+def _snapped(one: ShuffledRound, g: float) -> LatticeAtoms:
     """Split the masses to the lattice; keep the P- and Q-mass of each."""
+    if not one.losses.max() < _MOST_OUTCOMES * g:
+        raise NotConverged
     place = np.floor(one.losses / g)
     place = np.where(place * g > one.losses, place - 1, place)
     beyond = np.clip(one.losses - g * place, 0.0, g)

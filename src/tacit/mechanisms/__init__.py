@@ -28,8 +28,11 @@ from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
+from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
+from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
+from tacit.mechanisms._tree_noise import TreeNoise
 from tacit.mechanisms._variance import Variance, VarianceAndCount
 
 __all__ = [
@@ -62,9 +65,12 @@ __all__ = [
     "RandomizedResponse",
     "SparseVector",
     "SparseVectorRun",
+    "StreamNoise",
     "Subsampled",
     "Sum",
+    "ToeplitzNoise",
     "TopK",
+    "TreeNoise",
     "Variance",
     "VarianceAndCount",
     "check_randomness",

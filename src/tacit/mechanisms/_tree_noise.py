@@ -143,9 +143,25 @@ class TreeNoise(StreamNoise):
         own = [1.0]
         for _ in range(1, self.levels):
             own.append(1 / (1 + 1 / (self.branching * own[-1])))
-        width = self.days if window is None else window
-        total = sum(self._variance(max(0, day - width), day, own) for day in range(1, self.days + 1))
+        if window is None:
+            t = np.arange(1, self.days + 1)
+            total = 0.0
+            for level, variance in enumerate(own):
+                blocks = t // self.branching**level
+                blocks = blocks if level + 1 == self.levels else blocks % self.branching
+                total += variance * float(blocks.sum())
+        else:
+            total = self._window_total(window, own)
         return self._deviation() * math.sqrt(total / self.days)
+
+    def _window_total(self, window: int, own: list[float]) -> float:
+        """Add up the variances over all days; they repeat after the largest block that fits into a window."""
+        period = 1
+        while period * self.branching <= window and period < self.branching ** (self.levels - 1):
+            period *= self.branching
+        some = min(self.days, window + period)
+        each = [self._variance(max(0, day - window), day, own) for day in range(1, some + 1)]
+        return sum(each) + (self.days - some) * sum(each[-period:]) / min(period, some)
 
     def _variance(self, after: int, day: int, own: list[float]) -> float:
         """Return the variance of the sum of the days after one day up to another, in units of one noise."""

@@ -70,6 +70,7 @@ CODES: Final[dict[str, str]] = {
     "bad-certificate": "a file is not a certificate that this version can read",
     "bad-release": "a file is not a release that this version can read",
     "release-or-run": "a run was asked for as one release, or a plan of one release as a run",
+    "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
     # streams
     "stream-differs": "a stream's folder belongs to a stream that was declared differently, or is damaged",
     "day-outside": "a day is before the first or after the last day of a stream",
@@ -78,8 +79,6 @@ CODES: Final[dict[str, str]] = {
     "day-missing": "the rows of a day, or of one before it, have not come in yet",
     "rows-differ": "the rows of a day do not have the columns of their stream",
     "not-begun": "a stream was asked for a day before a plan was begun",
-    # plans
-    "plan-differs": "a stored plan belongs to another dataset, or its public facts have changed since",
 }
 
 

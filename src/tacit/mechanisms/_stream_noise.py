@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from tacit.mechanisms._linear_noise import LinearNoise
 from tacit.mechanisms._mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost
@@ -69,6 +68,14 @@ class StreamNoise(Mechanism):
         return self.noise.scale
 
     @abstractmethod
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words; `unit` is what one whole step is worth."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the mechanism's name, its exact parameters and its cost as JSON data."""
+
+    @abstractmethod
     def rows(self, days: int) -> int:
         """Return how many rows are released when so many days have come in."""
 
@@ -111,7 +118,7 @@ class StreamNoise(Mechanism):
         memory
             What the last call returned; empty at first. It holds true numbers of past days.
         """
-        held = json.loads(memory) if memory else {"days": 0, "past": None}
+        held: dict[str, Any] = json.loads(memory) if memory else {"days": 0, "past": None}
         new = [np.asarray(one, dtype=object) for one in value]
         if held["days"] + len(new) > self.days:
             raise bad_parameter(

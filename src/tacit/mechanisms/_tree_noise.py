@@ -105,7 +105,7 @@ class TreeNoise(StreamNoise):
                 if seen % self.branching**level == 0:
                     rows.append(held[level])
                     held[level] = held[level] * 0
-        return rows, [seen, [one.tolist() for one in held]]
+        return rows, [seen, [np.asarray(one, dtype=object).tolist() for one in held]]
 
     def estimate(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the days, by least squares over all complete blocks."""

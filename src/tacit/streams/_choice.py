@@ -38,7 +38,7 @@ _POWERS = tuple(Fraction(n, 20) for n in range(11))  # 0 to 1/2
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """How the rows of a stream are made from its days: a dial or a tree."""
 
     words: str
@@ -48,25 +48,25 @@ class Layout:
     branching: int | None = None
     levels: int | None = None
 
-    def made(self, days: int, most_days: int, apart: int, price: Price) -> StreamNoise:
+    def made(self, days: int, most_days: int, apart: int, price: StepPrice) -> StreamNoise:
         """Return the mechanism with this layout for what one step may cost."""
         if self.branching is not None:
             return TreeNoise(
                 days=days, branching=self.branching, levels=self.levels, most_days=most_days, apart=apart,
                 epsilon=price.amount, sensitivity=price.moved,
             )  # fmt: skip
-        cost = {
-            ("rho" if price.gaussian else "epsilon"): price.amount,
-            ("sensitivity_squared" if price.gaussian else "sensitivity"): price.moved,
-        }
         return ToeplitzNoise(
             days=days, power=self.power, bands=self.bands, inverse_bands=self.inverse_bands,
-            most_days=most_days, apart=apart, **cost,
-        )  # type: ignore[arg-type]  # fmt: skip
+            most_days=most_days, apart=apart,
+            rho=price.amount if price.gaussian else None,
+            epsilon=None if price.gaussian else price.amount,
+            sensitivity=None if price.gaussian else price.moved,
+            sensitivity_squared=price.moved if price.gaussian else None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class StepPrice:
     """What one step may cost, in rho or in epsilon, and how far one unit moves one day of it."""
 
     gaussian: bool
@@ -120,16 +120,18 @@ def choose_noise(
         The total: epsilon, (epsilon, delta), or rho.
     """
     steps = len(moves)
-    families: list[tuple[str, list[Price]]] = []
+    families: list[tuple[str, list[StepPrice]]] = []
     if epsilon is not None:
         families.append(
-            ("laplace", [Price(amount=epsilon / steps, moved=l1, gaussian=False) for l1, _ in moves])
+            ("laplace", [StepPrice(amount=epsilon / steps, moved=l1, gaussian=False) for l1, _ in moves])
         )
     if rho is None and delta:
         rho = rho_cap(epsilon or Fraction(0), delta) * (1 - Fraction(1, 2**40))
     if rho is not None:
-        families.append(("gaussian", [Price(gaussian=True, amount=rho / steps, moved=l2) for _, l2 in moves]))
-    found: list[tuple[float, Layout, list[Price]]] = []
+        families.append(
+            ("gaussian", [StepPrice(gaussian=True, amount=rho / steps, moved=l2) for _, l2 in moves])
+        )
+    found: list[tuple[float, RowLayout, list[StepPrice]]] = []
     shown: dict[str, tuple[float, float, float]] = {}
     for family, prices in families:
         best, others = best_layout(days, most_days, apart, focus, gaussian=family == "gaussian")
@@ -150,12 +152,12 @@ def choose_noise(
 @lru_cache(maxsize=256)
 def best_layout(
     days: int, most_days: int, apart: int, focus: Focus, *, gaussian: bool
-) -> tuple[Layout, tuple[Layout, ...]]:
+) -> tuple[RowLayout, tuple[RowLayout, ...]]:
     """Return the layout with the smallest loss at unit price, and some others to compare it with."""
-    price = Price(gaussian=gaussian, amount=Fraction(1, 2) if gaussian else Fraction(1), moved=1)
-    plain = Layout("noise on each day")
+    price = StepPrice(gaussian=gaussian, amount=Fraction(1, 2) if gaussian else Fraction(1), moved=1)
+    plain = RowLayout("noise on each day")
 
-    def loss(layout: Layout) -> float:
+    def loss(layout: RowLayout) -> float:
         return _loss(layout.made(days, most_days, apart, price), focus)
 
     if not gaussian:
@@ -172,16 +174,16 @@ def best_layout(
     return best, tuple(one for one in compared if one != best)
 
 
-def _dial(power: Fraction, bands: int | None = None, inverse_bands: int | None = None) -> Layout:
+def _dial(power: Fraction, bands: int | None = None, inverse_bands: int | None = None) -> RowLayout:
     words = f"dial {float(power):g}"
     if bands is not None:
         words += f" with {bands} bands"
     if inverse_bands is not None:
         words += f" with {inverse_bands} bands of the inverse"
-    return Layout(words, power, bands, inverse_bands)
+    return RowLayout(words, power, bands, inverse_bands)
 
 
-def _banded(days: int, most_days: int, apart: int, powers: list[Fraction]) -> list[Layout]:
+def _banded(days: int, most_days: int, apart: int, powers: list[Fraction]) -> list[RowLayout]:
     """Return banded dials: of the inverse, and where units come back, of as many days as lie between."""
     widths = sorted({max(2, min(days, round(days * share))) for share in (0.08, 0.14, 0.2, 0.27, 0.35, 0.5)})
     found = [_dial(power, None, width) for power in powers for width in widths]
@@ -191,14 +193,14 @@ def _banded(days: int, most_days: int, apart: int, powers: list[Fraction]) -> li
     return found
 
 
-def _trees(days: int) -> list[Layout]:
+def _trees(days: int) -> list[RowLayout]:
     """Return trees with all levels that fit, and with fewer."""
     found = []
     for branching in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 64):
         height = 1 + int(math.log(days, branching) + 1e-9) if days > 1 else 1
         for levels in range(2, min(height, 5) + 1):
             words = f"tree of {levels} levels, {branching} a block"
-            found.append(Layout(words, branching=branching, levels=levels))
+            found.append(RowLayout(words, branching=branching, levels=levels))
     return found
 
 

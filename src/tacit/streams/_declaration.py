@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Declare, Either, Say
+from tacit.fixes import Choose, Declare, Either, Say, Set
 from tacit.ledger import Blocks, open_ledger
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.core import JSON, LimitGiven
     from tacit.exact import Number
     from tacit.ledger import Ledger
+    from tacit.tables import TableDataset
 
 __all__ = ["open_stream", "stream"]
 
@@ -98,15 +98,14 @@ def stream(
     whom, most, gap = _read_level(level, unit, most_days, apart)
     horizon = read_horizon(start, days)
     identity = read_identity(name=name, version=version, unit=whom)
-    public = {"bounds": bounds, "keys": keys, "types": types, "never_null": tuple(never_null)}
-    made = partial(
-        protect,
-        name=name,
-        unit=Unit(unit) if unit else Unit.row(),
-        budget=budget,
-        limits=limits if level != "event" else None,
-        **public,
-    )
+
+    def made(day: object) -> TableDataset:
+        """Declare the rows of one day; its plans are never released, and its ledger is in memory."""
+        return protect(
+            day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds, keys=keys,
+            types=types, never_null=never_null, limits=None if level == "event" else limits,
+        )  # fmt: skip
+
     made("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
     folder = StreamFolder.temporary() if source is None else StreamFolder(Path(source).absolute())
@@ -119,7 +118,7 @@ def stream(
         "keys": {c: [_plain(v) for v in values] for c, values in (keys or {}).items()},
         "types": {c: str(t) for c, t in (types or {}).items()},
         "never_null": list(never_null),
-        "limits": dict(limits) if limits else None,  # type: ignore[dict-item]
+        "limits": dict(limits) if limits else None,
     }  # fmt: skip
     _join(folder, session, declared)
     books = open_ledger(ledger)
@@ -170,7 +169,7 @@ def open_stream(
     where = declared.pop("ledger", None)
     if ledger is None and where is None:
         raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
-                            fix=Declare("ledger", "flu.ledger"))  # fmt: skip
+                            fix=Set(ledger="flu.ledger"))  # fmt: skip
     books = open_ledger(ledger if ledger is not None else where)
     opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
     if where is not None:
@@ -188,13 +187,13 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
             "bad-parameter",
             "rows belong to a unit at the levels person-day and person, and to nobody at the level event",
             why="at event level each row stands for itself",
-            fix=Either(Declare("unit", "patient_id"), Declare("level", "event")),
+            fix=Either(Declare("unit", "patient_id"), Set(level="event")),
         )
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
     if level != "person":
         if most_days not in {None, 1} or gap != 1:
             raise bad_parameter("most_days", "given at person level only", most_days,
-                                fix=Declare("level", "person"))  # fmt: skip
+                                fix=Set(level="person"))  # fmt: skip
         whom = Unit.row() if level == "event" else Unit(str(unit), per="day")
         return whom, 1, 1
     if most_days is None:
@@ -202,7 +201,7 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
             "missing-limit",
             "nothing bounds in how many days one person can be",
             why="noise hides one person only if what a person can change is bounded",
-            fix=Declare("most_days", 3),
+            fix=Set(most_days=3),
         )
     return Unit(str(unit)), count("most_days", most_days, zero=False), gap  # type: ignore[arg-type]
 

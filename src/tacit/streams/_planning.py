@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tacit.core import Forecast, Plan, members_of, warn_of_delta
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Declare, Either, Set
+from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise
 from tacit.streams._choice import WINDOWS, choose_noise, read_focus
 from tacit.streams._readings import WindowNoise
@@ -73,7 +73,7 @@ class StreamGoal:
             None if rho is None else rational("rho", rho),
             level,
             read_focus(focus),
-            charge,  # type: ignore[arg-type]
+            charge,
             size,
         )
 
@@ -124,7 +124,7 @@ def make_stream_plan(
             "not-allowed",
             "days cannot be charged one by one if whole persons are protected",
             why="a person may be in several days, so a day's charge would not be all that a person pays",
-            fix=Either(Set(charge="run"), Declare("level", "person-day")),
+            fix=Either(Set(charge="run"), Set(level="person-day")),
         )
     task = StreamTask(
         table, choice.mechanisms, stream.horizon, stream.facts, daily, _blocks(stream, daily=daily),

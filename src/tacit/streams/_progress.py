@@ -49,15 +49,20 @@ class BegunPlan:
         if not self._ends or release.content.days > self._ends[-1][1]:
             self._ends.append((number, release.content.days))
 
-    def draw(self, through: int, ledger: Any, account: str) -> None:
-        """Pay for the days that are charged one by one, and draw the rows of all days up to one."""
+    def draw(self, through: int, ledger: Any, account: str) -> Release[Series]:
+        """Pay for the days that are charged one by one, draw the rows of all days up to one, return them."""
         wanted = self._task.wanted
         wanted.paid.add(1)  # the charge of the run itself
         if self._task.daily:
             for day in range(self.through() + 1, through + 1):
                 self._pay(day, ledger, account)
         wanted.through = through
-        self._run.next()
+        drawn = self._run.next()
+        entry: Any = drawn.certificate.fields["ledger"]
+        if entry["instalment"] == self._claimed + 1:  # nobody else drew one
+            self._claimed += 1
+            self._note(self._claimed, drawn)
+        return drawn if drawn.content.days == through else self.release_of(through)
 
     def _pay(self, day: int, ledger: Any, account: str) -> None:
         """Charge one day to its own block; asking again is free."""

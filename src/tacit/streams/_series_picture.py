@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +30,10 @@ def plot_series(table: AnswerTable, column: str, ax: Axes | None, certificate: C
     groups = list(dict.fromkeys(labels))
     for colour, group in zip(_COLOURS, groups, strict=False):
         at = [i for i, label in enumerate(labels) if label == group]
-        days = [date.fromisoformat(str(table.keys["day"][i])[:10]) for i in at]
-        axes.plot(days, [cells.value[i] for i in at], color=colour, linewidth=1.6, label=group or None)
-        band = [cells.low[i] for i in at], [cells.high[i] for i in at]
+        days: Any = [date.fromisoformat(str(table.keys["day"][i])[:10]) for i in at]
+        line: Any = [cells.value[i] for i in at]
+        axes.plot(days, line, color=colour, linewidth=1.6, label=group or None)
+        band: Any = [cells.low[i] for i in at], [cells.high[i] for i in at]
         axes.fill_between(days, *band, color=colour, alpha=0.2, linewidth=0)
     who = certificate.fields.get("dataset")
     name = who.get("name", "") if isinstance(who, dict) else ""

@@ -230,9 +230,10 @@ class Stream(Dataset):
         """
         number = self.horizon.number(day)
         begun = self._begun(plan)
-        if number > begun.through():
+        before = begun.through()
+        if number > before:
             missing = next(
-                (n for n in range(1, number + 1) if not self._folder.has(self.horizon.name(n))), None
+                (n for n in range(before + 1, number + 1) if not self._folder.has(self.horizon.name(n))), None
             )
             if missing is not None:
                 raise TacitError(
@@ -241,7 +242,7 @@ class Stream(Dataset):
                     why="a running total needs all days up to it; nothing was charged",
                     fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
                 )
-            begun.draw(number, self._ledger, self.identity.name)
+            return begun.draw(number, self._ledger, self.identity.name)
         return begun.release_of(number)
 
     def status(self) -> StreamStatus:

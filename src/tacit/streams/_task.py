@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from fractions import Fraction
 
-    from tacit.core import JSON, Engine
+    from tacit.core import JSON, Engine, Measurement
     from tacit.mechanisms import StreamNoise
     from tacit.streams._horizon import Horizon
     from tacit.tables import TableTask
@@ -96,7 +96,7 @@ class StreamTask:
         """One for each day, and some to spare."""
         return self.horizon.days + SPARE
 
-    def mechanisms_of(self, number: int) -> Sequence[StreamNoise]:
+    def mechanisms_of(self, number: int) -> Sequence[Measurement]:
         """Return the mechanisms, which are the same for all instalments."""
         del number
         return self.noises

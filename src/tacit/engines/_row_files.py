@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["KEPT", "read_kept", "write_rows"]
 
 #: The column that says whether the rows of a unit count in this file.
-KEPT = "tacit_kept"
+KEPT = "kept_by_tacit"
 _NAME = "rows"
 
 

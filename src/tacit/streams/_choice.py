@@ -212,4 +212,4 @@ def _errors(noise: StreamNoise) -> tuple[float, float, float]:
 def _loss(noise: StreamNoise, focus: Focus) -> float:
     """Return the logarithm of the weighted geometric mean of the errors."""
     weights = zip(WINDOWS.values(), _WEIGHTS[focus], strict=True)
-    return sum(weight * math.log(noise.spread(window)) for window, weight in weights if weight)
+    return sum(weight * math.log(max(noise.spread(window), 1e-300)) for window, weight in weights if weight)

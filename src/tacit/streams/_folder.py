@@ -154,7 +154,15 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
             )
         names = dict.fromkeys(str(name) for row in rows for name in row)
         return _as_csv([{str(k): v for k, v in row.items()} for row in rows], tuple(names), scratch)
-    return read_source(rows)
+    source = read_source(rows)
+    if source.kind not in {"frame", "csv", "parquet"} or (source.kind != "frame" and not source.is_there):
+        raise TacitError(
+            "bad-parameter",
+            f"there are no rows at {source.place}",
+            why="the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries",
+            fix=Say("check the name of the file"),
+        )
+    return source
 
 
 def _as_csv(lines: list[dict[str, Any]], names: tuple[str, ...], scratch: Path) -> Source | None:

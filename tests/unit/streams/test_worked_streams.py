@@ -1,4 +1,4 @@
-"""The worked examples on daily positive tests and on monthly blood pressure, for a whole year in one budget."""
+"""The worked examples of a whole year in one budget: daily positive tests, monthly blood pressure."""
 
 import time
 from fractions import Fraction

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.core import Dataset, Plan, Release
@@ -153,13 +154,26 @@ class Stream(Dataset):
         )
 
     def _rebuild(self, request: Any) -> Plan[Series]:
-        goal, table = StreamGoal.from_json(request["goal"]), self._template()
-        level = str(goal.confidence)
+        goal = StreamGoal.from_json(request["goal"])
+        return make_stream_plan(self, *self._one_day(self._template(), request), request, goal)
+
+    def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]:
+        """Make the plans of one day again: with epsilon, and with rho."""
         asked = {"question": request["question"], "post": None}
+        level = request["goal"]["confidence"]
         none = {"delta": "0", "within": None, "confidence": level, "size": None, "weights": None}
-        one = table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}})  # noqa: SLF001
-        two = table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}})  # noqa: SLF001
-        return make_stream_plan(self, one, two, request, goal)
+        try:
+            return (
+                table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}}),  # noqa: SLF001
+                table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}}),  # noqa: SLF001
+            )
+        except KeyError as missing:
+            raise TacitError(
+                "unknown-column",
+                f"the rows have no column {missing.args[0]!r}",
+                why="the plan needs it",
+                fix=Choose(tuple(table.columns), given=str(missing.args[0])),
+            ) from None
 
     def _template(self) -> TableDataset:
         """Return the table of one day, without its rows; some day's columns, if one came in."""
@@ -178,7 +192,9 @@ class Stream(Dataset):
 
         With ``charge="day"`` only the first day is charged now, and each other day when it is released.
         """
-        BegunPlan(plan, plan.run(who=who, purpose=purpose), self.horizon)
+        if self._session.columns is not None:
+            self._rebuild(cast("Any", plan.to_json()["request"]))  # refuses columns that the rows lack
+        plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
             self._store()
@@ -318,6 +334,22 @@ class Stream(Dataset):
                 if expected or needed
                 else Say("rename the column"),
             )
+        if expected is None:
+            self._check_plans(names)
+
+    def _check_plans(self, names: Sequence[str]) -> None:
+        """Refuse the first rows if they lack a column that a plan needs which was begun before."""
+        table = self._protected(SimpleNamespace(columns=[*names, KEPT]))
+        for begun in self._session.begun.values():
+            try:
+                self._one_day(table, begun["request"])
+            except TacitError as refusal:
+                raise TacitError(
+                    "rows-differ",
+                    f"the rows do not fit a plan that was begun: {refusal.what}",
+                    why="the plan could not be released; nothing was stored",
+                    fix=refusal.fix,
+                ) from None
 
     def _came_before(self, number: int) -> TacitError:
         day = self.horizon.name(number)

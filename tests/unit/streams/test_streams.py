@@ -445,3 +445,37 @@ def test_status_names_the_days_that_are_missing(flu):
     assert "3 of 20 days came in, the last one 2026-01-05" in repr(status)
     assert "no plan was begun" in repr(status)
     assert "stream flu, protects each row" in repr(flu)
+
+
+def test_rows_that_lack_a_column_of_a_plan_are_refused_before_they_are_stored():
+    flu = declared()
+    flu.begin(flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1))
+    with pytest.raises(TacitError, match="result") as refusal:
+        flu.append(DAYS[0], [{"outcome": "positive"}])
+    assert refusal.value.code == "rows-differ"
+    assert flu.status().appended == ()
+    flu.append(DAYS[0], [{"result": "positive"}])
+    assert flu.release(DAYS[0]).days == 1
+
+
+def test_a_plan_about_columns_that_the_rows_lack_is_refused_before_its_charge():
+    flu = declared()
+    plan = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1)
+    flu.append(DAYS[0], [{"outcome": "positive"}])
+    with pytest.raises(TacitError) as refusal:
+        flu.begin(plan)
+    assert refusal.value.code == "unknown-column"
+    assert flu.remaining.epsilon == 1000
+
+
+def test_a_file_with_another_encoding_is_refused(tmp_path, flu):
+    (tmp_path / "day.csv").write_text('pid,region,temp\n1,a,"36,5"\n')
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[0], tc.tables.csv_file(tmp_path / "day.csv", decimal=","))
+    assert refusal.value.code == "bad-parameter"
+    (tmp_path / "bad.csv").write_bytes(b"pid,region,temp\n1,\xff\xfe,36\n2,a,37\n")
+    try:
+        flu.append(DAYS[0], tmp_path / "bad.csv")
+    except TacitError as error:
+        assert error.code == "bad-parameter"
+        assert flu.status().appended == ()

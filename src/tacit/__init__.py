@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
     from tacit.ledger import Blocks, Ledger
+    from tacit.streams import stream
     from tacit.surveys import survey
     from tacit.tables import (
         best,
@@ -61,7 +62,7 @@ __all__ = [
     "noise",
 ]
 __all__ += ["Certificate", "Limits", "Plan", "Release", "Run", "Unit"]
-__all__ += ["Dataset", "col", "consortium", "protect", "when"]
+__all__ += ["Dataset", "col", "consortium", "protect", "stream", "when"]
 __all__ += [
     "count",
     "count_distinct",
@@ -93,6 +94,7 @@ _LAZY = {
     "surveys": "tacit.surveys",
 }
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
+_LAZY["stream"] = "tacit.streams"
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),

@@ -77,6 +77,14 @@ CODES: Final[dict[str, str]] = {
     "other-survey": "a report belongs to another survey",
     "mixed-epsilons": "reports were randomized with another epsilon than the survey's",
     "invitation-reused": "an invitation has more than one report",
+    # streams
+    "stream-differs": "a stream's folder belongs to a stream that was declared differently, or is damaged",
+    "day-outside": "a day is before the first or after the last day of a stream",
+    "day-twice": "the rows of a day came in before",
+    "day-closed": "rows came in for a day that was released already",
+    "day-missing": "the rows of a day, or of one before it, have not come in yet",
+    "rows-differ": "the rows of a day do not have the columns of their stream",
+    "not-begun": "a stream was asked for a day before a plan was begun",
 }
 
 

@@ -34,7 +34,9 @@ def test_every_public_name_is_documented():
         assert getattr(tacit, name).__doc__, f"tacit.{name} has no docstring"
 
 
-@pytest.mark.parametrize("room", ["accounting", "core", "ledger", "mechanisms", "surveys", "tables"])
+@pytest.mark.parametrize(
+    "room", ["accounting", "core", "ledger", "mechanisms", "streams", "surveys", "tables"]
+)
 def test_what_a_room_exports_is_documented(room):
     module = importlib.import_module(f"tacit.{room}")
     for name in module.__all__:

@@ -1,7 +1,18 @@
 """Engines compute exact integers from the rows of a source. Every engine runs the same contract tests."""
 
 from tacit.engines._duckdb import DuckDB, SourceTable
+from tacit.engines._row_files import KEPT, read_kept, write_rows
 from tacit.engines._sources import Source, csv_file, read_source
 from tacit.engines._values import MOST_TEXT
 
-__all__ = ["MOST_TEXT", "DuckDB", "Source", "SourceTable", "csv_file", "read_source"]
+__all__ = [
+    "KEPT",
+    "MOST_TEXT",
+    "DuckDB",
+    "Source",
+    "SourceTable",
+    "csv_file",
+    "read_kept",
+    "read_source",
+    "write_rows",
+]

@@ -36,9 +36,12 @@ from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
+from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
+from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
+from tacit.mechanisms._tree_noise import TreeNoise
 from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
@@ -79,11 +82,14 @@ __all__ = [
     "RandomizedResponse",
     "SparseVector",
     "SparseVectorRun",
+    "StreamNoise",
     "Subsampled",
     "SubsetSelection",
     "Sum",
     "SupportRandomizer",
+    "ToeplitzNoise",
     "TopK",
+    "TreeNoise",
     "TwoGroupDesign",
     "Variance",
     "VarianceAndCount",

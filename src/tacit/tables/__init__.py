@@ -30,6 +30,7 @@ from tacit.tables._examples import EXAMPLE_HOSPITALS, example_visits
 from tacit.tables._invented import InventedTables, StepChange, TablePair
 from tacit.tables._protect import protect
 from tacit.tables._python_expressions import Expr, col, when
+from tacit.tables._readings import StepNoise
 from tacit.tables._task import TableTask
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Expr",
     "InventedTables",
     "StepChange",
+    "StepNoise",
     "TableDataset",
     "TablePair",
     "TableTask",

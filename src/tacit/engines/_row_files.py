@@ -1,0 +1,90 @@
+"""Rows that come in day by day, stored as Parquet files; and which units' rows of a day count.
+
+A unit counts in a bounded number of files. Whether it counts in a file depends on its own rows in the files
+before it alone, so that nothing changes for anybody else when a unit is added or removed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tacit.engines._frames import register
+from tacit.engines._values import MACROS, owner_sql, quote, string
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    import duckdb
+
+    from tacit.engines._sources import Source
+
+__all__ = ["KEPT", "read_kept", "write_rows"]
+
+#: The column that says whether the rows of a unit count in this file.
+KEPT = "kept_by_tacit"
+_NAME = "rows"
+
+
+def write_rows(
+    source: Source,
+    path: Path,
+    unit: str | None = None,
+    barred: Callable[[Iterable[str]], list[str]] | None = None,
+) -> tuple[str, ...]:
+    """Write the rows of a frame, a CSV or a Parquet file to a new Parquet file; return their columns.
+
+    Parameters
+    ----------
+    source
+        Where the rows are.
+    path
+        The file to write.
+    unit
+        The column that names the owner of a row, if some owners do not count.
+    barred
+        Called with the owners in the file; returns those that do not count. The column `KEPT` then says so.
+    """
+    with _instance().cursor() as con:
+        con.execute(MACROS)
+        if source.kind == "frame":
+            register(con, f"tacit raw {_NAME}", source.place)
+        raw = source.sql(_NAME)
+        types = [(str(c), str(kind)) for c, kind, *_ in con.execute(f"DESCRIBE {raw}").fetchall()]
+        names = tuple(name for name, _ in types)
+        kept = ""
+        if unit is not None and barred is not None and unit in names:
+            owner = f"CAST({owner_sql((unit,), types)} AS VARCHAR)"
+            owners = _owners(con, f"SELECT DISTINCT {owner} FROM ({raw})")
+            con.execute("CREATE TEMP TABLE tacit_barred (name VARCHAR)")
+            refused = barred(owners)
+            if refused:
+                con.execute("INSERT INTO tacit_barred SELECT unnest($names)", {"names": refused})
+            kept = f", {owner} NOT IN (SELECT name FROM tacit_barred) AS {KEPT}"
+        con.execute(f"COPY (SELECT *{kept} FROM ({raw})) TO {string(str(path))} (FORMAT parquet)")
+    return names
+
+
+def read_kept(path: Path, unit: str) -> list[str]:
+    """Return the owners whose rows count in a file that `write_rows` wrote."""
+    with _instance().cursor() as con:
+        con.execute(MACROS)
+        raw = f"SELECT * FROM read_parquet({string(str(path))})"
+        types = [(str(c), str(kind)) for c, kind, *_ in con.execute(f"DESCRIBE {raw}").fetchall()]
+        if not {unit, KEPT} <= {name for name, _ in types}:
+            return []
+        owner = f"CAST({owner_sql((unit,), types)} AS VARCHAR)"
+        return _owners(con, f"SELECT DISTINCT {owner} FROM ({raw}) WHERE {quote(KEPT)}")
+
+
+@cache
+def _instance() -> duckdb.DuckDBPyConnection:
+    """Return a database in memory that writes files; each use has a connection of its own to it."""
+    import duckdb
+
+    return duckdb.connect(config={"pandas_analyze_sample": 0})
+
+
+def _owners(con: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    return [str(owner) for (owner,) in con.execute(sql).fetchall() if owner is not None]

@@ -1,0 +1,71 @@
+"""The admission of persons to days: each person counts in a bounded number of days, in the order of arrival.
+
+Whether a person counts in a day depends on that person's own earlier days alone. So adding or removing a
+person changes nothing for anybody else, and changes at most ``most_days`` days, at least ``apart`` apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tacit.engines import read_kept
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from tacit.streams._folder import StreamFolder
+    from tacit.streams._horizon import Horizon
+
+__all__ = ["Admission", "folder_lock"]
+
+
+@dataclass(slots=True)
+class Admission:
+    """In which days each person counts, as the files of the stream say."""
+
+    unit: str
+    most_days: int
+    apart: int
+    _kept: dict[str, list[int]] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    def refresh(self, folder: StreamFolder, horizon: Horizon) -> None:
+        """Read the days that came in since."""
+        for day in folder.days():
+            if day not in self._seen:
+                number = horizon.number(day)
+                for owner in read_kept(folder.path(day), self.unit):
+                    self._kept.setdefault(owner, []).append(number)
+                self._seen.add(day)
+
+    def barred(self, number: int, owners: Iterable[str]) -> list[str]:
+        """Return the persons that do not count in a day: they have their days, or come back too soon."""
+        return [owner for owner in owners if not self._admits(number, self._kept.get(owner, ()))]
+
+    def _admits(self, number: int, kept: Iterable[int]) -> bool:
+        days = tuple(kept)
+        return len(days) < self.most_days and all(abs(day - number) >= self.apart for day in days)
+
+
+@contextlib.contextmanager
+def folder_lock(path: Path) -> Iterator[None]:
+    """Let one process at a time store a day; the lock ends with the process that holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        try:
+            import fcntl
+        except ImportError:  # pragma: no cover - Windows
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

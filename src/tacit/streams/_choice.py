@@ -1,0 +1,215 @@
+"""The choice of a stream's mechanism: by the error that it predicts over the horizon, from public facts.
+
+Candidates for Gaussian noise are Toeplitz dials, dense and banded; for Laplace noise, plain days and trees. A
+candidate's loss is the weighted geometric mean of the root mean square errors of a day, of a 7-day sum and of
+the running total. So a choice does not depend on the units, and all columns of a question share it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from tacit.accounting import rho_cap
+from tacit.errors import bad_parameter
+from tacit.fixes import Choose
+from tacit.mechanisms import ToeplitzNoise, TreeNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.mechanisms import StreamNoise
+
+__all__ = ["WINDOWS", "Focus", "StreamChoice", "choose_noise", "read_focus"]
+
+Focus = Literal["balanced", "day", "week", "total"]
+#: What is read off the rows: a day, the sum of 7 days, the running total.
+WINDOWS: dict[str, int | None] = {"day": 1, "week": 7, "total": None}
+_WEIGHTS: dict[str, tuple[float, float, float]] = {
+    "balanced": (1 / 3, 1 / 3, 1 / 3),
+    "day": (1.0, 0.0, 0.0),
+    "week": (0.0, 1.0, 0.0),
+    "total": (0.0, 0.0, 1.0),
+}
+_POWERS = tuple(Fraction(n, 20) for n in range(11))  # 0 to 1/2
+
+
+@dataclass(frozen=True, slots=True)
+class RowLayout:
+    """How the rows of a stream are made from its days: a dial or a tree."""
+
+    words: str
+    power: Fraction = Fraction(0)
+    bands: int | None = None
+    inverse_bands: int | None = None
+    branching: int | None = None
+    levels: int | None = None
+
+    def made(self, days: int, most_days: int, apart: int, price: StepPrice) -> StreamNoise:
+        """Return the mechanism with this layout for what one step may cost."""
+        if self.branching is not None:
+            return TreeNoise(
+                days=days, branching=self.branching, levels=self.levels, most_days=most_days, apart=apart,
+                epsilon=price.amount, sensitivity=price.moved,
+            )  # fmt: skip
+        return ToeplitzNoise(
+            days=days, power=self.power, bands=self.bands, inverse_bands=self.inverse_bands,
+            most_days=most_days, apart=apart,
+            rho=price.amount if price.gaussian else None,
+            epsilon=None if price.gaussian else price.amount,
+            sensitivity=None if price.gaussian else price.moved,
+            sensitivity_squared=price.moved if price.gaussian else None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StepPrice:
+    """What one step may cost, in rho or in epsilon, and how far one unit moves one day of it."""
+
+    gaussian: bool
+    amount: Fraction
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChoice:
+    """The mechanisms of a plan, one for each step, and what the alternatives would have given.
+
+    ``alternatives`` has for each candidate its words and its root mean square errors of a day, a 7-day sum
+    and the running total, for the first step; the one that was taken comes first.
+    """
+
+    mechanisms: tuple[StreamNoise, ...]
+    alternatives: tuple[tuple[str, tuple[float, float, float]], ...]
+
+
+def read_focus(focus: object) -> Focus:
+    """Read what the mechanism is chosen for."""
+    if focus not in _WEIGHTS:
+        raise bad_parameter(
+            "focus", " or ".join(_WEIGHTS), focus, fix=Choose(tuple(_WEIGHTS), given=str(focus))
+        )
+    return focus  # type: ignore[return-value]
+
+
+def choose_noise(
+    moves: Sequence[tuple[int, int]],
+    *,
+    days: int,
+    most_days: int,
+    apart: int,
+    focus: Focus,
+    epsilon: Fraction | None,
+    delta: Fraction,
+    rho: Fraction | None,
+) -> StreamChoice:
+    """Choose the mechanisms of a plan within its total cost, which all steps share equally.
+
+    Parameters
+    ----------
+    moves
+        For each step, how far one unit moves one day: in L1, and the square of L2.
+    days, most_days, apart
+        The horizon, and in how many days one unit can be, at least so far apart.
+    focus
+        Which error counts.
+    epsilon, delta, rho
+        The total: epsilon, (epsilon, delta), or rho.
+    """
+    steps = len(moves)
+    families: list[tuple[str, list[StepPrice]]] = []
+    if epsilon is not None:
+        families.append(
+            ("laplace", [StepPrice(amount=epsilon / steps, moved=l1, gaussian=False) for l1, _ in moves])
+        )
+    if rho is None and delta:
+        rho = rho_cap(epsilon or Fraction(0), delta) * (1 - Fraction(1, 2**40))
+    if rho is not None:
+        families.append(
+            ("gaussian", [StepPrice(gaussian=True, amount=rho / steps, moved=l2) for _, l2 in moves])
+        )
+    found: list[tuple[float, RowLayout, list[StepPrice]]] = []
+    shown: dict[str, tuple[float, float, float]] = {}
+    for family, prices in families:
+        best, others = best_layout(days, most_days, apart, focus, gaussian=family == "gaussian")
+        made = [best.made(days, most_days, apart, price) for price in prices]
+        loss = sum(_loss(one, focus) for one in made)
+        found.append((loss, best, prices))
+        for layout in (best, *others):
+            shown[f"{layout.words}, {family.capitalize()} noise"] = _errors(
+                layout.made(days, most_days, apart, prices[0])
+            )
+    _, layout, prices = min(found, key=lambda one: one[0])
+    mechanisms = tuple(layout.made(days, most_days, apart, price) for price in prices)
+    taken = f"{layout.words}, {'Gaussian' if prices[0].gaussian else 'Laplace'} noise"
+    first = (taken, shown.pop(taken))
+    return StreamChoice(mechanisms, (first, *shown.items()))
+
+
+@lru_cache(maxsize=256)
+def best_layout(
+    days: int, most_days: int, apart: int, focus: Focus, *, gaussian: bool
+) -> tuple[RowLayout, tuple[RowLayout, ...]]:
+    """Return the layout with the smallest loss at unit price, and some others to compare it with."""
+    price = StepPrice(gaussian=gaussian, amount=Fraction(1, 2) if gaussian else Fraction(1), moved=1)
+    plain = RowLayout("noise on each day")
+
+    def loss(layout: RowLayout) -> float:
+        return _loss(layout.made(days, most_days, apart, price), focus)
+
+    if not gaussian:
+        trees = _trees(days)
+        best = min([plain, *trees], key=loss)
+        compared = [plain, *([min(trees, key=loss)] if trees else [])]
+    else:
+        dials = [plain, *(_dial(power) for power in _POWERS[1:])]
+        first = min(dials, key=loss)
+        near = {first.power, Fraction(1, 2)} | {first.power + Fraction(n, 20) for n in (-1, 1)}
+        powers = [power for power in sorted(near) if 0 < power <= Fraction(1, 2)]
+        best = min([first, *_banded(days, most_days, apart, powers)], key=loss)
+        compared = [plain, _dial(Fraction(7, 20)), _dial(Fraction(1, 2))]
+    return best, tuple(one for one in compared if one != best)
+
+
+def _dial(power: Fraction, bands: int | None = None, inverse_bands: int | None = None) -> RowLayout:
+    words = f"dial {float(power):g}"
+    if bands is not None:
+        words += f" with {bands} bands"
+    if inverse_bands is not None:
+        words += f" with {inverse_bands} bands of the inverse"
+    return RowLayout(words, power, bands, inverse_bands)
+
+
+def _banded(days: int, most_days: int, apart: int, powers: list[Fraction]) -> list[RowLayout]:
+    """Return banded dials: of the inverse, and where units come back, of as many days as lie between."""
+    widths = sorted({max(2, min(days, round(days * share))) for share in (0.08, 0.14, 0.2, 0.27, 0.35, 0.5)})
+    found = [_dial(power, None, width) for power in powers for width in widths]
+    if most_days > 1:
+        own = sorted({min(days, times * apart) for times in (1, 2, 4)} - {1})
+        found += [_dial(power, width) for power in _POWERS[2:] for width in own]
+    return found
+
+
+def _trees(days: int) -> list[RowLayout]:
+    """Return trees with all levels that fit, and with fewer."""
+    found = []
+    for branching in (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 64):
+        height = 1 + int(math.log(days, branching) + 1e-9) if days > 1 else 1
+        for levels in range(2, min(height, 5) + 1):
+            words = f"tree of {levels} levels, {branching} a block"
+            found.append(RowLayout(words, branching=branching, levels=levels))
+    return found
+
+
+def _errors(noise: StreamNoise) -> tuple[float, float, float]:
+    day, week, total = (noise.spread(window) for window in WINDOWS.values())
+    return day, week, total
+
+
+def _loss(noise: StreamNoise, focus: Focus) -> float:
+    """Return the logarithm of the weighted geometric mean of the errors."""
+    weights = zip(WINDOWS.values(), _WEIGHTS[focus], strict=True)
+    return sum(weight * math.log(max(noise.spread(window), 1e-300)) for window, weight in weights if weight)

@@ -1,0 +1,233 @@
+"""The functions ``tc.stream`` and `open_stream`: declare rows that come in day by day, or open them again."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.core import Unit, open_account, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Choose, Declare, Either, Say, Set
+from tacit.ledger import Blocks, open_ledger
+from tacit.streams._folder import StreamFolder
+from tacit.streams._horizon import read_horizon
+from tacit.streams._stream import Level, Stream, _Session
+from tacit.tables import protect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tacit.accounting import Budget
+    from tacit.core import JSON, LimitGiven
+    from tacit.exact import Number
+    from tacit.ledger import Ledger
+    from tacit.tables import TableDataset
+
+__all__ = ["open_stream", "stream"]
+
+_LEVELS = ("event", "person-day", "person")
+
+
+def stream(
+    source: str | os.PathLike[str] | None,
+    *,
+    name: str,
+    level: Level,
+    start: str | date,
+    days: int,
+    budget: Budget,
+    unit: str | None = None,
+    most_days: int | None = None,
+    apart: int = 1,
+    version: int = 1,
+    bounds: Mapping[str, Sequence[Number]] | None = None,
+    keys: Mapping[str, Sequence[object]] | None = None,
+    types: Mapping[str, str] | None = None,
+    never_null: Sequence[str] = (),
+    limits: Mapping[str, LimitGiven] | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> Stream:
+    """Declare rows that come in day by day: who is protected, which days there are, and what is public.
+
+    Guarantee
+    ---------
+    All releases of the stream together are private for one unit within the budget: for one row
+    (``"event"``), for what one person does on one day (``"person-day"``), or for everything that one person
+    does (``"person"``). The proof is in ``docs/proofs/streams.md``.
+
+    Parameters
+    ----------
+    source
+        The folder that keeps the rows and the stream's declaration; None for a temporary one, to try it out.
+    name, version
+        Declared identity, to which the budget is bound.
+    level
+        Who is protected.
+    start, days
+        The first day, and for how many days rows may come in. Declare a long horizon: 10 times too long
+        costs little accuracy, and a stream that is over cannot be made longer.
+    budget
+        What may be learned in total.
+    unit
+        The column that says to whom a row belongs; not at event level.
+    most_days, apart
+        At person level: in how many days one person counts (the first ones to come in), and how many days
+        apart at least. Rows of a person's other days do not count.
+    bounds, keys, types, never_null, limits
+        Public facts, as in `tacit.protect`; ``limits`` bound what one person adds on one day.
+    ledger
+        A `Ledger`, or where to open one; None keeps it in memory.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> flu = stream(
+    ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8)
+    ... )
+    >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
+    >>> flu.append("2026-01-01", [{"result": "positive"}, {"result": "negative"}])
+    >>> release = flu.release("2026-01-01")
+    >>> release["positive"].low[0] <= release["positive"].value[0]
+    True
+    >>> float(flu.remaining.epsilon)     # the whole year is paid for
+    0.0
+    """
+    whom, most, gap = _read_level(level, unit, most_days, apart)
+    horizon = read_horizon(start, days)
+    identity = read_identity(name=name, version=version, unit=whom)
+
+    def made(day: object) -> TableDataset:
+        """Declare the rows of one day; its plans are never released, and its ledger is in memory."""
+        return protect(
+            day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds, keys=keys,
+            types=types, never_null=never_null, limits=None if level == "event" else limits,
+        )  # fmt: skip
+
+    made("none.parquet")  # refuses facts that do not fit together
+    session = _Session(None, {})
+    folder = StreamFolder.temporary() if source is None else StreamFolder(Path(source).absolute())
+    where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
+    declared: dict[str, JSON] = {
+        "name": name, "version": version, "unit": unit, "level": level,
+        "start": horizon.start.isoformat(), "days": horizon.days, "most_days": most, "apart": gap,
+        "bounds": {c: [str(rational(c, b, zero=True, negative=True)) for b in pair]
+                   for c, pair in (bounds or {}).items()},
+        "keys": {c: [_plain(v) for v in values] for c, values in (keys or {}).items()},
+        "types": {c: str(t) for c, t in (types or {}).items()},
+        "never_null": list(never_null),
+        "limits": dict(limits) if limits else None,
+    }  # fmt: skip
+    _join(folder, session, declared)
+    books = open_ledger(ledger)
+    blocks = None if level == "person" else Blocks("day", kind="date")
+    open_account(identity, budget, books, blocks=blocks)
+    opened = Stream(identity, books, horizon, level, most, gap, declared, folder, made, session)
+    if where is not None:
+        declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
+    opened._store()  # noqa: SLF001 - made here
+    return opened
+
+
+def open_stream(
+    source: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike[str] | None = None
+) -> Stream:
+    """Open a stream that was declared before, from its folder and its ledger alone.
+
+    Parameters
+    ----------
+    source
+        The folder.
+    ledger
+        The ledger; by default the one that the stream was declared with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tacit as tc
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = tc.Ledger.memory()
+    >>> _ = stream(
+    ...     folder.name, name="flu", level="event", start="2026-01-01", days=365,
+    ...     budget=tc.Budget(epsilon=1), ledger=ledger,
+    ... )
+    >>> open_stream(folder.name, ledger=ledger).horizon.days
+    365
+    >>> folder.cleanup()
+    """
+    found = StreamFolder(Path(source).absolute()).load()
+    if found is None:
+        raise TacitError(
+            "stream-differs",
+            f"{os.fspath(source)} is not the folder of a stream",
+            why="it has no file stream.json",
+            fix=Say("declare the stream first, with tc.stream"),
+        )
+    declared = dict(found["declaration"])
+    where = declared.pop("ledger", None)
+    if ledger is None and where is None:
+        raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
+                            fix=Set(ledger="flu.ledger"))  # fmt: skip
+    books = open_ledger(ledger if ledger is not None else where)
+    opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
+    if where is not None:
+        opened.declared["ledger"] = where
+        opened._store()  # noqa: SLF001 - made here
+    return opened
+
+
+def _read_level(level: object, unit: object, most_days: object, apart: object) -> tuple[Unit, int, int]:
+    """Read who is protected, and in how many days one unit can be."""
+    if level not in _LEVELS:
+        raise bad_parameter("level", ", ".join(_LEVELS), level, fix=Choose(_LEVELS, given=str(level)))
+    if (unit is None) != (level == "event"):
+        raise TacitError(
+            "bad-parameter",
+            "rows belong to a unit at the levels person-day and person, and to nobody at the level event",
+            why="at event level each row stands for itself",
+            fix=Either(Declare("unit", "patient_id"), Set(level="event")),
+        )
+    gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
+    if level != "person":
+        if most_days not in {None, 1} or gap != 1:
+            raise bad_parameter("most_days", "given at person level only", most_days,
+                                fix=Set(level="person"))  # fmt: skip
+        whom = Unit.row() if level == "event" else Unit(str(unit), per="day")
+        return whom, 1, 1
+    if most_days is None:
+        raise TacitError(
+            "missing-limit",
+            "nothing bounds in how many days one person can be",
+            why="noise hides one person only if what a person can change is bounded",
+            fix=Set(most_days=3),
+        )
+    return Unit(str(unit)), count("most_days", most_days, zero=False), gap  # type: ignore[arg-type]
+
+
+def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) -> None:
+    """Go on with the stream of a folder, or refuse if it was declared differently."""
+    found = folder.load()
+    if found is None:
+        return
+    before: dict[str, Any] = dict(found["declaration"])
+    before.pop("ledger", None)
+    other = next((key for key in declared if before.get(key) != declared[key]), None)
+    if other is not None:
+        raise TacitError(
+            "stream-differs",
+            f"the folder belongs to a stream that was declared with another {other}",
+            why=f"it was {before.get(other)!r}; noise and price were chosen for the first declaration",
+            fix=Say("repeat the first declaration, or use another folder"),
+        )
+    session.columns = None if found["columns"] is None else tuple(found["columns"])
+    session.begun = {one["plan"]: one for one in found["begun"]}
+
+
+def _plain(value: object) -> JSON:
+    if isinstance(value, date):
+        return value.isoformat()
+    if hasattr(value, "item"):
+        value = value.item()
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

@@ -1,0 +1,225 @@
+"""The folder of a stream: a file with its declaration, and one Parquet file for the rows of each day.
+
+Each file is written beside its place, flushed to the disk and then put into place in one step, so that a
+crash leaves a whole file or none. A day's file is never replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.engines import KEPT, read_source, write_rows
+from tacit.errors import TacitError
+from tacit.fixes import Code, Say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tacit.engines import Source
+
+__all__ = ["STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
+
+STREAM_SCHEMA = "tacit/stream/1"
+_FACTS = "stream.json"
+_EMPTY = "tacit_empty"
+
+
+class StreamFolder:
+    """Where a stream keeps its declaration and the rows of its days."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self._days = place / "days"
+
+    @classmethod
+    def temporary(cls) -> StreamFolder:
+        """Make a folder that vanishes with the stream."""
+        made = cls(Path(tempfile.mkdtemp(prefix="tacit-stream-")))
+        weakref.finalize(made, shutil.rmtree, made.place, ignore_errors=True)
+        return made
+
+    def load(self) -> dict[str, Any] | None:
+        """Return what was written about the stream, or None if the folder is new."""
+        try:
+            text = (self.place / _FACTS).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        try:
+            found: dict[str, Any] = json.loads(text)
+        except ValueError:
+            found = {}
+        if found.get("schema") != STREAM_SCHEMA:
+            raise TacitError(
+                "stream-differs",
+                f"{self.place / _FACTS} cannot be read as the declaration of a stream",
+                why="it was changed, or a newer version of Tacit wrote it",
+                fix=Say("restore the file from a backup"),
+            )
+        return found
+
+    def store(self, facts: Mapping[str, Any]) -> None:
+        """Write what is known about the stream, in place of what was written before."""
+        self._days.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"schema": STREAM_SCHEMA, **facts}, indent=1, ensure_ascii=False)
+        with self._beside(self.place) as draft:
+            draft.write_text(text + "\n", encoding="utf-8")
+            _flush(draft)
+            draft.replace(self.place / _FACTS)
+        _flush(self.place)
+
+    def path(self, day: str) -> Path:
+        """Return where the rows of a day are, or will be."""
+        return self._days / f"{day}.parquet"
+
+    def has(self, day: str) -> bool:
+        """Whether the rows of a day came in."""
+        return self.path(day).exists()
+
+    def days(self) -> list[str]:
+        """Return the days whose rows came in, in order."""
+        return sorted(path.stem for path in self._days.glob("*.parquet"))
+
+    def columns(self, day: str) -> tuple[str, ...]:
+        """Return the columns of a day's rows; none if nobody came and no columns were given."""
+        found = read_source(self.path(day)).schema(day) or ()
+        return tuple(name for name, _ in found if name not in {_EMPTY, KEPT})
+
+    def append(
+        self,
+        day: str,
+        source: Source | None,
+        check: Callable[[Sequence[str]], None],
+        unit: str | None = None,
+        barred: Callable[[Iterable[str]], list[str]] | None = None,
+    ) -> bool:
+        """Store the rows of a day; return False if its file was there already.
+
+        ``check`` may refuse the columns before anything is stored.
+        """
+        self._days.mkdir(parents=True, exist_ok=True)
+        with self._beside(self._days) as draft:
+            if source is None:
+                source = _nothing(draft.with_suffix(".csv"))
+                write_rows(source, draft)
+                Path(str(source.place)).unlink()
+            else:
+                names = source.columns() or [c for c, _ in source.schema(day) or ()]
+                check(names)
+                _write(source, draft, unit, barred)
+            _flush(draft)
+            try:
+                os.link(draft, self.path(day))
+            except FileExistsError:
+                return False
+        _flush(self._days)
+        return True
+
+    @contextlib.contextmanager
+    def _beside(self, folder: Path) -> Iterator[Path]:
+        """Give a path of its own for a draft; what is left of it is removed."""
+        number, name = tempfile.mkstemp(prefix=".draft-", dir=folder)
+        os.close(number)
+        draft = Path(name)
+        try:
+            yield draft
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def rows_as_source(rows: object, scratch: Path) -> Source | None:
+    """Read rows as the caller gives them: a frame, a file, dictionaries; None for no rows at all.
+
+    Dictionaries are written to a CSV file in ``scratch`` first.
+    """
+    if isinstance(rows, Mapping):
+        columns = {str(name): list(values) for name, values in rows.items()}
+        lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+        return _as_csv(lines, tuple(columns), scratch)
+    if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise TacitError(
+                "bad-parameter",
+                "the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries",
+                fix=Code('stream.append("2026-01-31", [{"patient_id": 7, "temp": 38.2}])'),
+            )
+        names = dict.fromkeys(str(name) for row in rows for name in row)
+        return _as_csv([{str(k): v for k, v in row.items()} for row in rows], tuple(names), scratch)
+    source = read_source(rows)
+    if source.encoding or source.decimal != ".":
+        raise TacitError(
+            "bad-parameter",
+            "the CSV file of a day must be in UTF-8 and have decimal points",
+            why="its rows are stored as they are",
+            fix=Say("read it into a data frame first"),
+        )
+    if source.kind not in {"frame", "csv", "parquet"} or (source.kind != "frame" and not source.is_there):
+        raise TacitError(
+            "bad-parameter",
+            f"there are no rows at {source.place}",
+            why="the rows of a day are a data frame, a CSV or Parquet file, or a list of dictionaries",
+            fix=Say("check the name of the file"),
+        )
+    return source
+
+
+def _write(
+    source: Source, draft: Path, unit: str | None, barred: Callable[[Iterable[str]], list[str]] | None
+) -> None:
+    import duckdb
+
+    try:
+        write_rows(source, draft, unit, barred)
+    except duckdb.Error as error:
+        raise TacitError(
+            "bad-parameter",
+            "the rows cannot be stored as a Parquet file",
+            why=f"{str(error).splitlines()[0]}; nothing was stored",
+            fix=Say("correct the rows, or give the columns plain types"),
+        ) from None
+
+
+def _as_csv(lines: list[dict[str, Any]], names: tuple[str, ...], scratch: Path) -> Source | None:
+    if not names:
+        return None
+    path = scratch / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows([[_cell(line.get(name)) for name in names] for line in lines])
+    return read_source(path)
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _nothing(path: Path) -> Source:
+    """Return a source without rows: a day on which nothing happened."""
+    path.write_text(f"{_EMPTY}\n", encoding="utf-8")
+    return read_source(path)
+
+
+def _flush(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    try:
+        number = os.open(path, os.O_RDONLY)
+    except PermissionError:  # pragma: no cover - a folder cannot be opened on Windows
+        return
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,218 @@
+"""The planning of a stream: mechanisms for all days, cost and forecast, from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from tacit.core import Forecast, Plan, members_of, warn_of_delta
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Choose, Either, Set
+from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise
+from tacit.streams._choice import WINDOWS, choose_noise, read_focus
+from tacit.streams._readings import WindowNoise
+from tacit.streams._series import SUFFIXES
+from tacit.streams._task import DaysWanted, StreamTask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.core import JSON
+    from tacit.mechanisms import StreamNoise
+    from tacit.streams._choice import Focus, StreamChoice
+    from tacit.streams._series import Series
+    from tacit.streams._stream import Stream
+    from tacit.tables import TableTask
+
+__all__ = ["Charging", "StreamGoal", "make_stream_plan"]
+
+Charging = Literal["run", "day"]
+_WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far"}
+_MOST_BLOCKS = 1_000  # a charge names at most so many blocks
+
+
+@dataclass(frozen=True, slots=True)
+class StreamGoal:
+    """What a user gives to ``plan``: the total cost, what the noise is chosen for, how days are charged."""
+
+    epsilon: Fraction | None
+    delta: Fraction
+    rho: Fraction | None
+    confidence: Fraction
+    focus: Focus
+    charge: Charging
+    size: int | None
+
+    @classmethod
+    def read(
+        cls, *, epsilon: Number | None, delta: Number, rho: Number | None, confidence: Number,
+        focus: object, charge: object, size: int | None,
+    ) -> StreamGoal:  # fmt: skip
+        """Read a goal, or refuse with what is wrong in it."""
+        if (epsilon is None) == (rho is None):
+            raise TacitError(
+                "bad-parameter",
+                f"a plan needs one of epsilon and rho, got {'none' if epsilon is None else 'both'}",
+                why="there is no default epsilon" if epsilon is None else "they could contradict each other",
+                fix=Either(Set(epsilon=0.5), Set(rho=0.1)),
+            )
+        level = rational("confidence", confidence)
+        if not 0 < level < 1:
+            raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
+        small = rational("delta", delta, zero=True)
+        if small >= 1 or (rho is not None and small):
+            raise bad_parameter("delta", "below 1, and 0 with rho", delta, fix=Set(delta=0))
+        if charge not in {"run", "day"}:
+            raise bad_parameter("charge", "run or day", charge, fix=Choose(("run", "day"), given=str(charge)))
+        return cls(
+            None if epsilon is None else rational("epsilon", epsilon),
+            small,
+            None if rho is None else rational("rho", rho),
+            level,
+            read_focus(focus),
+            charge,
+            size,
+        )
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the goal as JSON, numbers exactly."""
+        return {
+            "epsilon": None if self.epsilon is None else str(self.epsilon),
+            "delta": str(self.delta),
+            "rho": None if self.rho is None else str(self.rho),
+            "confidence": str(self.confidence),
+            "focus": self.focus,
+            "charge": self.charge,
+            "size": self.size,
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> StreamGoal:
+        """Read a goal back."""
+        exact = {
+            name: None if document[name] is None else Fraction(document[name])
+            for name in ("epsilon", "delta", "rho", "confidence")
+        }
+        rest = {name: document[name] for name in ("focus", "charge", "size")}
+        return cls.read(**exact, **rest)  # type: ignore[arg-type]
+
+
+def make_stream_plan(
+    stream: Stream, pure: Plan[Any], concentrated: Plan[Any], request: JSON, goal: StreamGoal
+) -> Plan[Series]:
+    """Make the plan of all days from the plan of one day, once with epsilon and once with rho.
+
+    Those two are never released: they say what one unit can change in one day, in L1 and in L2.
+    """
+    table: TableTask = members_of(pure)[0].task
+    choice = choose_noise(
+        _moves(table, members_of(concentrated)[0].task),
+        days=stream.horizon.days,
+        most_days=stream.most_days,
+        apart=stream.apart,
+        focus=goal.focus,
+        epsilon=goal.epsilon,
+        delta=goal.delta,
+        rho=goal.rho,
+    )
+    daily = goal.charge == "day"
+    if daily and stream.level == "person":
+        raise TacitError(
+            "not-allowed",
+            "days cannot be charged one by one if whole persons are protected",
+            why="a person may be in several days, so a day's charge would not be all that a person pays",
+            fix=Either(Set(charge="run"), Set(level="person-day")),
+        )
+    task = StreamTask(
+        table, choice.mechanisms, stream.horizon, stream.facts, daily, _blocks(stream, daily=daily),
+        stream._open_day, DaysWanted(),  # noqa: SLF001 - the parts of a stream
+    )  # fmt: skip
+    promised = {"epsilon": goal.epsilon, "delta": goal.delta, "rho": goal.rho}
+    warning = warn_of_delta(float(goal.delta), goal.size) if goal.delta else ""
+    return Plan.of(
+        stream,
+        task,
+        promised={name: value for name, value in promised.items() if value},
+        forecast=_forecast(table, choice.mechanisms, goal),
+        facts=[*_facts(stream, table, choice, goal), *([("delta", warning)] if warning else [])],
+        confidence=float(goal.confidence),
+        asked=f"each day: {pure.asked}",
+        request=lambda: request,
+    )
+
+
+def _moves(pure: TableTask, concentrated: TableTask) -> list[tuple[int, int]]:
+    """Return how far one unit moves one day of each step: in L1, and the square of L2."""
+    moves = []
+    for one, other in zip(pure.mechanisms, concentrated.mechanisms, strict=True):
+        if not isinstance(one, DiscreteLaplace) or not isinstance(other, DiscreteGaussian):
+            raise TacitError(
+                "not-allowed",
+                "a stream can add up counts, sums, means, variances and histograms, but not picked values",
+                why="days are added up to 7-day sums and running totals, and a picked value cannot be added",
+                fix="ask for counts, sums, means, variances or histograms",
+            )
+        moves.append((int(one.sensitivity), int(other.sensitivity_squared)))
+    return moves
+
+
+def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
+    """Return the blocks that the run is charged to: its first day, all its days, or all of the data."""
+    days = stream.horizon.days
+    if daily:
+        return (stream.horizon.name(1),)
+    if stream.level == "person" or days > _MOST_BLOCKS:
+        return ()
+    return tuple(stream.horizon.name(day) for day in range(1, days + 1))
+
+
+def _forecast(table: TableTask, noises: Sequence[StreamNoise], goal: StreamGoal) -> list[Forecast]:
+    """Say what to expect of a day, of 7 days and of all days, as a mean over the horizon."""
+    found = []
+    for column in table.columns:
+        noise, statistic = noises[column.step], table.steps[column.step].statistic
+        for name, window in WINDOWS.items():
+            law = WindowNoise(statistic, (), _typical(noise, window))
+            size = None if goal.size is None else goal.size * {"day": 1, "week": 7}.get(name, noise.days // 2)
+            expected = column.reading.expected(law, goal.confidence, size)
+            found.append(
+                Forecast(
+                    column.name + SUFFIXES[name],
+                    column.aggregate.words + _WORDS[name],
+                    noise.describe(statistic.step),
+                    expected,
+                    column.reading.note(law, goal.confidence) if expected is None else "",
+                )
+            )
+    return found
+
+
+def _typical(noise: StreamNoise, window: int | None) -> LinearNoise:
+    """Return noise with the mean variance over the horizon."""
+    if window == 1 and isinstance(noise.noise, DiscreteLaplace):
+        return LinearNoise((noise.spread(1) / math.sqrt(2),))
+    return LinearNoise(normal=noise.spread(window))
+
+
+def _facts(stream: Stream, table: TableTask, choice: StreamChoice, goal: StreamGoal) -> list[tuple[str, str]]:
+    """Say which days there are, who counts how often, how days are charged, and what was compared."""
+    horizon, step = stream.horizon, float(table.steps[0].statistic.step)
+    lines = [
+        f"{words}: {' / '.join(f'{step * error:.3g}' for error in errors)}"
+        for words, errors in choice.alternatives
+    ]
+    charged = {
+        "run": "all days at once, when the plan is begun",
+        "day": "each day by itself, when it is released",
+    }
+    return [
+        ("days", f"{horizon.days:,}, from {horizon.start} to {horizon.last}"),
+        ("protects", stream.promise),
+        ("charged", charged[goal.charge]),
+        ("noise", f"chosen for {goal.focus}: {lines[0]}"),
+        ("compared with", "; ".join(lines[1:]) or "nothing else"),
+        ("these figures", "root mean square error of a day / 7 days / all days so far, over the horizon"),
+    ]

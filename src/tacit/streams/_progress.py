@@ -1,0 +1,85 @@
+"""The progress of a plan that was begun: which days its stored instalments hold, and the draw of more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tacit.core import members_of
+
+if TYPE_CHECKING:
+    from tacit.core import Plan, Release, Run
+    from tacit.streams._horizon import Horizon
+    from tacit.streams._series import Series
+    from tacit.streams._task import StreamTask
+
+__all__ = ["BegunPlan"]
+
+
+class BegunPlan:
+    """A plan that was charged, and how far its releases go."""
+
+    def __init__(self, plan: Plan[Series], run: Run[Series], horizon: Horizon) -> None:
+        self.plan = plan
+        self._run = run
+        self._horizon = horizon
+        self._task: StreamTask = members_of(plan)[0].task
+        self._claimed = 0  # instalments that were looked at
+        self._ends: list[tuple[int, int]] = []  # the number of a stored instalment, and its last day
+
+    def through(self) -> int:
+        """Return the number of the last day that is stored; 0 for none."""
+        claimed = self._run.instalments - self._run.remaining
+        if claimed > self._claimed:
+            self._look(claimed)
+        return self._ends[-1][1] if self._ends else 0
+
+    def _look(self, claimed: int) -> None:
+        """Read how far instalments go that this process did not draw; lost ones go nowhere."""
+        from tacit.errors import TacitError
+
+        for number in range(self._claimed + 1, claimed + 1):
+            try:
+                self._note(number, self._run[number])
+            except TacitError as error:
+                if error.code != "instalment-lost":
+                    raise
+        self._claimed = claimed
+
+    def _note(self, number: int, release: Release[Series]) -> None:
+        if not self._ends or release.content.days > self._ends[-1][1]:
+            self._ends.append((number, release.content.days))
+
+    def draw(self, through: int, ledger: Any, account: str) -> Release[Series]:
+        """Pay for the days that are charged one by one, draw the rows of all days up to one, return them."""
+        wanted = self._task.wanted
+        wanted.paid.add(1)  # the charge of the run itself
+        if self._task.daily:
+            for day in range(self.through() + 1, through + 1):
+                self._pay(day, ledger, account)
+        wanted.through = through
+        drawn = self._run.next()
+        entry: Any = drawn.certificate.fields["ledger"]
+        if entry["instalment"] == self._claimed + 1:  # nobody else drew one
+            self._claimed += 1
+            self._note(self._claimed, drawn)
+        return drawn if drawn.content.days == through else self.release_of(through)
+
+    def _pay(self, day: int, ledger: Any, account: str) -> None:
+        """Charge one day to its own block; asking again is free."""
+        if day not in self._task.wanted.paid:
+            name = self._horizon.name(day)
+            ledger.charge(
+                account,
+                self.plan.cost,
+                plan=self.plan.hash,
+                asked=self.plan.asked,
+                key=f"{self.plan.hash}:{name}",
+                blocks=(name,),
+            )
+            self._task.wanted.paid.add(day)
+
+    def release_of(self, day: int) -> Release[Series]:
+        """Return the stored release that a day was in."""
+        self.through()
+        number = next(number for number, last in self._ends if last >= day)
+        return self._run[number]

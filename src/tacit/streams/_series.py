@@ -1,0 +1,178 @@
+"""The content of a stream's release: every day so far, 7-day sums and running totals, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tacit.core import AnswerTable, Cells, Content, needs
+from tacit.errors import TacitError
+from tacit.fixes import Choose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from tacit.core import JSON, Certificate, Value
+    from tacit.picture import Picture
+
+__all__ = ["Series"]
+
+#: What stands behind the name of a column: nothing for the day itself.
+SUFFIXES = {"day": "", "week": "_7_days", "total": "_so_far"}
+
+
+class Series(Content):
+    """All days of a stream up to one of them: the day, the last 7 days and all days so far, by group.
+
+    The three agree: the number of 7 days is the sum of their days. Of a column that is a mean, ``_7_days``
+    and ``_so_far`` are means over these days. Values are estimates and need not be whole numbers.
+
+    Attributes
+    ----------
+    daily, weekly, totals
+        One line for each day and group: the day alone, the 7 days up to it, all days up to it.
+    today
+        The last day, one line for each group, with all three beside each other.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> flu = tc.stream(
+    ...     None, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
+    ... )
+    >>> flu.begin(flu.plan(cases=tc.count(), epsilon=1))
+    >>> flu.append("2026-01-01", [{"age": 40}, {"age": 7}])
+    >>> series = flu.release("2026-01-01").content
+    >>> list(series.columns), series.days
+    (['cases', 'cases_7_days', 'cases_so_far'], 1)
+    """
+
+    kind: ClassVar[str] = "series"
+    __slots__ = ("_read", "_tables", "days")
+
+    def __init__(self, days: int, read: Callable[[], Mapping[str, AnswerTable]]) -> None:
+        self.days = days
+        self._read = read
+        self._tables: Mapping[str, AnswerTable] | None = None
+
+    def _table(self, window: str) -> AnswerTable:
+        if self._tables is None:
+            self._tables = dict(self._read())  # intervals of many days take a moment: only if somebody looks
+        return self._tables[window]
+
+    @property
+    def daily(self) -> AnswerTable:
+        """Each day alone."""
+        return self._table("day")
+
+    @property
+    def weekly(self) -> AnswerTable:
+        """The sum (or mean) of the 7 days up to each day; of fewer at the start."""
+        return self._table("week")
+
+    @property
+    def totals(self) -> AnswerTable:
+        """The running total (or mean) of all days up to each day."""
+        return self._table("total")
+
+    @property
+    def history(self) -> AnswerTable:
+        """All days, with the day, the last 7 days and all days so far beside each other."""
+        columns: dict[str, Cells] = {}
+        for name in self.daily.columns:
+            for window, suffix in SUFFIXES.items():
+                columns[name + suffix] = self._table(window).columns[name]
+        return replace(self.daily, columns=columns, notes={}, counts=tuple(self._counts()))
+
+    def _counts(self) -> Iterator[str]:
+        return (name + suffix for name in self.daily.counts for suffix in SUFFIXES.values())
+
+    @property
+    def today(self) -> AnswerTable:
+        """The last day."""
+        whole = self.history
+        groups = len(whole) // self.days
+        return replace(
+            whole,
+            keys={name: values[-groups:] for name, values in whole.keys.items() if name != "day"},
+            columns={
+                name: Cells(cells.value[-groups:], cells.low[-groups:], cells.high[-groups:])
+                for name, cells in whole.columns.items()
+            },
+            dates=tuple(name for name in whole.dates if name != "day"),
+        )
+
+    @property
+    def day(self) -> str:
+        """The last day, as ISO text."""
+        return str(self.daily.keys["day"][-1])
+
+    @property
+    def keys(self) -> Mapping[str, tuple[Value, ...]]:
+        """The groups, by name of the key column."""
+        return self.today.keys
+
+    @property
+    def columns(self) -> Mapping[str, Cells]:
+        """The columns of the last day."""
+        return self.today.columns
+
+    def __len__(self) -> int:
+        return len(self.today)
+
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        """Iterate over all days and groups as dictionaries."""
+        return iter(self.history)
+
+    def __getitem__(self, column: str) -> Cells:
+        return self.today[column]
+
+    def to_json(self) -> JSON:
+        """Return the series as JSON."""
+        return {
+            "days": self.days,
+            "tables": {window: self._table(window).to_json() for window in SUFFIXES},
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the series back; raises ``ValueError`` where it is not one."""
+        tables = {window: AnswerTable.from_json(document["tables"][window]) for window in SUFFIXES}
+        days = int(document["days"])
+        lengths = {len(table) for table in tables.values()}
+        if days < 1 or len(lengths) != 1 or lengths.pop() % days or "day" not in tables["day"].keys:
+            raise ValueError("not a series")
+        return cls(days, lambda: tables)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all days as a pandas data frame (extra ``pandas``), one line for each day and group."""
+        return self.history.to_pandas()
+
+    def to_dict(self) -> dict[str, list[Value]]:
+        """Return all days by column: day, groups, then value, low and high of each column."""
+        return self.history.to_dict()
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the last day for a terminal."""
+        return f"{self.day}, day {self.days} of the stream\n{self.today.text(marks)}"
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the last day for a notebook."""
+        return f"<p>{self.day}, day {self.days} of the stream</p>{self.today.html(marks)}"
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw a column over all days, with its intervals as a band; the first column by default."""
+        from tacit.streams._series_picture import plot_series
+
+        needs("plot", "matplotlib", "tacit[plot]")
+        table = self.history
+        name = next(iter(table.columns)) if what is None else what
+        if name not in table.columns:
+            raise TacitError(
+                "unknown-column", f"the release has no column {name!r}",
+                fix=Choose(tuple(table.columns), given=str(name)),
+            )  # fmt: skip
+        return plot_series(table, name, ax, certificate)

@@ -1,0 +1,370 @@
+"""The stream: rows that come in day by day, and releases of days that one plan pays for."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from tacit.core import Dataset, Plan, Release
+from tacit.engines import KEPT
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Code, Say
+from tacit.streams._admission import Admission, folder_lock
+from tacit.streams._folder import StreamFolder, rows_as_source
+from tacit.streams._planning import StreamGoal, make_stream_plan
+from tacit.streams._progress import BegunPlan
+from tacit.streams._status import StreamStatus
+from tacit.tables import col
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tacit.core import JSON, Engine
+    from tacit.exact import Number
+    from tacit.streams._choice import Focus
+    from tacit.streams._horizon import Horizon
+    from tacit.streams._planning import Charging
+    from tacit.streams._series import Series
+    from tacit.tables import Expr, TableDataset
+
+__all__ = ["Level", "Stream"]
+
+#: Who is protected: one row, what one person does on one day, or everything that one person does.
+Level = Literal["event", "person-day", "person"]
+
+
+@dataclass(slots=True)
+class _Session:
+    """What one process knows of a stream; everything in it can be read again from the disk."""
+
+    columns: tuple[str, ...] | None
+    begun: dict[str, Any]
+    open: dict[str, BegunPlan] = field(default_factory=dict)
+    admission: Admission | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stream(Dataset):
+    """Rows that come in day by day, the unit that is protected, and public facts. Made by `tacit.stream`.
+
+    Parameters
+    ----------
+    horizon
+        The days for which rows may come in.
+    level
+        Who is protected.
+    most_days, apart
+        At person level: in how many days one person counts, and how many days apart at least.
+    declared
+        The public facts, as the stream's folder keeps them.
+    """
+
+    horizon: Horizon
+    level: Level
+    most_days: int
+    apart: int
+    declared: dict[str, JSON]
+    _folder: StreamFolder
+    _protected: Callable[[object], TableDataset]
+    _session: _Session
+
+    @property
+    def facts(self) -> dict[str, JSON]:
+        """The public facts that decide what one unit can change."""
+        more: dict[str, JSON] = {"most_days": self.most_days, "apart": self.apart}
+        return {"level": self.level, **(more if self.level == "person" else {})}
+
+    @property
+    def promise(self) -> str:
+        """Who is protected, in words."""
+        noun = self.unit.noun
+        if self.level == "event":
+            return "each row"
+        if self.level == "person-day":
+            return f"everything that one {noun.removesuffix(' and day')} does on one day"
+        often = "1 day" if self.most_days == 1 else f"the first {self.most_days} days"
+        gap = f", at least {self.apart} days apart," if self.apart > 1 else ""
+        return f"each {noun}, who counts in {often}{gap} of all"
+
+    def plan(
+        self,
+        *,
+        by: str | Sequence[str] | None = None,
+        where: Expr | str | None = None,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        confidence: Number = 0.95,
+        focus: Focus = "balanced",
+        charge: Charging = "run",
+        size: int | None = None,
+        **aggregates: Any,
+    ) -> Plan[Series]:
+        """Plan the same question for every day of the horizon. Reads no data and charges nothing.
+
+        Guarantee
+        ---------
+        All releases of the plan together cost what the plan states, for one unit, however many days are
+        released and however the rows of a day depend on earlier releases.
+
+        Parameters
+        ----------
+        by
+            Columns with public keys to group by.
+        where
+            Count only rows for which this condition is true: an expression, or SQL text.
+        epsilon, delta, rho
+            The total for all days: epsilon, (epsilon, delta), or rho.
+        confidence
+            How often each interval covers the noise.
+        focus
+            Which error the noise is chosen for: of a ``"day"``, of a 7-day sum (``"week"``), of the running
+            ``"total"``, or of all three (``"balanced"``). The plan prints the alternatives.
+        charge
+            ``"run"``: all days are charged when the plan is begun. ``"day"``: each day is charged when it is
+            released, to its own part of the budget (not if whole persons are protected).
+        size
+            A public guess of the number of rows of a day, for the forecast of means.
+        **aggregates
+            What is measured: ``cases=tc.count()``, ``temp=tc.mean("temp")``.
+        """
+        goal = StreamGoal.read(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            confidence=confidence,
+            focus=focus,
+            charge=charge,
+            size=size,
+        )
+        table = self._template()
+        rows = table[table.main]
+        if self.level == "person":
+            rows = rows.where(col(KEPT))
+        rows = rows if where is None else rows.where(where)
+        named = [by] if isinstance(by, str) else list(by or ())
+        query = (rows.group_by(*named) if named else rows).agg(**aggregates)
+        one = query.plan(epsilon=1, confidence=goal.confidence)
+        request = {"question": cast("Any", one.to_json()["request"])["question"], "goal": goal.to_json()}
+        return make_stream_plan(
+            self, one, query.plan(rho=1, confidence=goal.confidence), cast("JSON", request), goal
+        )
+
+    def _rebuild(self, request: Any) -> Plan[Series]:
+        goal = StreamGoal.from_json(request["goal"])
+        return make_stream_plan(self, *self._one_day(self._template(), request), request, goal)
+
+    def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]:
+        """Make the plans of one day again: with epsilon, and with rho."""
+        asked = {"question": request["question"], "post": None}
+        level = request["goal"]["confidence"]
+        none = {"delta": "0", "within": None, "confidence": level, "size": None, "weights": None}
+        try:
+            return (
+                table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}}),  # noqa: SLF001
+                table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}}),  # noqa: SLF001
+            )
+        except KeyError as missing:
+            raise TacitError(
+                "unknown-column",
+                f"the rows have no column {missing.args[0]!r}",
+                why="the plan needs it",
+                fix=Choose(tuple(table.columns), given=str(missing.args[0])),
+            ) from None
+
+    def _template(self) -> TableDataset:
+        """Return the table of one day, without its rows; some day's columns, if one came in."""
+        days = [day for day in self._folder.days()[:8] if self._folder.columns(day)]
+        return self._protected(self._folder.path(days[0] if days else "none"))
+
+    def _open_day(self, number: int) -> Engine | None:
+        """Return the engine with the rows of a day; None if nobody came. Called after the charge."""
+        day = self.horizon.name(number)
+        if not self._folder.columns(day):
+            return None
+        return self._protected(self._folder.path(day))._engine  # noqa: SLF001 - after the charge
+
+    def begin(self, plan: Plan[Series], *, who: str = "", purpose: str = "") -> None:
+        """Charge a plan, or go on with one that was charged before; the folder remembers it.
+
+        With ``charge="day"`` only the first day is charged now, and each other day when it is released.
+        """
+        if self._session.columns is not None:
+            self._rebuild(cast("Any", plan.to_json()["request"]))  # refuses columns that the rows lack
+        plan.run(who=who, purpose=purpose)
+        if plan.hash not in self._session.begun:
+            self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
+            self._store()
+
+    def append(self, day: object, rows: object) -> None:
+        """Store the rows of a day, all of them at once; the day is then complete.
+
+        Guarantee: when this returns, the rows are on the disk; if it does not return, they are there as a
+        whole or not at all. Nothing is charged.
+
+        Parameters
+        ----------
+        day
+            A day of the horizon: a date, or text such as ``"2026-01-31"``. Each day comes in once.
+        rows
+            A pandas, Polars or Arrow table, a CSV or Parquet file, a list of dictionaries, or a dictionary of
+            columns. An empty list says that nobody came.
+        """
+        number = self.horizon.number(day)
+        name = self.horizon.name(number)
+        with folder_lock(self._folder.place / "stream.lock"), tempfile.TemporaryDirectory() as scratch:
+            if self._folder.has(name):
+                raise self._came_before(number)
+            source = rows_as_source(rows, Path(scratch))
+            unit, barred = None, None
+            if self.level == "person":
+                unit = self.unit.column
+                admission = self._admission()
+                barred = lambda owners: admission.barred(number, owners)  # noqa: E731
+            if not self._folder.append(name, source, self._check_columns, unit, barred):
+                raise self._came_before(number)
+            if self._session.columns is None and self._folder.columns(name):
+                self._session.columns = self._folder.columns(name)
+                self._store()
+
+    def release(self, day: object, plan: Plan[Series] | None = None) -> Release[Series]:
+        """Release all days up to a day that were not released before, with noise; return the series.
+
+        Guarantee: each day is drawn once, stored and only then returned. Asking again returns what is
+        stored. If the process stops in between, the next call, in any process, goes on: no day is lost, and
+        none is released twice.
+
+        Parameters
+        ----------
+        day
+            A day whose rows came in, and those of all days before it.
+        plan
+            Which plan, if several were begun.
+        """
+        number = self.horizon.number(day)
+        begun = self._begun(plan)
+        before = begun.through()
+        if number > before:
+            missing = next(
+                (n for n in range(before + 1, number + 1) if not self._folder.has(self.horizon.name(n))), None
+            )
+            if missing is not None:
+                raise TacitError(
+                    "day-missing",
+                    f"the rows of {self.horizon.name(missing)} have not come in",
+                    why="a running total needs all days up to it; nothing was charged",
+                    fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
+                )
+            return begun.draw(number, self._ledger, self.identity.name)
+        return begun.release_of(number)
+
+    def status(self) -> StreamStatus:
+        """Say which days came in, which were released by which plan, and what is left of the budget. Free."""
+        days = self._folder.days()
+        begun = [self._begun_with(hash_) for hash_ in self._session.begun]
+        return StreamStatus(
+            self.name,
+            self.horizon,
+            tuple(days),
+            tuple((one.plan.asked, one.through()) for one in begun),
+            str(self.remaining),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"stream {self.name}, protects {self.promise}; {self.horizon.days:,} days from "
+            f"{self.horizon.start} to {self.horizon.last}, {len(self._folder.days()):,} came in\n"
+            "ask: .plan(n=tc.count(), epsilon=1), .begin(plan), .append(day, rows), .release(day)"
+        )
+
+    def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
+        """Return a plan that was begun, as this process goes on with it."""
+        known = self._session.begun
+        if plan is None and len(known) == 1:
+            return self._begun_with(next(iter(known)))
+        if plan is not None and plan.hash in known:
+            return self._begun_with(plan.hash)
+        if plan is None and known:
+            raise TacitError(
+                "not-begun",
+                f"{len(known)} plans were begun, and none was named",
+                fix=Code("stream.release(day, plan)"),
+            )
+        raise TacitError(
+            "not-begun",
+            "no plan was begun" if plan is None else "this plan was not begun",
+            why="a day is released only after the plan was charged",
+            fix=Code("stream.begin(plan)"),
+        )
+
+    def _begun_with(self, hash_: str) -> BegunPlan:
+        opened = self._session.open
+        if hash_ not in opened:
+            stored = self._session.begun[hash_]
+            plan = self.plan_from({k: stored[k] for k in ("schema", "dataset", "request", "plan")})
+            run = plan.run(who=stored["who"], purpose=stored["purpose"])
+            opened[hash_] = BegunPlan(plan, run, self.horizon)
+        return opened[hash_]
+
+    def _admission(self) -> Admission:
+        session = self._session
+        if session.admission is None:
+            session.admission = Admission(self.unit.column, self.most_days, self.apart)
+        session.admission.refresh(self._folder, self.horizon)
+        return session.admission
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Refuse rows that lack a column of the stream, or have others; names of columns are public."""
+        expected = self._session.columns
+        needed = {c for name in ("bounds", "keys", "types") for c in cast("Any", self.declared[name])}
+        needed |= {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
+        given = set(names)
+        lacking = sorted((set(expected) if expected else needed) - given)
+        extra = sorted(given - set(expected)) if expected else sorted(given & {KEPT})
+        if lacking or extra:
+            word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
+            raise TacitError(
+                "rows-differ",
+                f"the rows {word}",
+                why="all days have the same columns; nothing was stored",
+                fix=Choose(tuple(expected or sorted(needed)), given=(extra or [""])[0])
+                if expected or needed
+                else Say("rename the column"),
+            )
+        if expected is None:
+            self._check_plans(names)
+
+    def _check_plans(self, names: Sequence[str]) -> None:
+        """Refuse the first rows if they lack a column that a plan needs which was begun before."""
+        table = self._protected(SimpleNamespace(columns=[*names, KEPT]))
+        for begun in self._session.begun.values():
+            try:
+                self._one_day(table, begun["request"])
+            except TacitError as refusal:
+                raise TacitError(
+                    "rows-differ",
+                    f"the rows do not fit a plan that was begun: {refusal.what}",
+                    why="the plan could not be released; nothing was stored",
+                    fix=refusal.fix,
+                ) from None
+
+    def _came_before(self, number: int) -> TacitError:
+        day = self.horizon.name(number)
+        closed = any(self._begun_with(one).through() >= number for one in self._session.begun)
+        return TacitError(
+            "day-closed" if closed else "day-twice",
+            f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
+            why="a day comes in once, with all its rows; nothing was stored or charged",
+            fix=Say("keep late rows for a stream of their own, or declare a day to be the day of the report"),
+        )
+
+    def _store(self) -> None:
+        session = self._session
+        self._folder.store({
+            "declaration": self.declared,
+            "columns": None if session.columns is None else list(session.columns),
+            "begun": list(session.begun.values()),
+        })  # fmt: skip

@@ -1,0 +1,150 @@
+"""The task of a stream plan: the exact numbers of each day go to mechanisms that span the whole run.
+
+An instalment releases the rows of all days that have come in since the last stored one, up to the day that
+was asked for. So a draw that was lost in a crash does not lose its days: they are in the next instalment.
+Each row is stored once and handed out only after that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.streams._readings import read_windows
+from tacit.streams._series import Series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from fractions import Fraction
+
+    from tacit.core import JSON, Engine, Measurement
+    from tacit.mechanisms import StreamNoise
+    from tacit.streams._horizon import Horizon
+    from tacit.tables import TableTask
+
+__all__ = ["DaysWanted", "StreamTask"]
+
+#: Instalments beyond one for each day: so many draws may be lost before a day is.
+SPARE = 64
+
+
+@dataclass(slots=True)
+class DaysWanted:
+    """Up to which day the next instalment goes, and which days are paid for."""
+
+    through: int = 0
+    paid: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTask:
+    """The task of a stream plan.
+
+    Parameters
+    ----------
+    table
+        The question of one day.
+    noises
+        The mechanism of each of its steps, over all days.
+    horizon
+        The days.
+    facts
+        Level, and in how many days one unit can be.
+    daily
+        Whether each day is charged by itself, when it is released.
+    blocks
+        The blocks that the run is charged to; none stands for all of the data.
+    open_day
+        Returns the engine with the rows of a day, or None if nobody came.
+    wanted
+        Up to which day the next instalment goes.
+    """
+
+    composition: ClassVar[str] = "once"
+
+    table: TableTask
+    noises: tuple[StreamNoise, ...]
+    horizon: Horizon
+    facts: Mapping[str, JSON]
+    daily: bool
+    blocks: tuple[str, ...]
+    open_day: Callable[[int], Engine | None]
+    wanted: DaysWanted
+
+    @property
+    def question(self) -> JSON:
+        """What is measured each day, of which days, and how the days are charged."""
+        return {
+            "stream": {
+                "start": self.horizon.start.isoformat(),
+                "days": self.horizon.days,
+                "charge": "day" if self.daily else "run",
+                **self.facts,
+            },
+            "table": self.table.question,
+        }
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """The statements that run for each day."""
+        return self.table.sql
+
+    @property
+    def instalments(self) -> int:
+        """One for each day, and some to spare."""
+        return self.horizon.days + SPARE
+
+    def mechanisms_of(self, number: int) -> Sequence[Measurement]:
+        """Return the mechanisms, which are the same for all instalments."""
+        del number
+        return self.noises
+
+    def integers_of(
+        self, number: int, noisy: Mapping[int, Sequence[Any]], state: bytes
+    ) -> Generator[Any, Any, bytes | None]:
+        """Yield the exact numbers of the new days for each mechanism; return how far the rows go now."""
+        del number, noisy
+        before = int(state or b"0")
+        new = range(before + 1, self.wanted.through + 1)
+        if self.daily and not self.wanted.paid.issuperset(new):
+            raise RuntimeError("a day was not paid for")
+        exact = [self._integers(day) for day in new]
+        for step in range(len(self.noises)):
+            yield [day[step] for day in exact]
+        return str(max(before, self.wanted.through)).encode()
+
+    def _integers(self, day: int) -> list[list[list[int]]]:
+        """Return the exact numbers of one day: step, group, number."""
+        engine = self.open_day(day)
+        if engine is None:
+            groups = len(self.table.asked.keys or ()) if self.table.asked.by else 1
+            return [[[0] * step.statistic.size for _ in range(groups)] for step in self.table.steps]
+        try:
+            steps = replace(self.table, engine=engine).integers()
+            found = [next(steps), *(steps.send(None) for _ in self.table.steps[1:])]
+        finally:
+            engine.close()  # type: ignore[attr-defined]
+        return found
+
+    def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> Series:
+        """Read all days up to the last one of an instalment."""
+        stored = [noisy[one] for one in range(1, number + 1) if one in noisy]
+        rows = [
+            np.array([row for own in stored for row in own[step]], dtype=np.float64)
+            for step in range(len(self.noises))
+        ]
+        return Series(
+            self._days_of(len(rows[0])),
+            lambda: read_windows(self.table, self.noises, rows, self.horizon, confidence),
+        )
+
+    def _days_of(self, rows: int) -> int:
+        """Return how many days so many rows stand for."""
+        noise = self.noises[0]
+        low, high = 0, self.horizon.days
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if noise.rows(middle) <= rows else (low, middle - 1)
+        return low

@@ -1,0 +1,66 @@
+"""A process that appends and releases days until it kills itself, with SIGKILL, at a stated moment.
+
+Arguments: the folder, the number of days, the moment and the day at which to stop; "never" for no moment.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import tacit as tc
+from tacit.ledger import _ledger_run
+from tacit.streams import _folder, _task
+
+PLACE, DAYS, MOMENT, DAY = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+LINK, INTEGERS, KEEP = os.link, _task.StreamTask._integers, _ledger_run.keep_instalment
+
+
+def stop(moment, day):
+    if (moment, day) == (MOMENT, DAY):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main():
+    flu = tc.stream(
+        PLACE / "flu", name="flu", level="event", start="2026-01-01", days=DAYS,
+        budget=tc.Budget(rho=100), ledger=PLACE / "flu.ledger",
+    )  # fmt: skip
+    stop("declared", 0)
+    flu.begin(flu.plan(cases=tc.count(), rho=100, focus="total"))
+    stop("begun", 0)
+    for number in range(1, DAYS + 1):
+        day = flu.horizon.name(number)
+        watch(number)
+        if not flu._folder.has(day):
+            flu.append(day, [{"x": i} for i in range(number)])
+        stop("appended", number)
+        flu.release(day)
+        stop("released", number)
+
+
+def watch(number):
+    """Stop inside the writing of a file, in the middle of a draw, or after it was stored."""
+    link, integers, keep = LINK, INTEGERS, KEEP
+
+    def linking(*paths):
+        stop("written", number)
+        link(*paths)
+        stop("linked", number)
+
+    def computing(self, day):
+        stop("claimed", day)
+        found = integers(self, day)
+        stop("computed", day)
+        return found
+
+    def keeping(*args, **named):
+        stop("drawn", number)
+        return keep(*args, **named)
+
+    _folder.os.link = linking
+    _task.StreamTask._integers = computing
+    _ledger_run.keep_instalment = keeping
+
+
+main()

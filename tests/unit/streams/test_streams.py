@@ -1,0 +1,481 @@
+"""Streams from declaration to release: counts, means and histograms, levels, charges, refusals."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit as tc
+from tacit import TacitError
+from tacit.streams import Series, open_stream
+from tacit.streams._task import StreamTask
+
+START = date(2026, 1, 1)
+DAYS = [(START + timedelta(days=n)).isoformat() for n in range(40)]
+
+
+def declared(source=None, *, ledger=None, **changed):
+    facts = {
+        "name": "flu",
+        "level": "event",
+        "start": START,
+        "days": 20,
+        "budget": tc.Budget(epsilon=1000, delta=1e-6),
+    }
+    return tc.stream(source, ledger=ledger, **{**facts, **changed})
+
+
+def persons(**changed):
+    facts = {"level": "person", "unit": "pid", "most_days": 2, "limits": {"rows": 1}}
+    return declared(**{**facts, **changed})
+
+
+def rows(day, n, region="ab"):
+    return pd.DataFrame({
+        "pid": np.arange(n) + 100 * day,
+        "region": [region[i % len(region)] for i in range(n)],
+        "temp": [36.0 + i % 4 for i in range(n)],
+    })  # fmt: skip
+
+
+@pytest.fixture
+def flu():
+    return declared(keys={"region": ["a", "b"]}, bounds={"temp": (30, 45)})
+
+
+def values(cells):
+    return [round(value) for value in cells.value]
+
+
+def test_days_weeks_and_totals_of_counts_sums_means_and_histograms(flu):
+    plan = flu.plan(
+        cases=tc.count(), heat=tc.sum("temp"), temp=tc.mean("temp"), fever=tc.histogram("temp", [30, 38, 45]),
+        by="region", epsilon=800,
+    )  # fmt: skip
+    flu.begin(plan)
+    sizes = [10, 20, 0, 30, 10, 10, 10, 10, 10, 50]
+    for number, size in enumerate(sizes):
+        flu.append(DAYS[number], rows(number, size))
+        release = flu.release(DAYS[number])
+    for end, whole in (("", 50), ("_7_days", 130), ("_so_far", 160)):
+        assert values(release[f"cases{end}"]) == [whole // 2, whole // 2]
+        parts = [release[f"fever{cell}{end}"] for cell in ("[30, 38)", "[38, 45]")]
+        together = [sum(pair) for pair in zip(*map(values, parts), strict=True)]
+        assert together == [whole // 2, whole // 2]
+    truth = [temp for size in sizes for i, temp in enumerate(rows(0, size)["temp"]) if i % 2 == 0]
+    assert release["temp_so_far"].value[0] == pytest.approx(np.mean(truth), abs=0.02)
+    assert release["heat_so_far"].value[0] == pytest.approx(np.sum(truth), abs=1)
+    frame = release.to_pandas()
+    assert len(frame) == 20
+    assert frame["cases"].round().tolist()[:6] == [5, 5, 10, 10, 0, 0]
+    assert (frame["cases_low"] <= frame["cases_high"]).all()
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"epsilon": 3},
+        {"epsilon": 3, "focus": "total"},
+        {"epsilon": 1, "delta": 1e-6, "focus": "total"},
+        {"rho": 0.1},
+        {"rho": 0.1, "focus": "week"},
+        {"rho": 0.1, "focus": "day"},
+    ],
+    ids=str,
+)
+def test_what_is_released_agrees_with_itself(goal):
+    flu = declared(days=40, keys={"region": ["a", "b"]})
+    flu.begin(flu.plan(cases=tc.count(), by="region", **goal))
+    for number in range(12):
+        flu.append(DAYS[number], rows(number, 30))
+    series = flu.release(DAYS[11]).content
+    days = np.array(series.daily["cases"].value).reshape(12, 2)
+    totals = np.array(series.totals["cases"].value).reshape(12, 2)
+    weeks = np.array(series.weekly["cases"].value).reshape(12, 2)
+    assert totals == pytest.approx(np.cumsum(days, axis=0), abs=1e-6)
+    assert weeks[11] == pytest.approx(totals[11] - totals[4], abs=1e-6)
+    assert weeks[3] == pytest.approx(totals[3], abs=1e-6)
+
+
+def test_a_release_is_stored_and_free(flu):
+    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    left = flu.remaining.epsilon
+    for number in range(4):
+        flu.append(DAYS[number], rows(number, 10))
+    third = flu.release(DAYS[2])
+    fourth = flu.release(DAYS[3])
+    assert flu.release(DAYS[2]).daily.columns == third.daily.columns
+    assert flu.release(DAYS[0]).day == third.day  # the days were released together
+    assert fourth.daily["cases"].value[:6] == third.daily["cases"].value
+    assert flu.remaining.epsilon == left
+
+
+def test_a_release_can_be_saved_read_shown_and_drawn(flu, tmp_path):
+    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    for number in range(9):
+        flu.append(DAYS[number], rows(number, 10))
+    release = flu.release(DAYS[8])
+    release.save(tmp_path / "flu.json")
+    again = tc.Release.load(tmp_path / "flu.json")
+    assert isinstance(again.content, Series)
+    assert again.to_dict() == release.to_dict()
+    assert again.days == 9
+    assert "2026-01-09, day 9 of the stream" in repr(release)
+    assert "cases_7_days" in release._repr_html_()
+    axes = release.plot("cases_7_days").axes[0]
+    assert len(axes.lines) == len(axes.collections) == 2
+    assert len(axes.lines[0].get_xdata()) == 9
+    with pytest.raises(TacitError) as refusal:
+        release.plot("deaths")
+    assert refusal.value.code == "unknown-column"
+    with pytest.raises(TacitError):
+        tc.Release.from_json({**release.to_json(), "content": {"days": 2, "tables": {}}})
+
+
+def test_a_plan_states_what_it_will_cost_and_what_it_was_compared_with(flu):
+    plan = flu.plan(cases=tc.count(), epsilon=1, delta=1e-6)
+    facts = dict(plan.facts)
+    assert facts["days"] == "20, from 2026-01-01 to 2026-01-20"
+    assert "noise on each day, Laplace noise: 1.36 / " in facts["noise"]
+    assert "Gaussian noise" in facts["compared with"]
+    assert [line.column for line in plan.forecast] == ["cases", "cases_7_days", "cases_so_far"]
+    assert plan.cost.epsilon(delta=1e-6) <= 1
+    assert flu.plan_from(plan.to_json()) == plan
+
+
+@pytest.mark.parametrize(
+    "goal", [{"epsilon": 2, "focus": "total"}, {"rho": 0.2}, {"epsilon": 1, "charge": "day"}]
+)
+def test_a_plan_can_travel(flu, goal):
+    plan = flu.plan(cases=tc.count(), temp=tc.mean("temp"), where="temp > 31", by="region", **goal)
+    assert flu.plan_from(plan.to_json()).hash == plan.hash
+
+
+def test_the_plan_does_not_depend_on_whether_rows_came_in(flu):
+    before = flu.plan(temp=tc.mean("temp"), by="region", epsilon=1)
+    flu.append(DAYS[0], rows(0, 10))
+    assert flu.plan(temp=tc.mean("temp"), by="region", epsilon=1).hash == before.hash
+
+
+def test_every_day_is_charged_once_and_to_its_own_block():
+    flu = declared(budget=tc.Budget(epsilon=0.8))
+    flu.begin(flu.plan(cases=tc.count(), epsilon=0.8, charge="day"))
+    flu.append(DAYS[0], rows(0, 10))
+    flu.append(DAYS[1], rows(1, 10))
+    left = {day: float(flu._ledger.remaining("flu", block=day).epsilon) for day in DAYS[:3]}
+    assert list(left.values()) == [0, 0.8, 0.8]
+    flu.release(DAYS[0])
+    assert flu._ledger.remaining("flu", block=DAYS[1]).epsilon == tc.Budget(epsilon=0.8).epsilon
+    flu.release(DAYS[1])
+    flu.release(DAYS[1])
+    left = {day: float(flu._ledger.remaining("flu", block=day).epsilon) for day in DAYS[:3]}
+    assert list(left.values()) == [0, 0, 0.8]
+
+
+def test_a_day_whose_budget_is_spent_is_refused_and_loses_nothing():
+    flu = declared(budget=tc.Budget(epsilon=1))
+    flu.begin(flu.plan(cases=tc.count(), epsilon=0.8, charge="day"))
+    for number in range(3):
+        flu.append(DAYS[number], rows(number, 10))
+    flu._ledger.charge("flu", tc.Cost.pure(0.5), blocks=(DAYS[1],))
+    flu.release(DAYS[0])
+    with pytest.raises(TacitError) as refusal:
+        flu.release(DAYS[2])
+    assert refusal.value.code == "budget-exceeded"
+    assert "released up to 2026-01-01" in repr(flu.status())
+
+
+def test_the_task_refuses_a_day_that_was_not_paid_for():
+    flu = declared()
+    plan = flu.plan(cases=tc.count(), epsilon=0.8, charge="day")
+    flu.append(DAYS[0], rows(0, 10))
+    flu.append(DAYS[1], rows(1, 10))
+    run = plan.run()
+    run._member.task.wanted.through = 2
+    with pytest.raises(TacitError) as refusal:
+        run.next()
+    assert refusal.value.code == "release-failed"
+
+
+def test_a_run_of_a_year_at_the_price_of_a_day_leaves_other_days_alone():
+    flu = declared(days=365, budget=tc.Budget(epsilon=0.8))
+    flu.begin(flu.plan(cases=tc.count(), epsilon=0.8))
+    assert flu.remaining.epsilon == 0
+    assert flu._ledger.remaining("flu", block="2026-12-31").epsilon == 0
+    assert flu._ledger.remaining("flu", block="2027-01-01").epsilon == tc.Budget(epsilon=0.8).epsilon
+
+
+def test_people_count_in_their_first_days_only():
+    flu = persons()
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    for number in range(5):  # one who comes every day, and another person each day
+        flu.append(DAYS[number], [{"pid": 1}, {"pid": 100 + number}])
+    series = flu.release(DAYS[4]).content
+    assert values(series.daily["cases"]) == [2, 2, 1, 1, 1]
+
+
+def test_people_who_come_back_too_soon_do_not_count():
+    flu = persons(most_days=3, apart=2)
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    for number in range(7):
+        flu.append(DAYS[number], [{"pid": 1}])
+    assert values(flu.release(DAYS[6]).daily["cases"]) == [1, 0, 1, 0, 1, 0, 0]
+
+
+def test_one_person_is_one_person_however_the_number_is_written():
+    flu = persons(most_days=1)
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.append(DAYS[0], pd.DataFrame({"pid": [1, 2]}))
+    flu.append(DAYS[1], pd.DataFrame({"pid": [1.0, None]}))
+    flu.append(DAYS[2], pd.DataFrame({"pid": ["1", "x"]}))
+    assert values(flu.release(DAYS[2]).daily["cases"]) == [2, 0, 1]
+
+
+def test_a_new_process_knows_who_has_counted(tmp_path):
+    ledger = tc.Ledger.memory()
+    for number in range(3):
+        flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=2)
+        flu.append(DAYS[number], [{"pid": 1}])
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    assert values(flu.release(DAYS[2]).daily["cases"]) == [1, 1, 0]
+
+
+def test_one_person_changes_no_more_than_the_mechanism_covers(monkeypatch):
+    """Random neighbours: all days of one person are removed, and the exact rows are compared."""
+    monkeypatch.setattr("tacit.tables._protect.ranking_secret", lambda: 7)  # which rows count, for both
+    rng = np.random.default_rng(11)
+    for trial in range(4):
+        most, apart = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        frames = [
+            pd.DataFrame({"pid": rng.integers(0, 6, 12), "region": rng.choice(["a", "b"], 12)})
+            for _ in range(8)
+        ]
+        exact = []
+        for without in (None, 3):
+            flu = persons(
+                name=f"flu{trial}", most_days=most, apart=apart, days=8, limits={"rows": 2},
+                keys={"region": ["a", "b"]},
+            )  # fmt: skip
+            plan = flu.plan(cases=tc.count(), by="region", rho=1)
+            for number, frame in enumerate(frames):
+                flu.append(DAYS[number], frame if without is None else frame[frame["pid"] != without])
+            task = plan._members[0].task
+            [noise] = task.noises
+            days = [task._integers(day)[0] for day in range(1, 9)]
+            exact.append(np.array(noise.sums(days, None)[0], dtype=float))
+        moved = ((exact[0] - exact[1]) ** 2).sum()
+        assert 0 < moved <= noise.noise.sensitivity_squared
+
+
+def test_rows_come_as_frames_files_and_dictionaries(flu, tmp_path):
+    import polars as pl
+    import pyarrow as pa
+
+    flu.begin(flu.plan(cases=tc.count(), temp=tc.mean("temp"), by="region", epsilon=900))
+    frame = rows(0, 8)
+    frame.to_csv(tmp_path / "day.csv", index=False)
+    frame.to_parquet(tmp_path / "day.parquet")
+    forms = [
+        frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), tmp_path / "day.csv",
+        str(tmp_path / "day.parquet"), frame.to_dict("records"), frame.to_dict("list"), [],
+    ]  # fmt: skip
+    for number, form in enumerate(forms):
+        flu.append(DAYS[number], form)
+    series = flu.release(DAYS[len(forms) - 1]).content
+    assert values(series.daily["cases"]) == [4, 4] * 7 + [0, 0]
+    assert np.array(series.daily["temp"].value[:14]).reshape(7, 2) == pytest.approx(
+        np.tile([37.0, 38.0], (7, 1)), abs=0.1
+    )
+
+
+def test_a_stream_goes_on_in_a_new_process(tmp_path):
+    place = {"source": tmp_path / "flu", "ledger": str(tmp_path / "flu.ledger")}
+    flu = declared(**place)
+    flu.begin(flu.plan(cases=tc.count(), rho=50), who="ana", purpose="weekly page")
+    flu.append(DAYS[0], rows(0, 10))
+    first = flu.release(DAYS[0]).to_dict()
+    flu.append(DAYS[1], rows(1, 20))
+    flu._ledger.close()
+    again = open_stream(tmp_path / "flu")
+    assert again.release(DAYS[0]).to_dict() == first
+    assert values(again.release(DAYS[1]).daily["cases"]) == [10, 20]
+    again._ledger.close()
+    flu = declared(**place)
+    assert flu.status().plans[0][1] == 2
+    assert values(flu.release(DAYS[1]).totals["cases"]) == [10, 30]
+    flu._ledger.close()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"days": 21}, {"start": "2026-01-02"}, {"keys": {"x": ["a"]}}, {"bounds": {"x": (0, 1)}}],
+    ids=str,
+)
+def test_another_declaration_of_the_same_folder_is_refused(tmp_path, changed):
+    ledger = tc.Ledger.memory()
+    declared(tmp_path / "flu", ledger=ledger)
+    with pytest.raises(TacitError) as refusal:
+        declared(tmp_path / "flu", ledger=ledger, **changed)
+    assert refusal.value.code == "stream-differs"
+    declared(tmp_path / "flu", ledger=ledger)
+
+
+def test_a_damaged_declaration_is_refused(tmp_path):
+    declared(tmp_path / "flu")
+    (tmp_path / "flu" / "stream.json").write_text("{")
+    for again in (lambda: declared(tmp_path / "flu"), lambda: open_stream(tmp_path / "flu")):
+        with pytest.raises(TacitError) as refusal:
+            again()
+        assert refusal.value.code == "stream-differs"
+
+
+REFUSED = {
+    "a day twice": ("day-twice", lambda s: s.append(DAYS[1], rows(1, 3))),
+    "a late row": ("day-closed", lambda s: s.append(DAYS[0], rows(0, 3))),
+    "before the horizon": ("day-outside", lambda s: s.append("2025-12-31", rows(0, 3))),
+    "after the horizon": ("day-outside", lambda s: s.append("2026-01-21", rows(0, 3))),
+    "a release before the horizon": ("day-outside", lambda s: s.release("2025-12-31")),
+    "not a day": ("bad-parameter", lambda s: s.append("yesterday", rows(0, 3))),
+    "a column too few": ("rows-differ", lambda s: s.append(DAYS[2], rows(0, 3)[["pid", "region"]])),
+    "a column too many": ("rows-differ", lambda s: s.append(DAYS[2], rows(0, 3).assign(age=3))),
+    "columns of another table": ("rows-differ", lambda s: s.append(DAYS[2], [{"x": 1}])),
+    "not rows": ("bad-parameter", lambda s: s.append(DAYS[2], [1, 2])),
+    "a file that is not there": ("bad-parameter", lambda s: s.append(DAYS[2], "absent.csv")),
+    "a day that has not come": ("day-missing", lambda s: s.release(DAYS[3])),
+    "a plan that was not begun": ("not-begun", lambda s: s.release(DAYS[1], s.plan(n=tc.count(), epsilon=9))),
+    "a picked value": ("not-allowed", lambda s: s.plan(m=tc.median("temp"), epsilon=1)),
+    "private groups": ("keys-missing", lambda s: s.plan(m=tc.count(), by="pid", epsilon=1)),
+    "no cost": ("bad-parameter", lambda s: s.plan(m=tc.count())),
+    "two costs": ("bad-parameter", lambda s: s.plan(m=tc.count(), epsilon=1, rho=1)),
+    "another focus": ("bad-parameter", lambda s: s.plan(m=tc.count(), epsilon=1, focus="month")),
+    "another charge": ("bad-parameter", lambda s: s.plan(m=tc.count(), epsilon=1, charge="month")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_and_changes_nothing(flu, name):
+    code, act = REFUSED[name]
+    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    flu.append(DAYS[0], rows(0, 10))
+    flu.append(DAYS[1], rows(1, 10))
+    flu.release(DAYS[0])
+    before, left = repr(flu.status()), flu.remaining
+    with pytest.raises(TacitError) as refusal:
+        act(flu)
+    assert refusal.value.code == code
+    assert refusal.value.fix is not None
+    assert repr(flu.status()) == before
+    assert flu.remaining == left
+    assert flu.release(DAYS[1]).days == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"level": "week"},
+        {"level": "event", "unit": "pid"},
+        {"level": "person-day"},
+        {"level": "person-day", "unit": "pid", "most_days": 4},
+        {"level": "person", "unit": "pid"},
+        {"level": "person", "unit": "pid", "most_days": 0},
+        {"days": 0},
+        {"start": "soon"},
+    ],
+    ids=str,
+)
+def test_declarations_that_promise_nothing_are_refused(changed):
+    with pytest.raises(TacitError) as refusal:
+        declared(**changed)
+    assert refusal.value.code in {"bad-parameter", "missing-limit"}
+
+
+def test_days_of_whole_persons_are_not_charged_one_by_one():
+    with pytest.raises(TacitError) as refusal:
+        persons().plan(n=tc.count(), epsilon=1, charge="day")
+    assert refusal.value.code == "not-allowed"
+
+
+def test_a_release_before_a_plan_is_refused(flu):
+    flu.append(DAYS[0], rows(0, 1))
+    with pytest.raises(TacitError) as refusal:
+        flu.release(DAYS[0])
+    assert refusal.value.code == "not-begun"
+
+
+def test_with_two_plans_one_is_named(flu):
+    plans = [flu.plan(cases=tc.count(), epsilon=1), flu.plan(temp=tc.mean("temp"), epsilon=1)]
+    for plan in plans:
+        flu.begin(plan)
+    flu.append(DAYS[0], rows(0, 10))
+    with pytest.raises(TacitError) as refusal:
+        flu.release(DAYS[0])
+    assert refusal.value.code == "not-begun"
+    assert "temp" in flu.release(DAYS[0], plans[1]).columns
+
+
+def test_a_plan_beyond_the_budget_is_not_begun():
+    flu = declared(budget=tc.Budget(epsilon=1))
+    with pytest.raises(TacitError) as refusal:
+        flu.begin(flu.plan(cases=tc.count(), epsilon=2))
+    assert refusal.value.code == "budget-exceeded"
+    assert flu.status().plans == ()
+
+
+def test_an_instalment_that_fails_loses_no_day(flu, monkeypatch):
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.append(DAYS[0], rows(0, 10))
+    flu.append(DAYS[1], rows(1, 20))
+    flu.release(DAYS[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamTask, "_integers", lambda self, day: 1 / 0)
+        for _ in range(3):
+            with pytest.raises(TacitError) as refusal:
+                flu.release(DAYS[1])
+            assert refusal.value.code == "release-failed"
+    flu.append(DAYS[2], rows(2, 30))
+    assert values(flu.release(DAYS[2]).daily["cases"]) == [10, 20, 30]
+
+
+def test_status_names_the_days_that_are_missing(flu):
+    for number in (0, 1, 4):
+        flu.append(DAYS[number], rows(number, 2))
+    status = flu.status()
+    assert status.missing == (DAYS[2], DAYS[3])
+    assert "3 of 20 days came in, the last one 2026-01-05" in repr(status)
+    assert "no plan was begun" in repr(status)
+    assert "stream flu, protects each row" in repr(flu)
+
+
+def test_rows_that_lack_a_column_of_a_plan_are_refused_before_they_are_stored():
+    flu = declared()
+    flu.begin(flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1))
+    with pytest.raises(TacitError, match="result") as refusal:
+        flu.append(DAYS[0], [{"outcome": "positive"}])
+    assert refusal.value.code == "rows-differ"
+    assert flu.status().appended == ()
+    flu.append(DAYS[0], [{"result": "positive"}])
+    assert flu.release(DAYS[0]).days == 1
+
+
+def test_a_plan_about_columns_that_the_rows_lack_is_refused_before_its_charge():
+    flu = declared()
+    plan = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1)
+    flu.append(DAYS[0], [{"outcome": "positive"}])
+    with pytest.raises(TacitError) as refusal:
+        flu.begin(plan)
+    assert refusal.value.code == "unknown-column"
+    assert flu.remaining.epsilon == 1000
+
+
+def test_a_file_with_another_encoding_is_refused(tmp_path, flu):
+    (tmp_path / "day.csv").write_text('pid,region,temp\n1,a,"36,5"\n')
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[0], tc.tables.csv_file(tmp_path / "day.csv", decimal=","))
+    assert refusal.value.code == "bad-parameter"
+    (tmp_path / "bad.csv").write_bytes(b"pid,region,temp\n1,\xff\xfe,36\n2,a,37\n")
+    try:
+        flu.append(DAYS[0], tmp_path / "bad.csv")
+    except TacitError as error:
+        assert error.code == "bad-parameter"
+        assert flu.status().appended == ()

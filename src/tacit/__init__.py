@@ -90,11 +90,11 @@ _LAZY = {
     "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
+    "stream": "tacit.streams",
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",
 }
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
-_LAZY["stream"] = "tacit.streams"
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(
     ("count", "count_distinct", "count_units", "histogram", "max", "mean", "median", "min", "most_common"),

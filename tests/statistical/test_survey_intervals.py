@@ -141,7 +141,7 @@ def test_intervals_cover_about_as_often_as_stated(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_cover_between_94_and_96_percent(name):
-    surveys = 20_000 if not name.startswith(("shares: 51", "shares: linear", "comparisons")) else 5_000
+    surveys = 10_000 if not name.startswith(("shares: 51", "shares: linear", "comparisons")) else 3_000
     for share in CASES[name](surveys).values():
         assert 0.94 <= share <= 0.96
 

@@ -13,7 +13,7 @@ from tacit.surveys._results import CrossTable, DifferenceTable, MeanTable, Share
 from tacit.surveys._survey import Survey, load
 from tacit.surveys._survey_documents import SURVEY_SCHEMA
 from tacit.surveys._survey_questions import SurveyQuestion
-from tacit.surveys._waves import change
+from tacit.surveys._waves import change, randomize_waves
 
 __all__ = [
     "REPORT_SCHEMA",
@@ -39,5 +39,6 @@ __all__ = [
     "norm_sub",
     "pool",
     "question",
+    "randomize_waves",
     "survey",
 ]

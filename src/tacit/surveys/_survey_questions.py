@@ -285,7 +285,17 @@ def _why(made: SurveyQuestion, *, given: bool) -> str:
         return "a permanent coin for the answer and a fresh one for each report"
     if isinstance(made.randomizer, SupportRandomizer):
         return made.randomizer.why
-    return "a window around the number, mixed with Duchi's coin: the smallest worst-case variance of the mean"
+    return _compared(made.randomizer) if isinstance(made.randomizer, NumberWindow) else ""
+
+
+def _compared(chosen: NumberWindow) -> str:
+    """Say how a window compares with the window alone and with the coin alone, at its worst number."""
+    alone = NumberWindow(odds=chosen.odds, steps=chosen.steps, duchi=False)
+    worst = {one.describe(): max(one.variance(0), one.variance(1)) for one in (chosen, alone)}
+    worst["Duchi's coin"] = float(chosen.coin_value**2)
+    (own, least), *others = worst.items()
+    rest = "; ".join(f"{name}: {variance:.4g}/n" for name, variance in others if name != own)
+    return f"{own}: variance of the mean at most {least:.4g}/n, where the bounds are -1 and 1; {rest}"
 
 
 def _check_answers(kind: object, answers: Any, bounds: tuple[Fraction, ...], of: Any) -> None:

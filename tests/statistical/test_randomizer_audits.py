@@ -21,10 +21,10 @@ RANDOMIZERS = {
     "linear hashing": m.LinearHashing(epsilon=1, size=1000),
     "linear hashing, 1 bit": m.LinearHashing(epsilon=0.5, size=100),
     "linear hashing, 3 bits": m.LinearHashing(epsilon=2, size=50),
-    "window with coin": m.NumberWindow(epsilon=1, steps=10),
+    "window with coin": m.NumberWindow(epsilon=1, steps=10, expected="any"),
     "window alone": m.NumberWindow(epsilon=1, steps=10, duchi=False),
     "coin alone": m.NumberWindow(epsilon=0.5, steps=10),
-    "scale of 5 points": m.NumberWindow(epsilon=2, steps=2),
+    "scale of 5 points": m.NumberWindow(epsilon=2, steps=2, expected="any"),
     "Warner's cards": m.Design.warner(0.75),
     "forced": m.Design.forced(truth="2/3", yes="1/6", no="1/6"),
     "forced, uneven": m.Design.forced(truth="3/4", yes="1/6", no="1/12"),
@@ -55,10 +55,10 @@ def test_the_auditor_reaches_four_fifths_of_epsilon_and_no_more_than_it(name):
 @pytest.mark.parametrize("name", RANDOMIZERS)
 def test_a_long_attack_finds_no_more_than_epsilon(name):
     made = RANDOMIZERS[name]
-    assert audit(made, samples=4_000_000).holds
+    assert audit(made, samples=1_000_000).holds
     first, second = made.worst_pair
     for a, b in ((second, first), (first, first + 1)):
-        assert audit(made, a, b, samples=1_000_000).holds
+        assert audit(made, a, b, samples=200_000).holds
 
 
 @pytest.mark.parametrize("seed", [(1, 2), (0, 0), (1023, 1023), (512, 77)])

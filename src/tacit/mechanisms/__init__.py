@@ -5,6 +5,7 @@ from __future__ import annotations
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
 from tacit.mechanisms._bounds import Bounds
 from tacit.mechanisms._clipping import clip, fold, truncate
+from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
 from tacit.mechanisms._discrete_gaussian import DiscreteGaussian
 from tacit.mechanisms._discrete_laplace import DiscreteLaplace
 from tacit.mechanisms._exponential import Exponential
@@ -32,7 +33,7 @@ from tacit.mechanisms._randomized_response import Estimate, RandomizedResponse
 from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_from_json
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
-from tacit.mechanisms._response_designs import Design, DesignEstimate, TwoGroupDesign
+from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._subsampled import Subsampled

@@ -195,7 +195,7 @@ class LinearHashing(SupportRandomizer):
         """
         if isinstance(value, dict):
             seeds = value.get("seed")
-            value = value["value"]
+            value = value.get("value")
         truths = read_answers(value, self.size)
         out = np.empty(truths.size, self.dtype)
         out["seed"] = self._draw_seeds(truths.size) if seeds is None else self._read_seeds(seeds, truths.size)
@@ -217,6 +217,8 @@ class LinearHashing(SupportRandomizer):
 
     def read_reports(self, reports: object) -> NDArray[Any]:
         """Return reports as an array, from an array or a list of dictionaries; refuse malformed ones."""
+        if isinstance(reports, np.ma.MaskedArray):
+            raise bad_report("a report is missing")
         if isinstance(reports, np.ndarray) and reports.dtype.names == ("seed", "answer"):
             seeds, answers = reports["seed"], reports["answer"]
         else:

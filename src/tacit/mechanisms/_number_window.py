@@ -5,31 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Set
+from tacit.fixes import Choose, Set
 from tacit.mechanisms._local_randomizer import LocalRandomizer, bad_report, read_answers, several
 from tacit.mechanisms._mechanism import show
 from tacit.mechanisms._odds import UNIT_ODDS, read_odds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
 __all__ = ["NumberWindow"]
 
 _MOST_STEPS = 10**6
+_USUAL = Fraction(1, 2)  # numbers spread evenly over the range have mean square 1/3
+_MIDDLE = Fraction(1, 4)
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class NumberWindow(LocalRandomizer):
     """Report a number on the grid -m .. m: near the truth by a window, or as the side of Duchi's coin.
+
+    Depending on epsilon and on the numbers that are expected, the window is drawn always, never, or with a
+    fixed probability.
 
     Guarantee: epsilon = ln(A/B), pure, for each respondent, whoever collects the reports. `unbiased` turns
     reports into estimates whose mean is exactly the true number.
@@ -37,8 +42,7 @@ class NumberWindow(LocalRandomizer):
     Argument: which of the two is drawn does not depend on the number. The window gives every whole number in
     -(m+h) .. m+h the weight A if it lies within h of the truth and B if not; the sum of the weights is
     constant. Duchi's coin (Duchi, Jordan, Wainwright 2018) has probabilities between B/(A+B) and A/(A+B).
-    So every report has ratio at most A/B. The mixture with the smallest worst variance has the same variance
-    at every number (docs/proofs/surveys.md).
+    So every report has ratio at most A/B (docs/proofs/surveys.md).
 
     Parameters
     ----------
@@ -49,17 +53,21 @@ class NumberWindow(LocalRandomizer):
     half_width
         h, in steps; by default the one with the smallest variance, or the coin alone where that is better.
     duchi
-        Whether the coin may be mixed in. It makes the worst variance smaller; near 0 the window alone is
-        better.
-    typical
-        If given, the size |x| of a typical number on the scale 0 .. 1, from public knowledge: the variance is
-        made small there instead of at its worst.
+        Whether the coin may be mixed in, or taken alone.
+    expected
+        Which numbers the error should be small for, from public knowledge. "usual": any numbers with a mean
+        square of at most 1/2 on the scale -1 .. 1; the variance is then the nearest to the best one that a
+        window or the coin could have. "any": also numbers that are all at the ends; the largest variance is
+        made small, and is the same everywhere. Or the size of a typical number, from 0 to 1.
 
     Examples
     --------
     >>> import tacit as tc
     >>> age = tc.mechanisms.NumberWindow(epsilon=1, steps=1000)
-    >>> age.half_width, round(age.variance(0), 3), round(age.variance(1), 3)
+    >>> round(age.variance(0), 3), round(age.variance(1), 3)
+    (3.675, 5.105)
+    >>> ends = tc.mechanisms.NumberWindow(epsilon=1, steps=1000, expected="any")
+    >>> ends.half_width, round(ends.variance(0), 3), round(ends.variance(1), 3)
     (707, 4.267, 4.267)
     >>> reports = age.release([250] * 10_000)
     >>> bool(abs(age.unbiased(reports).mean() - 0.25) < 0.15)
@@ -80,7 +88,7 @@ class NumberWindow(LocalRandomizer):
         steps: int,
         half_width: int | None = None,
         duchi: bool = True,
-        typical: Number | None = None,
+        expected: Number | Literal["usual", "any"] = "usual",
         odds: int | None = None,
     ) -> None:
         favour, actual, asked = read_odds(epsilon, odds)
@@ -90,7 +98,7 @@ class NumberWindow(LocalRandomizer):
         if not isinstance(duchi, bool):
             raise bad_parameter("duchi", "True or False", duchi, fix=Set(duchi=True))
         if half_width is None:
-            h, mixed = _best(favour, m, typical, duchi=duchi)
+            h, mixed = _best(favour, m, expected, duchi=duchi)
         else:
             h, mixed = count("half_width", half_width), duchi
             if h > m:
@@ -270,27 +278,58 @@ def _variance(odds: int, m: int, h: int | None, chance: Fraction, square: Fracti
     return chance * window + (1 - chance) * coin
 
 
-def _best(odds: int, m: int, typical: Number | None, *, duchi: bool) -> tuple[int | None, bool]:
-    """Return the half-width (None: the coin alone) and whether the coin is mixed in.
+def _best(
+    odds: int, m: int, expected: Number | Literal["usual", "any"], *, duchi: bool
+) -> tuple[int | None, bool]:
+    """Return the half-width (None: the coin alone) and whether the coin is mixed in."""
 
-    Without a typical number the worst variance counts. The mixture has the same variance everywhere; it beats
-    the coin exactly where the window at 0 beats the coin at 0.
-    """
-    square = Fraction(1) if typical is None else rational("typical", typical, zero=True) ** 2
-    if square > 1:
-        raise bad_parameter("typical", "from 0 to 1", typical, fix=Set(typical=0.5))
-    mixed = duchi and typical is None
+    def window(square: Fraction) -> tuple[Fraction, int | None, bool]:
+        h = _lowest(lambda h: _variance(odds, m, h, Fraction(1), square), m)
+        return _variance(odds, m, h, Fraction(1), square), h, False
 
-    def worst(h: int) -> Fraction:
-        return _variance(odds, m, h, _near(odds, m, h) if mixed else Fraction(1), square)
+    def flat(h: int) -> Fraction:
+        return _variance(odds, m, h, _near(odds, m, h), Fraction(0))
 
-    h = _lowest(worst, m)
-    if duchi and _variance(odds, m, None, Fraction(0), Fraction(0) if mixed else square) <= worst(h):
-        return None, True
-    return h, mixed
+    def coin(square: Fraction) -> Fraction:
+        return _variance(odds, m, None, Fraction(0), square)
+
+    if expected not in ("usual", "any"):
+        square = _read_expected(expected) ** 2
+        own = window(square)
+        return (None, True) if duchi and coin(square) <= own[0] else own[1:]
+    if not duchi:
+        return window(Fraction(1) if expected == "any" else _MIDDLE)[1:]
+    mixed = _lowest(flat, m)
+    if expected == "any":
+        return (None if coin(Fraction(0)) <= flat(mixed) else mixed), True
+    ends = [(square, min(coin(square), window(square)[0])) for square in (Fraction(0), _USUAL)]
+    choices: list[tuple[int | None, bool]] = [(None, True), (mixed, True), window(_MIDDLE)[1:]]
+
+    def regret(choice: tuple[int | None, bool]) -> Fraction:
+        h, coined = choice
+        chance = Fraction(0) if h is None else _near(odds, m, h) if coined else Fraction(1)
+        return max(_variance(odds, m, h, chance, square) / least for square, least in ends)
+
+    return min(choices, key=regret)
 
 
-def _lowest(of: Any, most: int) -> int:
+def _read_expected(expected: object) -> Fraction:
+    if isinstance(expected, str):
+        raise bad_parameter(
+            "expected",
+            '"usual", "any" or a size from 0 to 1',
+            expected,
+            fix=Choose(("usual", "any"), given=expected),
+        )
+    size = rational("expected", expected, zero=True)  # type: ignore[arg-type]
+    if size > 1:
+        raise bad_parameter(
+            "expected", '"usual", "any" or a size from 0 to 1', expected, fix=Set(expected=0.5)
+        )
+    return size
+
+
+def _lowest(of: Callable[[int], Fraction], most: int) -> int:
     """Return where a function of 0 .. most that falls and then rises is smallest."""
     low, high = 0, most
     while low < high:

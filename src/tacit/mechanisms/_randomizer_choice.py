@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tacit.errors import bad_parameter
-from tacit.fixes import Choose
+from tacit.fixes import Choose, Say
 from tacit.mechanisms._linear_hashing import LinearHashing
 from tacit.mechanisms._memo import Memo
 from tacit.mechanisms._number_window import NumberWindow
@@ -13,8 +14,6 @@ from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._subset_selection import SubsetSelection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tacit.exact import Number
     from tacit.mechanisms._local_randomizer import LocalRandomizer, SupportRandomizer
 
@@ -78,7 +77,7 @@ _KINDS: dict[str, type[LocalRandomizer]] = {
 }
 
 
-def randomizer_from_json(document: Mapping[str, Any]) -> LocalRandomizer:
+def randomizer_from_json(document: object) -> LocalRandomizer:
     """Rebuild a local randomizer from its document (`to_json`).
 
     Examples
@@ -87,10 +86,18 @@ def randomizer_from_json(document: Mapping[str, Any]) -> LocalRandomizer:
     >>> randomizer_from_json(coin.to_json()) == coin
     True
     """
-    name = document.get("mechanism")
+    name = document.get("mechanism") if isinstance(document, Mapping) else None
     kind = _KINDS.get(str(name))
-    if kind is None:
+    if kind is None or not isinstance(document, Mapping):
         raise bad_parameter(
             "mechanism", "the name of a local randomizer", name, fix=Choose(tuple(_KINDS), given=str(name))
         )
-    return kind.from_json(document)
+    try:
+        return kind.from_json(document)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise bad_parameter(
+            "document",
+            f"the document of a randomizer of the kind {name}",
+            "another one",
+            fix=Say("use the document that the survey was saved with"),
+        ) from None

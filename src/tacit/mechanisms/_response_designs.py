@@ -14,6 +14,16 @@ from tacit import noise
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
+from tacit.mechanisms._design_estimates import (
+    DesignEstimate,
+    TwoGroupDesign,
+    no_epsilon,
+    normal_quantile,
+    open_chance,
+    read_chance,
+    two_chances,
+    wilson,
+)
 from tacit.mechanisms._local_randomizer import LocalRandomizer, bad_report, read_answers, several
 from tacit.mechanisms._mechanism import confidence_level, show
 from tacit.mechanisms._odds import log_up
@@ -23,36 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Design", "DesignEstimate", "TwoGroupDesign"]
-
-
-@dataclass(frozen=True, slots=True)
-class DesignEstimate:
-    """A prevalence read from disguised answers; `value` may lie outside [0, 1], the interval does not.
-
-    Attributes
-    ----------
-    value, standard_error
-        The unbiased estimate and its standard error, with n - 1 as the R packages for such designs have it.
-    low, high, confidence
-        The interval, for the coins and the sampling of respondents.
-    respondents
-        How many people answered.
-    other
-        In designs of two groups, the second number that they estimate.
-    """
-
-    value: float
-    standard_error: float
-    low: float
-    high: float
-    confidence: float
-    respondents: int
-    other: float | None = None
-
-    def __repr__(self) -> str:
-        at = f"{self.confidence:.4g} confidence, {self.respondents:,} respondents"
-        return f"{self.value:.4f} +- {self.standard_error:.4f} [{self.low:.4f}, {self.high:.4f}] ({at})"
+__all__ = ["Design"]
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -96,7 +77,7 @@ class Design(LocalRandomizer):
         name: str = "own",
         draws: int | None = None,
     ) -> None:
-        rows = [tuple(_chance("a probability", one) for one in row) for row in (no, yes)]
+        rows = [tuple(read_chance("a probability", one) for one in row) for row in (no, yes)]
         if len(rows[0]) != len(rows[1]) or len(rows[0]) < 2 or any(sum(row) != 1 for row in rows):
             raise bad_parameter(
                 "no and yes", "two lists of the same length that each add up to 1", [no, yes],
@@ -126,13 +107,13 @@ class Design(LocalRandomizer):
         >>> Design.warner(0.75).estimate(yes=412, of=1000).value
         0.324
         """
-        chance = _open("p", p)
+        chance = open_chance("p", p)
         return cls._two("warner", 1 - chance, chance)
 
     @classmethod
     def mirrored(cls, p: Number | str) -> Design:
         """Two mirrored questions, the sensitive one with probability p: Warner's design on paper."""
-        chance = _open("p", p)
+        chance = open_chance("p", p)
         return cls._two("mirrored", 1 - chance, chance)
 
     @classmethod
@@ -142,7 +123,7 @@ class Design(LocalRandomizer):
         The innocuous question has prevalence p. "The same" counts as yes. A birthday as coin is
         only as secret as the birthday.
         """
-        chance = _open("p", p)
+        chance = open_chance("p", p)
         return cls._two("crosswise", 1 - chance, chance)
 
     @classmethod
@@ -151,7 +132,7 @@ class Design(LocalRandomizer):
 
         The rarer of the forced answers decides epsilon. Without one of them the design has no epsilon.
         """
-        chances = _open("truth", truth), _chance("yes", yes), _chance("no", no)
+        chances = open_chance("truth", truth), read_chance("yes", yes), read_chance("no", no)
         if sum(chances) != 1:
             raise bad_parameter(
                 "truth, yes and no", "probabilities that add up to 1", [truth, yes, no],
@@ -165,7 +146,7 @@ class Design(LocalRandomizer):
 
         `prevalence` is the known share of yes to the innocuous question.
         """
-        chance, share = _open("asked", asked), _open("prevalence", prevalence)
+        chance, share = open_chance("asked", asked), open_chance("prevalence", prevalence)
         other = (1 - chance) * share
         return cls._two("unrelated", other, chance + other)
 
@@ -176,7 +157,7 @@ class Design(LocalRandomizer):
         `p1` and `p2` are the shares of red cards. With several draws (with replacement) a report is the
         number of red cards; epsilon grows with the number of draws.
         """
-        red = _open("p1", p1), _open("p2", p2)
+        red = open_chance("p1", p1), open_chance("p2", p2)
         times = count("draws", draws, zero=False)
         if red[0] == red[1]:
             raise bad_parameter("p1 and p2", "different", p1, fix=Set(p1=0.8, p2=0.2))
@@ -191,22 +172,22 @@ class Design(LocalRandomizer):
     @classmethod
     def mangat(cls, p: Number | str) -> Design:
         """Mangat 1994: people with the attribute say yes, the others toss Warner's coin. No epsilon."""
-        return cls._two("mangat", 1 - _open("p", p), Fraction(1))
+        return cls._two("mangat", 1 - open_chance("p", p), Fraction(1))
 
     @classmethod
     def triangular(cls, p: Number | str) -> Design:
         """Yu, Tian, Tang 2008: yes to either the sensitive or an innocuous question (share p). No epsilon."""
-        return cls._two("triangular", _open("p", p), Fraction(1))
+        return cls._two("triangular", open_chance("p", p), Fraction(1))
 
     @staticmethod
     def lie_detector(p1: Number | str, p2: Number | str) -> TwoGroupDesign:
         """Moshagen, Musch, Erdfelder 2012: Mangat's design in two groups, with the share of honest yeses."""
-        return TwoGroupDesign("lie detector", _pair(p1, p2))
+        return TwoGroupDesign("lie detector", two_chances(p1, p2))
 
     @staticmethod
     def unrelated_unknown(p1: Number | str, p2: Number | str) -> TwoGroupDesign:
         """Greenberg et al. 1969: an unrelated question of unknown prevalence, in two groups."""
-        return TwoGroupDesign("unrelated, unknown prevalence", _pair(p1, p2))
+        return TwoGroupDesign("unrelated, unknown prevalence", two_chances(p1, p2))
 
     # -- privacy
 
@@ -218,7 +199,7 @@ class Design(LocalRandomizer):
             if a == b == 0:
                 continue
             if not a or not b:
-                raise _no_epsilon(self.name)
+                raise no_epsilon(self.name)
             worst = max(worst, a / b, b / a)
         return log_up(worst)
 
@@ -341,9 +322,9 @@ class Design(LocalRandomizer):
         square = level * (1 - level) / ((draws * n - 1) * (p - q) ** 2)
         square += (1 - 1 / draws) * share * (1 - share) / (n - 1)
         at = confidence_level(confidence)
-        z = _normal_quantile(at)
+        z = normal_quantile(at)
         if draws == 1:
-            ends = sorted((end - q) / (p - q) for end in _wilson(level, n, z))
+            ends = sorted((end - q) / (p - q) for end in wilson(level, n, z))
         else:
             ends = [value - z * math.sqrt(square), value + z * math.sqrt(square)]
         low, high = (min(1.0, max(0.0, end)) for end in ends)
@@ -363,94 +344,6 @@ class Design(LocalRandomizer):
         return f"Design({self.name}, {spent})"
 
 
-@dataclass(frozen=True, slots=True)
-class TwoGroupDesign:
-    """A design with a second unknown number, for which two groups got different coins: for old data only.
-
-    It has no epsilon: the chance of an answer depends on the unknown number, and may be 0 for one group.
-
-    Examples
-    --------
-    >>> found = Design.lie_detector("1/6", "5/6").estimate(yes=(373, 398), of=(564, 692))
-    >>> round(found.value, 6), round(found.standard_error, 6), round(found.other, 6)
-    (0.870695, 0.041118, 0.635806)
-    """
-
-    name: str
-    chances: tuple[Fraction, Fraction]
-
-    @property
-    def cost(self) -> None:
-        """Refused: the design has no epsilon."""
-        raise _no_epsilon(self.name)
-
-    @property
-    def epsilon(self) -> None:
-        """Refused: the design has no epsilon."""
-        raise _no_epsilon(self.name)
-
-    def estimate(
-        self, *, yes: tuple[int, int], of: tuple[int, int], confidence: Number = 0.95
-    ) -> DesignEstimate:
-        """Return the estimated share of people whose truth is yes, from the yeses of both groups.
-
-        `other` is the share of honest answers among them (lie detector), or the prevalence of the unrelated
-        question.
-        """
-        (y1, y2), (n1, n2) = (
-            [count("yes", one) for one in yes],
-            [count("of", one, zero=False) for one in of],
-        )
-        if min(n1, n2) < 2 or y1 > n1 or y2 > n2:
-            raise bad_parameter(
-                "yes and of", "counts of yeses and of at least two people", [yes, of],
-                fix=Set(yes=(190, 240), of=(500, 500)),
-            )  # fmt: skip
-        p1, p2 = self.chances
-        a, b = Fraction(y1, n1), Fraction(y2, n2)
-        if self.name == "lie detector":  # yes = share * honest + (1 - share)(1 - p)
-            weights = 1 / (p2 - p1), -1 / (p2 - p1)
-            value = 1 - (a - b) / (p2 - p1)
-            other = (a - (1 - value) * (1 - p1)) / value if value else None
-        else:  # yes = p * share + (1 - p) * prevalence
-            weights = (1 - p2) / (p1 - p2), -(1 - p1) / (p1 - p2)
-            value = weights[0] * a + weights[1] * b
-            other = (b * p1 - a * p2) / (p1 - p2)
-        square = weights[0] ** 2 * a * (1 - a) / (n1 - 1) + weights[1] ** 2 * b * (1 - b) / (n2 - 1)
-        at = confidence_level(confidence)
-        width = _normal_quantile(at) * math.sqrt(square)
-        low, high = (min(1.0, max(0.0, float(value) + end)) for end in (-width, width))
-        second = None if other is None else float(other)
-        return DesignEstimate(float(value), math.sqrt(square), low, high, float(at), n1 + n2, second)
-
-
-def _chance(name: str, value: Number | str) -> Fraction:
-    """Read a probability; text such as "1/6" is a fraction."""
-    if isinstance(value, str):
-        try:
-            value = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise bad_parameter(name, "a probability", value, fix=Set(**{name: "1/6"})) from None
-    chance = rational(name, value, zero=True)
-    if chance > 1:
-        raise bad_parameter(name, "a probability", value, fix=Set(**{name: "1/6"}))
-    return chance
-
-
-def _open(name: str, value: Number | str) -> Fraction:
-    chance = _chance(name, value)
-    if not 0 < chance < 1:
-        raise bad_parameter(name, "a probability above 0 and below 1", value, fix=Set(**{name: "2/3"}))
-    return chance
-
-
-def _pair(p1: Number | str, p2: Number | str) -> tuple[Fraction, Fraction]:
-    first, second = _open("p1", p1), _open("p2", p2)
-    if first == second:
-        raise bad_parameter("p1 and p2", "different", p1, fix=Set(p1="1/6", p2="5/6"))
-    return first, second
-
-
 def _draw(row: tuple[Fraction, ...], size: int) -> NDArray[np.int64]:
     """Draw answers with these probabilities, exactly: one coin for each answer against the later ones."""
     drawn = np.full(size, len(row) - 1, np.int64)
@@ -462,26 +355,3 @@ def _draw(row: tuple[Fraction, ...], size: int) -> NDArray[np.int64]:
         left = left[~hit]
         rest -= chance
     return drawn
-
-
-def _wilson(rate: float, n: int, z: float) -> tuple[float, float]:
-    """Return Wilson's interval for a rate (Wilson 1927)."""
-    middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return middle - half, middle + half
-
-
-def _normal_quantile(confidence: Fraction) -> float:
-    """Return z such that a standard normal lies within z with this probability."""
-    from scipy.special import ndtri
-
-    return float(-ndtri(float(1 - confidence) / 2))
-
-
-def _no_epsilon(name: str) -> TacitError:
-    return TacitError(
-        "no-guarantee",
-        f"the {name} design has no epsilon",
-        why="an answer that some respondents cannot give proves something about those who give it",
-        fix=Code("Design.warner(0.75), or any design in which both groups can give every answer"),
-    )

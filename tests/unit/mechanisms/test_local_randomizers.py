@@ -104,9 +104,20 @@ def test_an_epsilon_without_odds_is_refused(bad):
         lambda: m.NumberWindow(epsilon=1, steps=0),
         lambda: m.NumberWindow(epsilon=1, steps=4, half_width=5),
         lambda: m.NumberWindow(epsilon=1, steps=4, duchi=1),
-        lambda: m.NumberWindow(epsilon=1, steps=4, typical=2),
+        lambda: m.NumberWindow(epsilon=1, steps=4, expected=2),
+        lambda: m.NumberWindow(epsilon=1, steps=4, expected="none"),
+        lambda: m.NumberWindow(epsilon=1, steps=4, expected=None),
         lambda: m.choose_randomizer(1, 1),
         lambda: m.randomizer_from_json({"mechanism": "laplace"}),
+        lambda: m.randomizer_from_json({"mechanism": "subset-selection"}),
+        lambda: m.randomizer_from_json(
+            {"mechanism": "subset-selection", "size": 3, "subset": 1, "odds": "x"}
+        ),
+        lambda: m.randomizer_from_json(
+            {"mechanism": "subset-selection", "size": "3", "subset": 1, "odds": "9"}
+        ),
+        lambda: m.randomizer_from_json({"mechanism": "response-design", "no": 1, "yes": 2, "name": "x"}),
+        lambda: m.randomizer_from_json(["subset-selection"]),
         lambda: m.Memo(epsilon=1, once=1),
         lambda: m.Memo(epsilon=1, once=2),
     ],
@@ -336,6 +347,7 @@ def test_the_choice_follows_the_variance_and_says_why():
     [
         *LISTS.values(),
         m.NumberWindow(epsilon=1, steps=10),
+        m.NumberWindow(epsilon=1, steps=10, expected="any"),
         m.NumberWindow(epsilon=0.5, steps=10),
         m.NumberWindow(epsilon=1, steps=10, duchi=False),
         m.NumberWindow(epsilon=4, steps=2),
@@ -507,6 +519,7 @@ def test_a_subset_that_cannot_be_drawn_is_not_counted(reports):
         3,
         None,
         [{"seed": [1, 1], "answer": 0}, {"seed": [1], "answer": 0}],
+        np.ma.array(LISTS["hashing"].release([1]), mask=True),
     ],
     ids=repr,
 )
@@ -523,6 +536,8 @@ def test_seeds_come_from_the_invitation_and_are_the_same_everywhere():
     assert seeds[0].tolist() == [int.from_bytes(digest[4 * j : 4 * j + 4], "big") % 1024 for j in (0, 1)]
     reports = made.release([5, 6], seeds=seeds)
     assert reports["seed"].tolist() == seeds.tolist()
+    with pytest.raises(TacitError, match="declared answers"):
+        made.release({"seed": [1, 2]})
     one = made.release({"value": 5, "seed": seeds[0].tolist()})
     assert one["seed"] == seeds[0].tolist()
     assert made.seeds_for([]).shape == (0, 2)

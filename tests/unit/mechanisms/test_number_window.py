@@ -14,13 +14,14 @@ from tacit.mechanisms._odds import UNIT_ODDS, log_up
 m = tc.mechanisms
 
 WINDOWS = {
-    "mixed": m.NumberWindow(epsilon=1, steps=5),
+    "mixed": m.NumberWindow(epsilon=1, steps=5, expected="any"),
+    "usual": m.NumberWindow(epsilon=1, steps=5),
     "window alone": m.NumberWindow(epsilon=1, steps=3, duchi=False),
     "coin alone": m.NumberWindow(epsilon=0.5, steps=4),
-    "narrowest": m.NumberWindow(epsilon=4, steps=2),
-    "one step": m.NumberWindow(epsilon=2, steps=1),
+    "narrowest": m.NumberWindow(epsilon=4, steps=2, expected="any"),
+    "one step": m.NumberWindow(epsilon=2, steps=1, expected="any"),
     "own width": m.NumberWindow(epsilon=1.5, steps=4, half_width=3),
-    "typical": m.NumberWindow(epsilon=1, steps=6, typical=0.1),
+    "typical": m.NumberWindow(epsilon=1, steps=6, expected=0.1),
 }
 
 
@@ -44,6 +45,7 @@ def test_the_cases_are_what_their_names_say():
     assert 0 < chances["own width"] < 1
     assert chances["window alone"] == 1
     assert chances["coin alone"] == 0
+    assert chances["usual"] == 1
     assert WINDOWS["narrowest"].half_width == 0
 
 
@@ -98,15 +100,16 @@ def test_no_other_half_width_is_better(steps, epsilon):
         return max(window.variance(0), window.variance(1))
 
     every = [m.NumberWindow(epsilon=epsilon, steps=steps, half_width=h) for h in range(steps + 1)]
-    best = m.NumberWindow(epsilon=epsilon, steps=steps)
+    best = m.NumberWindow(epsilon=epsilon, steps=steps, expected="any")
     coin = ((best.odds + UNIT_ODDS) / (best.odds - UNIT_ODDS)) ** 2
     assert worst(best) == pytest.approx(min(coin, *map(worst, every)), rel=1e-12)
     alone = [
         m.NumberWindow(epsilon=epsilon, steps=steps, half_width=h, duchi=False) for h in range(steps + 1)
     ]
-    assert worst(m.NumberWindow(epsilon=epsilon, steps=steps, duchi=False)) == min(map(worst, alone))
+    lone = m.NumberWindow(epsilon=epsilon, steps=steps, duchi=False, expected="any")
+    assert worst(lone) == min(map(worst, alone))
     for typical in (0, 0.4, 1):
-        chosen = m.NumberWindow(epsilon=epsilon, steps=steps, typical=typical).variance(typical)
+        chosen = m.NumberWindow(epsilon=epsilon, steps=steps, expected=typical).variance(typical)
         assert chosen == pytest.approx(
             min(coin - typical**2, *(one.variance(typical) for one in alone)), rel=1e-12
         )
@@ -142,13 +145,13 @@ def hybrid(epsilon, x):
     ],
 )
 def test_the_worst_variances_are_those_of_the_formulae(epsilon, mixed, width, alone):
-    window = m.NumberWindow(epsilon=epsilon, steps=100_000)
+    window = m.NumberWindow(epsilon=epsilon, steps=100_000, expected="any")
     assert max(window.variance(0), window.variance(1)) == pytest.approx(mixed, abs=6e-5, rel=3e-5)
     if width is None:
         assert window.half_width is None
     else:
         assert window.half_width / window.steps == pytest.approx(width, abs=1e-3)
-    lone = m.NumberWindow(epsilon=epsilon, steps=100_000, duchi=False)
+    lone = m.NumberWindow(epsilon=epsilon, steps=100_000, duchi=False, expected="any")
     assert lone.variance(1) == pytest.approx(alone, abs=6e-5, rel=3e-5)
 
 
@@ -163,7 +166,7 @@ def test_the_integer_window_has_the_stated_variances():
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.5, 0.61, 0.7, 1, 1.5, 2, 3, 4, 6])
 def test_the_worst_variance_is_below_those_of_duchi_piecewise_and_hybrid(epsilon):
-    window = m.NumberWindow(epsilon=epsilon, steps=1000)
+    window = m.NumberWindow(epsilon=epsilon, steps=1000, expected="any")
     worst = max(window.variance(0), window.variance(1))
     for other in (duchi, piecewise, hybrid):
         assert worst <= max(other(epsilon, 0), other(epsilon, 1)) * (1 + 1e-6)
@@ -174,8 +177,25 @@ def test_the_worst_variance_is_below_those_of_duchi_piecewise_and_hybrid(epsilon
 def test_where_a_typical_number_is_known_no_number_is_worse_than_the_better_of_duchi_and_piecewise(
     epsilon, x
 ):
-    window = m.NumberWindow(epsilon=epsilon, steps=1000, typical=x)
+    window = m.NumberWindow(epsilon=epsilon, steps=1000, expected=x)
     assert window.variance(x) <= min(duchi(epsilon, x), piecewise(epsilon, x)) * 1.001
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 0.6, 0.7, 0.75, 0.8, 0.82, 0.84, 0.9, 1, 1.2, 2, 3, 4, 6, 8])
+@pytest.mark.parametrize("steps", [30, 1000])
+def test_a_mean_of_usual_numbers_is_within_a_twentieth_of_the_better_of_duchi_and_piecewise(epsilon, steps):
+    """The standard error of a mean, for any numbers with a mean square up to 1/2 (spread evenly: 1/3)."""
+    window = m.NumberWindow(epsilon=epsilon, steps=steps)
+    for square in np.linspace(0, 0.5, 26):
+        x = math.sqrt(square)
+        better = min(duchi(epsilon, x), piecewise(epsilon, x))
+        assert math.sqrt(window.variance(x) / better) <= 1.05
+
+
+@pytest.mark.parametrize(("epsilon", "kind"), [(0.5, "coin"), (0.8, "mixed"), (1, "window"), (4, "window")])
+def test_the_usual_choice_goes_from_the_coin_over_the_mixture_to_the_window(epsilon, kind):
+    chance = m.NumberWindow(epsilon=epsilon, steps=1000).window_chance
+    assert {"coin": chance == 0, "mixed": 0 < chance < 1, "window": chance == 1}[kind]
 
 
 # -- input

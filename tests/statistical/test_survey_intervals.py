@@ -49,9 +49,11 @@ LISTS = {
     "memo": (tc.survey("memo", {"q": 4}, epsilon=2, once=1)["q"], falling(4), 1000),
 }
 NUMBERS = {
-    "coin alone": asked((0, 10), 0.5),
-    "window with coin": asked((0, 10), 1),
-    "narrow window": asked((0, 10), 2),
+    "number": asked((0, 10), 1),
+    "small epsilon": asked((0, 10), 0.5),
+    "coin alone": asked((0, 10), 0.5, randomizer=m.NumberWindow(epsilon=0.5, steps=1000, expected=1)),
+    "window with coin": asked((0, 10), 1, randomizer=m.NumberWindow(epsilon=1, steps=1000, expected="any")),
+    "window alone": asked((0, 10), 2, randomizer=m.NumberWindow(epsilon=2, steps=1000, duchi=False)),
     "scale": asked(range(11), 1),
     "scale of shares": asked(range(11), 2, wants="shares"),
 }

@@ -183,7 +183,9 @@ class SurveyQuestion:
         if isinstance(self.law, SupportRandomizer | Design):
             f = Fraction(1, len(self.answers)) if share is None else Fraction(share)
             return self.law.variance(f, 1, sampling=True)
-        return float(self.randomizer.variance(0)) + _UNIFORM  # type: ignore[attr-defined]
+        window: Any = self.randomizer
+        least = float(window.variance(0))
+        return least + (float(window.variance(1)) - least) * _UNIFORM + _UNIFORM
 
     def to_document(self) -> dict[str, Any]:
         """Return the question as JSON, with the randomizer's exact parameters."""
@@ -289,13 +291,13 @@ def _why(made: SurveyQuestion, *, given: bool) -> str:
 
 
 def _compared(chosen: NumberWindow) -> str:
-    """Say how a window compares with the window alone and with the coin alone, at its worst number."""
-    alone = NumberWindow(odds=chosen.odds, steps=chosen.steps, duchi=False)
-    worst = {one.describe(): max(one.variance(0), one.variance(1)) for one in (chosen, alone)}
-    worst["Duchi's coin"] = float(chosen.coin_value**2)
-    (own, least), *others = worst.items()
-    rest = "; ".join(f"{name}: {variance:.4g}/n" for name, variance in others if name != own)
-    return f"{own}: variance of the mean at most {least:.4g}/n, where the bounds are -1 and 1; {rest}"
+    """Say how a window compares with the mixture whose variance is the same everywhere, and with the coin."""
+    mixed = NumberWindow(odds=chosen.odds, steps=chosen.steps, expected="any")
+    coin = float(chosen.coin_value**2)
+    found = {one.describe(): (one.variance(0), one.variance(1)) for one in (chosen, mixed)}
+    found |= {"Duchi's coin": (coin, coin - 1)}
+    lines = [f"{name}: {least:.4g}/n to {most:.4g}/n" for name, (least, most) in found.items()]
+    return f"variance of the mean for numbers from the middle to the bounds, as -1 and 1: {'; '.join(lines)}"
 
 
 def _check_answers(kind: object, answers: Any, bounds: tuple[Fraction, ...], of: Any) -> None:

@@ -47,9 +47,8 @@ def test_answers_that_cannot_be_a_question_are_refused(answers):
 
 def test_the_choice_of_a_window_is_explained():
     why = tc.survey("ages", (18, 90), epsilon=1).questions[0].why
-    assert "at most 4.267/n" in why
-    assert "Duchi's coin: 4.683/n" in why
-    assert tc.survey("ages", (18, 90), epsilon=0.5).questions[0].why.startswith("Duchi's coin: variance")
+    assert "mixed with Duchi's coin: 4.267/n to 4.267/n" in why
+    assert "Duchi's coin: 4.683/n to 3.683/n" in why
 
 
 def test_names_that_reports_use_are_refused():

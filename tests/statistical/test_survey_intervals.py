@@ -49,9 +49,11 @@ LISTS = {
     "memo": (tc.survey("memo", {"q": 4}, epsilon=2, once=1)["q"], falling(4), 1000),
 }
 NUMBERS = {
-    "coin alone": asked((0, 10), 0.5),
-    "window with coin": asked((0, 10), 1),
-    "narrow window": asked((0, 10), 2),
+    "number": asked((0, 10), 1),
+    "small epsilon": asked((0, 10), 0.5),
+    "coin alone": asked((0, 10), 0.5, randomizer=m.NumberWindow(epsilon=0.5, steps=1000, expected=1)),
+    "window with coin": asked((0, 10), 1, randomizer=m.NumberWindow(epsilon=1, steps=1000, expected="any")),
+    "window alone": asked((0, 10), 2, randomizer=m.NumberWindow(epsilon=2, steps=1000, duchi=False)),
     "scale": asked(range(11), 1),
     "scale of shares": asked(range(11), 2, wants="shares"),
 }
@@ -141,7 +143,7 @@ def test_intervals_cover_about_as_often_as_stated(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_cover_between_94_and_96_percent(name):
-    surveys = 20_000 if not name.startswith(("shares: 51", "shares: linear", "comparisons")) else 5_000
+    surveys = 10_000 if not name.startswith(("shares: 51", "shares: linear", "comparisons")) else 3_000
     for share in CASES[name](surveys).values():
         assert 0.94 <= share <= 0.96
 

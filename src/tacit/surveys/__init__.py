@@ -15,7 +15,7 @@ from tacit.surveys._string_hashing import StringHashing
 from tacit.surveys._survey import Survey, load
 from tacit.surveys._survey_documents import SURVEY_SCHEMA
 from tacit.surveys._survey_questions import SurveyQuestion
-from tacit.surveys._waves import change
+from tacit.surveys._waves import change, randomize_waves
 
 __all__ = [
     "REPORT_SCHEMA",
@@ -45,5 +45,6 @@ __all__ = [
     "norm_sub",
     "pool",
     "question",
+    "randomize_waves",
     "survey",
 ]

@@ -115,7 +115,7 @@ def mean(question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers) -> 
     """Estimate the mean of a number or a scale.
 
     Guarantee: unbiased. The error covers the randomizer, and the sampling of respondents for a population;
-    for these respondents alone it is that of the randomizer, or a bound on it where it depends on the truth.
+    for these respondents alone it is that of the randomizer, estimated where it depends on the truth.
     """
     n = _some(len(reports))
     radius = float(question.radius)
@@ -124,16 +124,26 @@ def mean(question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers) -> 
         return EstimatedMean(float(scores.mean()), _error(scores, covers), float(scores.mean()), n)
     unit = (float(scores.mean()) - float(question.centre)) / radius
     if isinstance(question.randomizer, NumberWindow):
-        # with Duchi's coin alone the variance falls with |x|, and E x^2 >= (E x)^2; mixed, it is the same for
-        # all x; the window alone is worst at the ends
-        window = question.randomizer
-        at = 1.0 if not window.duchi else min(abs(unit), 1.0)
-        error = np.sqrt(window.variance(at) / n)
+        error = np.sqrt(_window_variance(question.randomizer, question.randomizer.unbiased(reports)) / n)
     else:
         inner = scores - float(question.centre)
         squares = _unit_scores(question, reports, lambda: question.levels() ** 2)
         error = _error(inner / radius, covers, spread=float(squares.mean()) - unit**2)
     return EstimatedMean(float(scores.mean()), radius * float(error), float(scores.mean()), n)
+
+
+def _window_variance(window: NumberWindow, values: Floats) -> float:
+    """Return the average variance of the reports of these respondents, given their true numbers.
+
+    It is a + c E x^2 for every window. A squared report has the mean a + (c + 1) E x^2, which gives E x^2.
+    With Duchi's coin alone c = -1, every square is the same, and E x^2 >= (E x)^2 gives a bound.
+    """
+    least = window.variance(0)
+    slope = window.variance(1) - least
+    square = min(float(values.mean()) ** 2, 1.0)
+    if slope > -0.5:
+        square = min(max((float((values**2).mean()) - least) / (slope + 1), square), 1.0)
+    return least + slope * square
 
 
 def _unit_scores(question: SurveyQuestion, reports: NDArray[Any], levels: Any) -> Floats:

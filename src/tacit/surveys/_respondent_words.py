@@ -51,6 +51,10 @@ def what_is_sent(question: SurveyQuestion) -> str:
             no, yes = map(_label, question.answers)
             p, q = _percent(design.p), _percent(design.q)
             return f"{yes} or {no}: {yes} with probability {p} if that is true, and with {q} if it is not"
+        case Design() as design:
+            no, yes = map(_label, question.answers)
+            deck = f"from a deck with {_percent(design.p)} red cards if {yes} is true"
+            return f"how many of {design.draws} cards are red: {deck}, with {_percent(design.q)} if {no} is"
     return question.randomizer.describe()
 
 
@@ -73,6 +77,8 @@ def report_words(question: SurveyQuestion, report: Any) -> str:
             return f"{float(question.centre + question.radius * report / window.steps):.4g}"
         case Design() as design if design.draws == 1:
             return _label(question.answers[report])
+        case Design() as design:
+            return f"{report} of {design.draws} cards are red"
         case LinearHashing():
             return f"the number {report['answer']}, with the seed {report['seed']}"
     return str(report)

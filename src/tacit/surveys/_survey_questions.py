@@ -183,7 +183,9 @@ class SurveyQuestion:
         if isinstance(self.law, SupportRandomizer | Design):
             f = Fraction(1, len(self.answers)) if share is None else Fraction(share)
             return self.law.variance(f, 1, sampling=True)
-        return float(self.randomizer.variance(0)) + _UNIFORM  # type: ignore[attr-defined]
+        window: Any = self.randomizer
+        least = float(window.variance(0))
+        return least + (float(window.variance(1)) - least) * _UNIFORM + _UNIFORM
 
     def to_document(self) -> dict[str, Any]:
         """Return the question as JSON, with the randomizer's exact parameters."""
@@ -285,7 +287,17 @@ def _why(made: SurveyQuestion, *, given: bool) -> str:
         return "a permanent coin for the answer and a fresh one for each report"
     if isinstance(made.randomizer, SupportRandomizer):
         return made.randomizer.why
-    return "a window around the number, mixed with Duchi's coin: the smallest worst-case variance of the mean"
+    return _compared(made.randomizer) if isinstance(made.randomizer, NumberWindow) else ""
+
+
+def _compared(chosen: NumberWindow) -> str:
+    """Say how a window compares with the mixture whose variance is the same everywhere, and with the coin."""
+    mixed = NumberWindow(odds=chosen.odds, steps=chosen.steps, expected="any")
+    coin = float(chosen.coin_value**2)
+    found = {one.describe(): (one.variance(0), one.variance(1)) for one in (chosen, mixed)}
+    found |= {"Duchi's coin": (coin, coin - 1)}
+    lines = [f"{name}: {least:.4g}/n to {most:.4g}/n" for name, (least, most) in found.items()]
+    return f"variance of the mean for numbers from the middle to the bounds, as -1 and 1: {'; '.join(lines)}"
 
 
 def _check_answers(kind: object, answers: Any, bounds: tuple[Fraction, ...], of: Any) -> None:

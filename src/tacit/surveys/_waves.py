@@ -6,15 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.errors import TacitError
-from tacit.fixes import Code
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Set
+from tacit.mechanisms import Memo
 from tacit.surveys._intervals import normal_quantile
 from tacit.surveys._results import DifferenceRow, DifferenceTable
 
 if TYPE_CHECKING:
-    from tacit.surveys._reports import Reports
+    from collections.abc import Sequence
 
-__all__ = ["change"]
+    from numpy.typing import NDArray
+
+    from tacit.surveys._reports import Reports
+    from tacit.surveys._survey import Survey
+
+__all__ = ["change", "randomize_waves"]
 
 
 def change(
@@ -67,6 +73,53 @@ def change(
     return DifferenceTable(
         asked.name, "wave", tuple(rows), confidence, "population", float(before.survey.epsilon)
     )
+
+
+def randomize_waves(survey: Survey, waves: Sequence[Any]) -> list[Reports]:
+    """Answer a repeated survey for many respondents at once, to try it out: each keeps a permanent answer.
+
+    Guarantee: that of the survey, for each respondent over all waves.
+
+    Parameters
+    ----------
+    survey
+        A survey that was declared with ``once``.
+    waves
+        For each wave the true answers of the same respondents in the same order, as in `Survey.randomize`.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> poll = tc.survey("smoking", ["no", "yes"], epsilon=2, once=1)
+    >>> first, second = randomize_waves(poll, [["no"] * 100, ["no"] * 80 + ["yes"] * 20])
+    >>> first.respondents, second.invitations == first.invitations
+    (100, True)
+    """
+    from tacit.surveys._reports import AnsweredQuestion, Reports
+
+    if not survey.is_repeated:
+        raise bad_parameter("survey", "one that is repeated", survey.name, fix=Set(epsilon=2, once=1))
+    permanent: dict[tuple[str, int], NDArray[np.int64]] = {}
+    found = []
+    for wave in waves:
+        given = survey._by_name(wave)  # noqa: SLF001 - of this room
+        answered = {}
+        for question in survey.questions:
+            memo, truths = question.randomizer, question.encode({n: given[n] for n in question.columns})
+            if not isinstance(memo, Memo):
+                raise TypeError(f"{question.name} has no memo")
+            kept = np.empty(len(truths), dtype=np.int64)
+            for truth in np.unique(truths):
+                own = permanent.setdefault(
+                    (question.name, int(truth)), np.asarray(memo.permanent(np.full(len(truths), truth)))
+                )
+                if len(own) != len(truths):
+                    raise bad_parameter("waves", "the same respondents in each", len(truths))
+                kept[truths == truth] = own[truths == truth]
+            answered[question.name] = AnsweredQuestion(np.arange(len(truths)), memo.report(kept)[:, None])
+        numbers = tuple(map(str, range(len(answered[survey.questions[0].name].rows))))
+        found.append(Reports(survey, len(numbers), answered, {}, numbers))
+    return found
 
 
 def _matched(before: Reports, after: Reports, name: str) -> tuple[Any, Any]:

@@ -48,6 +48,10 @@ def test_a_respondent_reads_what_is_sent():
     text = " ".join(str(poll(FORCED).answer("yes")).split())
     assert "yes or no: yes with probability 83.3 % if that is true, and with 16.7 % if it is not" in text
     assert poll(FORCED).answer("yes").release().answers["used"] in (0, 1)
+    assert "used: yes" in (shown := str(poll(FORCED).answer("yes").release())) or "used: no" in shown
+    cards = poll(Design.kuk("4/5", "1/5", draws=3))
+    assert "from a deck with 80.0 % red cards if yes is true" in " ".join(str(cards.answer("no")).split())
+    assert "of 3 cards are red" in str(cards.answer("no").release())
 
 
 def test_a_design_survives_document_and_files(tmp_path):

@@ -105,6 +105,31 @@ def test_a_change_is_estimated_person_by_person():
     assert found.high - found.low < other.high - other.low  # at the same epsilon for one report
 
 
+def test_a_memo_makes_changes_precise():
+    """Epsilon 2 in all, 1 for a report: n Var of a change at most 1.84, with two fresh coins at 1/2 7.84."""
+    people = 20_000
+    first, second = tc.surveys.randomize_waves(POLL, [["no"] * people, ["no"] * people])
+    row = change(first, second)["second wave", "yes"]
+    assert people * ((row.high - row.low) / 2 / 1.96) ** 2 <= 1.84 * 1.05
+    fresh = tc.survey("fresh", ["no", "yes"], epsilon=0.5)
+    both = [fresh.randomize(["no"] * people, invitations=range(people)) for _ in range(2)]
+    row = change(*both)["second wave", "yes"]
+    assert people * ((row.high - row.low) / 2 / 1.96) ** 2 == pytest.approx(7.84, rel=0.05)
+
+
+def test_waves_keep_permanent_answers():
+    sure = tc.survey(
+        "sure", ["no", "yes"], epsilon=40, once=30
+    )  # the second coin hardly ever falls otherwise
+    waves = tc.surveys.randomize_waves(sure, [["no"] * 50, ["yes"] * 50, ["no"] * 50])
+    seen = [wave.answered["answer"].reports for wave in waves]
+    assert (seen[0] == seen[2]).all()
+    with pytest.raises(TacitError, match="the same respondents"):
+        tc.surveys.randomize_waves(sure, [["no"] * 5, ["no"] * 4])
+    with pytest.raises(TacitError, match="one that is repeated"):
+        tc.surveys.randomize_waves(tc.survey("once", ["no", "yes"], epsilon=1), [["no"]])
+
+
 def test_a_real_change_is_found():
     fresh = tc.survey("fresh", ["no", "yes"], epsilon=3)
     before = fresh.randomize(["no"] * 3000, invitations=range(3000))

@@ -45,6 +45,12 @@ def test_answers_that_cannot_be_a_question_are_refused(answers):
     refused("bad-parameter", tc.survey, "bad", {"q": answers}, epsilon=1)
 
 
+def test_the_choice_of_a_window_is_explained():
+    why = tc.survey("ages", (18, 90), epsilon=1).questions[0].why
+    assert "mixed with Duchi's coin: 4.267/n to 4.267/n" in why
+    assert "Duchi's coin: 4.683/n to 3.683/n" in why
+
+
 def test_names_that_reports_use_are_refused():
     for name in ("survey", "invitation", "", "a\nb"):
         refused("bad-parameter", tc.survey, "bad", {name: ["a", "b"]}, epsilon=1)

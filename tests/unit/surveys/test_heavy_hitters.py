@@ -168,3 +168,18 @@ def test_texts_are_cut_and_filled():
 def test_bad_input_is_refused(make):
     with pytest.raises(TacitError):
         make()
+
+
+def test_no_report_gives_away_more_than_epsilon():
+    """Two texts that differ early, late or not at all within a group: the odds of every report, exactly."""
+    plan = StringHashing(epsilon=1, length=4)
+    reports = plan.release(["aspirin"] * 60 + ["aspen"] * 60)
+    largest = 0.0
+    for a, b in (("aspirin", "aspen"), ("aspirin", "zink"), ("a", "ab")):
+        codes = plan._code(a), plan._code(b)
+        for report in reports:
+            randomizer = plan.randomizers[report["group"]]
+            one, other = (int(code >> (8 * plan.length - randomizer.words)) - 1 for code in codes)
+            sent = {"seed": report["seed"].tolist(), "answer": int(report["answer"])}
+            largest = max(largest, abs(randomizer.privacy_loss(sent, one, other)))
+    assert 0.999 < largest <= float(plan.cost.epsilon(delta=0))

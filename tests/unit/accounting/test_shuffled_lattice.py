@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.accounting import Cost
-from tacit.accounting.numeric._response_blanket import shuffled_response_delta
+from tacit.accounting.numeric._response_blanket import blanket_delta, shuffled_response_delta
 from tacit.accounting.numeric._shuffled import shuffled_delta
 from tacit.accounting.numeric._shuffled_lattice import shuffled_accountant
 
@@ -30,6 +30,19 @@ def test_one_round_of_categories_is_a_little_above_its_curve(n, e0, categories):
         truth, found = float(at(np.array([e * e0]), -1.0)[0]), accountant.delta(e * e0).upper
         if truth > 1e-8:
             assert truth <= found <= truth * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("n", "e0", "categories"), [(10_000, 1.0, 10), (100_000, 1.0, 4), (1_000_000, 1.0, 10), (3000, 0.05, 7)]
+)
+def test_coarse_outcomes_of_many_reports_stay_a_little_above_the_curve(n, e0, categories):
+    """Grouped s, few values of T and a grid of W dominate, and cost less than 0.5 % of delta."""
+    cost = Cost.randomized_response(e0, categories=categories).shuffled(n)
+    at = blanket_delta(n, e0, categories)
+    accountant = shuffled_accountant(cost.parts)
+    top = cost.epsilon(delta=1e-6)
+    for e in (0.0, 0.5 * top, top):
+        assert at(e, -1.0) <= accountant.delta(e).upper <= at(e, 1.0) * (1 + 5e-3)
 
 
 def pairs(n: int, e0: float) -> tuple[np.ndarray, np.ndarray]:

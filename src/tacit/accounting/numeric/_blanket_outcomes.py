@@ -61,8 +61,9 @@ def blanket_round(n: int, e0: float, categories: int) -> ShuffledRound:
     missed = 0.0 if (reach >= s).all() else 2 * math.exp(-float((reach**2 / (2 * s)).min()))
     outside = found.leak * (ratio + 3) + first + missed * (ratio + 2)
     silent = (categories - 2) / (whole - 2) * math.exp(n * math.log1p(-2 / whole))
-    slack = 8 * found.loose + 256 * U
-    return ShuffledRound(losses, masses[kept], silent * (1 + 64 * n * U), slack, outside)
+    # Larger masses at the same losses give a larger delta, so the error of the masses is added to them.
+    raised = masses[kept] * (1 + 8 * found.loose)
+    return ShuffledRound(losses, raised, silent * (1 + 64 * n * U), 256 * U, outside)
 
 
 def _grouped(found: Blanket, n: int) -> tuple[Reals, Reals, Reals]:

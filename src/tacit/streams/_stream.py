@@ -21,6 +21,7 @@ from tacit.tables import col
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from tacit.core import JSON, Engine
     from tacit.exact import Number
@@ -197,7 +198,8 @@ class Stream(Dataset):
         plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
-            self._store()
+            with self._lock():
+                self._store()
 
     def append(self, day: object, rows: object) -> None:
         """Store the rows of a day, all of them at once; the day is then complete.
@@ -215,9 +217,10 @@ class Stream(Dataset):
         """
         number = self.horizon.number(day)
         name = self.horizon.name(number)
-        with folder_lock(self._folder.place / "stream.lock"), tempfile.TemporaryDirectory() as scratch:
-            if self._folder.has(name):
+        with self._lock(), tempfile.TemporaryDirectory() as scratch:
+            if self._folder.has(name) or self._is_closed(number):
                 raise self._came_before(number)
+            self._refresh()
             source = rows_as_source(rows, Path(scratch))
             unit, barred = None, None
             if self.level == "person":
@@ -280,8 +283,19 @@ class Stream(Dataset):
             "ask: .plan(n=tc.count(), epsilon=1), .begin(plan), .append(day, rows), .release(day)"
         )
 
+    def _refresh(self) -> None:
+        """Read what other processes have written since."""
+        found = self._folder.load()
+        if found is not None:
+            session = self._session
+            session.begun = {one["plan"]: one for one in found["begun"]} | session.begun
+            if session.columns is None and found["columns"] is not None:
+                session.columns = tuple(found["columns"])
+
     def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
         """Return a plan that was begun, as this process goes on with it."""
+        if not self._session.begun or (plan is not None and plan.hash not in self._session.begun):
+            self._refresh()
         known = self._session.begun
         if plan is None and len(known) == 1:
             return self._begun_with(next(iter(known)))
@@ -352,8 +366,7 @@ class Stream(Dataset):
                 ) from None
 
     def _came_before(self, number: int) -> TacitError:
-        day = self.horizon.name(number)
-        closed = any(self._begun_with(one).through() >= number for one in self._session.begun)
+        day, closed = self.horizon.name(number), self._is_closed(number)
         return TacitError(
             "day-closed" if closed else "day-twice",
             f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
@@ -361,7 +374,17 @@ class Stream(Dataset):
             fix=Say("keep late rows for a stream of their own, or declare a day to be the day of the report"),
         )
 
+    def _is_closed(self, number: int) -> bool:
+        """Whether a day was released, also if its file was removed since."""
+        return any(self._begun_with(one).through() >= number for one in self._session.begun)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        """Let one process at a time change the folder."""
+        return folder_lock(self._folder.place / "stream.lock")
+
     def _store(self) -> None:
+        """Write what is known now, and what other processes have written; the caller holds the lock."""
+        self._refresh()
         session = self._session
         self._folder.store({
             "declaration": self.declared,

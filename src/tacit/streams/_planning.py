@@ -205,13 +205,13 @@ def _facts(stream: Stream, table: TableTask, choice: StreamChoice, goal: StreamG
         for words, errors in choice.alternatives
     ]
     charged = {
-        "run": "all days at once, when the plan is begun",
-        "day": "each day by itself, when it is released",
+        "run": "all days are charged at once, when the plan is begun",
+        "day": "each day is charged by itself, when it is released",
     }
     return [
         ("days", f"{horizon.days:,}, from {horizon.start} to {horizon.last}"),
         ("protects", stream.promise),
-        ("charged", charged[goal.charge]),
+        ("run", charged[goal.charge]),
         ("noise", f"chosen for {goal.focus}: {lines[0]}"),
         ("compared with", "; ".join(lines[1:]) or "nothing else"),
         ("these figures", "root mean square error of a day / 7 days / all days so far, over the horizon"),

@@ -137,6 +137,8 @@ def test_a_release_can_be_saved_read_shown_and_drawn(flu, tmp_path):
 def test_a_plan_states_what_it_will_cost_and_what_it_was_compared_with(flu):
     plan = flu.plan(cases=tc.count(), epsilon=1, delta=1e-6)
     facts = dict(plan.facts)
+    assert "all days are charged at once" in repr(plan)
+    assert "instalments" not in repr(plan)
     assert facts["days"] == "20, from 2026-01-01 to 2026-01-20"
     assert "noise on each day, Laplace noise: 1.36 / " in facts["noise"]
     assert "Gaussian noise" in facts["compared with"]

@@ -524,3 +524,22 @@ def test_certificates_state_what_was_charged_for_each_unit(charge):
     assert 0.4999 < plan.cost.rho <= 0.5
     spent = flu._ledger.blocks("flu")
     assert len(spent) == (3 if charge == "day" else 20)
+
+
+@pytest.mark.parametrize(
+    "goal", [{"rho": 0.1}, {"rho": 0.1, "focus": "total"}, {"epsilon": 1, "focus": "total"}]
+)
+def test_variances_and_correlations_of_a_stream_have_intervals(goal):
+    flu = persons(
+        level="person-day", most_days=None, days=70, bounds={"t": (30, 45), "u": (0, 1)},
+        budget=tc.Budget(epsilon=10) if "epsilon" in goal else tc.Budget(rho=10),
+    )  # fmt: skip
+    flu.begin(flu.plan(v=tc.variance("t"), c=tc.correlation("t", "u"), **goal))
+    rng = np.random.default_rng(9)
+    for number in range(9):
+        u = rng.random(3000)
+        frame = pd.DataFrame({"pid": range(3000), "t": 35 + 5 * u + rng.normal(0, 1, 3000), "u": u})
+        flu.append(DAYS[number], frame)
+    last = flu.release(DAYS[8])
+    assert last["v_so_far"].low[0] <= 25 / 12 + 1 <= last["v_so_far"].high[0] + 0.5
+    assert last["c_so_far"].value[0] == pytest.approx(0.82, abs=0.35)

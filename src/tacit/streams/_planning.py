@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.core import Forecast, Plan, members_of, warn_of_delta
+from tacit.engines import KEPT
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
@@ -139,7 +140,7 @@ def make_stream_plan(
         forecast=_forecast(table, choice.mechanisms, goal),
         facts=[*_facts(stream, table, choice, goal), *([("delta", warning)] if warning else [])],
         confidence=float(goal.confidence),
-        asked=f"each day: {pure.asked}",
+        asked=f"each day: {pure.asked.replace(f', where {KEPT}', '')}",
         request=lambda: request,
     )
 

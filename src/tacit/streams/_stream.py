@@ -61,6 +61,25 @@ class Stream(Dataset):
         At person level: in how many days one person counts, and how many days apart at least.
     declared
         The public facts, as the stream's folder keeps them.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.stream(
+    ...     None, name="visits", level="person", unit="pid", most_days=2, start="2026-01-01", days=90,
+    ...     limits={"rows": 1}, budget=tc.Budget(rho=0.5),
+    ... )
+    >>> plan = visits.plan(visitors=tc.count_units(), rho=0.5, focus="total")
+    >>> visits.begin(plan)
+    >>> visits.append("2026-01-01", [{"pid": 1}, {"pid": 2}])
+    >>> visits.append("2026-01-02", [{"pid": 2}, {"pid": 3}])
+    >>> release = visits.release("2026-01-02")
+    >>> release.days, len(release.to_dict()["visitors"])
+    (2, 2)
+    >>> visits.status()
+    stream visits: 2 of 90 days came in, the last one 2026-01-02
+    each day: visitors = count_units, of visits: released up to 2026-01-02
+    left: rho ... of 0.5
     """
 
     horizon: Horizon

@@ -1,5 +1,6 @@
 """Streams from declaration to release: counts, means and histograms, levels, charges, refusals."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
 import numpy as np
@@ -543,3 +544,25 @@ def test_variances_and_correlations_of_a_stream_have_intervals(goal):
     last = flu.release(DAYS[8])
     assert last["v_so_far"].low[0] <= 25 / 12 + 1 <= last["v_so_far"].high[0] + 0.5
     assert last["c_so_far"].value[0] == pytest.approx(0.82, abs=0.35)
+
+
+def test_threads_that_release_the_same_days_get_the_same_numbers(tmp_path):
+    place = {"source": tmp_path / "flu", "ledger": str(tmp_path / "flu.ledger")}
+    flu = declared(**place)
+    flu.begin(flu.plan(cases=tc.count(), rho=1, focus="total"))
+    for number in range(6):
+        flu.append(DAYS[number], rows(number, 10))
+    flu._ledger.close()
+
+    def release_all(_):
+        own = declared(**place)
+        found = [own.release(day).daily["cases"].value for day in DAYS[:6]]
+        own._ledger.close()
+        return found
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(release_all, range(3)))
+    last = results[0][-1]
+    assert len(last) == 6
+    for found in results:
+        assert all(days == last[: len(days)] for days in found)

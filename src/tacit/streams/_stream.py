@@ -356,7 +356,8 @@ class Stream(Dataset):
         needed |= {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
         given = set(names)
         lacking = sorted((set(expected) if expected else needed) - given)
-        extra = sorted(given - set(expected)) if expected else sorted(given & {KEPT})
+        own = {name for name in given if name.lower() == KEPT}
+        extra = sorted(given - set(expected)) if expected else sorted(own)
         if lacking or extra:
             word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
             raise TacitError(

@@ -21,6 +21,7 @@ from tacit.tables import col
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from tacit.core import JSON, Engine
     from tacit.exact import Number
@@ -60,6 +61,25 @@ class Stream(Dataset):
         At person level: in how many days one person counts, and how many days apart at least.
     declared
         The public facts, as the stream's folder keeps them.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.stream(
+    ...     None, name="visits", level="person", unit="pid", most_days=2, start="2026-01-01", days=90,
+    ...     limits={"rows": 1}, budget=tc.Budget(rho=0.5),
+    ... )
+    >>> plan = visits.plan(visitors=tc.count_units(), rho=0.5, focus="total")
+    >>> visits.begin(plan)
+    >>> visits.append("2026-01-01", [{"pid": 1}, {"pid": 2}])
+    >>> visits.append("2026-01-02", [{"pid": 2}, {"pid": 3}])
+    >>> release = visits.release("2026-01-02")
+    >>> release.days, len(release.to_dict()["visitors"])
+    (2, 2)
+    >>> visits.status()
+    stream visits: 2 of 90 days came in, the last one 2026-01-02
+    each day: visitors = count_units, of visits: released up to 2026-01-02
+    left: rho ... of 0.5
     """
 
     horizon: Horizon
@@ -197,7 +217,8 @@ class Stream(Dataset):
         plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
-            self._store()
+            with self._lock():
+                self._store()
 
     def append(self, day: object, rows: object) -> None:
         """Store the rows of a day, all of them at once; the day is then complete.
@@ -215,9 +236,10 @@ class Stream(Dataset):
         """
         number = self.horizon.number(day)
         name = self.horizon.name(number)
-        with folder_lock(self._folder.place / "stream.lock"), tempfile.TemporaryDirectory() as scratch:
-            if self._folder.has(name):
+        with self._lock(), tempfile.TemporaryDirectory() as scratch:
+            if self._folder.has(name) or self._is_closed(number):
                 raise self._came_before(number)
+            self._refresh()
             source = rows_as_source(rows, Path(scratch))
             unit, barred = None, None
             if self.level == "person":
@@ -280,8 +302,19 @@ class Stream(Dataset):
             "ask: .plan(n=tc.count(), epsilon=1), .begin(plan), .append(day, rows), .release(day)"
         )
 
+    def _refresh(self) -> None:
+        """Read what other processes have written since."""
+        found = self._folder.load()
+        if found is not None:
+            session = self._session
+            session.begun = {one["plan"]: one for one in found["begun"]} | session.begun
+            if session.columns is None and found["columns"] is not None:
+                session.columns = tuple(found["columns"])
+
     def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
         """Return a plan that was begun, as this process goes on with it."""
+        if not self._session.begun or (plan is not None and plan.hash not in self._session.begun):
+            self._refresh()
         known = self._session.begun
         if plan is None and len(known) == 1:
             return self._begun_with(next(iter(known)))
@@ -323,7 +356,8 @@ class Stream(Dataset):
         needed |= {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
         given = set(names)
         lacking = sorted((set(expected) if expected else needed) - given)
-        extra = sorted(given - set(expected)) if expected else sorted(given & {KEPT})
+        own = {name for name in given if name.lower() == KEPT}
+        extra = sorted(given - set(expected)) if expected else sorted(own)
         if lacking or extra:
             word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
             raise TacitError(
@@ -352,8 +386,7 @@ class Stream(Dataset):
                 ) from None
 
     def _came_before(self, number: int) -> TacitError:
-        day = self.horizon.name(number)
-        closed = any(self._begun_with(one).through() >= number for one in self._session.begun)
+        day, closed = self.horizon.name(number), self._is_closed(number)
         return TacitError(
             "day-closed" if closed else "day-twice",
             f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
@@ -361,7 +394,17 @@ class Stream(Dataset):
             fix=Say("keep late rows for a stream of their own, or declare a day to be the day of the report"),
         )
 
+    def _is_closed(self, number: int) -> bool:
+        """Whether a day was released, also if its file was removed since."""
+        return any(self._begun_with(one).through() >= number for one in self._session.begun)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        """Let one process at a time change the folder."""
+        return folder_lock(self._folder.place / "stream.lock")
+
     def _store(self) -> None:
+        """Write what is known now, and what other processes have written; the caller holds the lock."""
+        self._refresh()
         session = self._session
         self._folder.store({
             "declaration": self.declared,

@@ -16,6 +16,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _lab,
     _plan,
     _query,
+    _stream,
     _verify,
 )
 from tacit.cli._app import app, main

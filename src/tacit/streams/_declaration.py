@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +172,7 @@ def open_stream(
         raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
                             fix=Set(ledger="flu.ledger"))  # fmt: skip
     books = open_ledger(ledger if ledger is not None else where)
+    declared["bounds"] = {c: [Fraction(end) for end in ends] for c, ends in declared["bounds"].items()}
     opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
     if where is not None:
         opened.declared["ledger"] = where

@@ -257,6 +257,11 @@ class Stream(Dataset):
             str(self.remaining),
         )
 
+    @property
+    def plans(self) -> tuple[Plan[Series], ...]:
+        """The plans that were begun, in this process or another, in order."""
+        return tuple(self._begun_with(one).plan for one in self._session.begun)
+
     def __repr__(self) -> str:
         return (
             f"stream {self.name}, protects {self.promise}; {self.horizon.days:,} days from "

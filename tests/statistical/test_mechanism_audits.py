@@ -49,6 +49,13 @@ MECHANISMS = {
     "QuantileBracket": m.QuantileBracket(1, level=0.5, rows=2, candidates=3),
     "QuantileChoice": m.QuantileChoice(1, level=0.5, rows=2),
     "QuantileChoice, 0.9": m.QuantileChoice(1, level=0.9, rows=1),
+    "ToeplitzNoise, Gaussian": m.ToeplitzNoise(days=5, power=0.5, rho=0.05, sensitivity_squared=1),
+    "ToeplitzNoise, Gaussian, 3 days": m.ToeplitzNoise(
+        days=5, power=0.5, rho=0.05, sensitivity_squared=1, most_days=3
+    ),
+    "ToeplitzNoise, days": m.ToeplitzNoise(days=4, power=0, epsilon=1, sensitivity=1),
+    "TreeNoise": m.TreeNoise(days=6, branching=2, epsilon=1, sensitivity=1),
+    "TreeNoise, 2 days": m.TreeNoise(days=6, branching=3, epsilon=1, sensitivity=1, most_days=2),
     "QuantileChoice, flip": m.QuantileChoice(1, level=0.5, rows=2, method="permute-and-flip"),
 }
 ONE_BY_ONE = {

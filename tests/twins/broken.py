@@ -186,3 +186,27 @@ def leaks_everything(p):
         return np.where(rng.random(size) < p, 10_000 + value, fine)
 
     return release
+
+
+# -- streams -------------------------------------------------------------------------------------------
+
+
+def noise_after_the_inverse(value, size):
+    """Days plus C^-1 z with whole-number z: fractions of a day show the parity of earlier noise."""
+    days = np.asarray(value)
+    halves = np.cumprod([1, *((2 * k - 3) / (2 * k) for k in range(1, len(days)))])  # of sqrt(1 - x)
+    inverse = np.array([[halves[t - j] if t >= j else 0 for j in range(len(days))] for t in range(len(days))])
+    norm = sum(one**2 for one in (1, 1 / 2, 3 / 8, 5 / 16)[: len(days)]) ** 0.5
+    z = integer_laplace(8 * norm, (size, len(days)))
+    return days + z @ inverse.T
+
+
+def parity_of_the_first_day(days):
+    """Read the parity of day 1 off the days: x1 + z1, and the parity of z1 from the fraction of day 2."""
+    fraction = np.round(2 * np.abs(days[:, 1] - np.floor(days[:, 1]))) % 2
+    return (np.round(days[:, 0]) + fraction) % 2
+
+
+def person_paid_as_event(days):
+    """A person in all days, under the noise of a person who is in one of them."""
+    return tc.mechanisms.ToeplitzNoise(days=days, power=0.5, rho=0.05, sensitivity_squared=1)

@@ -7,8 +7,9 @@ import pytest
 from command import tacit
 
 OPEN = (
-    "stream", "open", "flu", "--level", "person-day", "--unit", "patient", "--start", "2026-01-01", "--days", "30",
-    "--epsilon", "1", "--keys", "region=north,south", "--bounds", "temp=30:45", "--limit", "rows=2",
+    "stream", "open", "flu", "--level", "person-day", "--unit", "patient", "--start", "2026-01-01",
+    "--days", "30", "--epsilon", "1", "--keys", "region=north,south", "--bounds", "temp=30:45",
+    "--limit", "rows=2",
 )  # fmt: skip
 ASK = ("--ask", "cases=count", "--by", "region", "--epsilon", "0.5")
 
@@ -23,6 +24,7 @@ def folder(tmp_path_factory):
         ("stream", "begin", "flu", *ASK, "--who", "ana"),
         ("stream", "append", "flu", "2026-01-01", "rows.csv"),
         ("stream", "append", "flu", "2026-01-02", "--nobody"),
+        ("stream", "release", "flu", "2026-01-01"),
     ):
         done = tacit(*words, cwd=place)
         assert done.returncode == 0, done.stderr
@@ -76,7 +78,7 @@ def test_the_same_plan_again_is_free(folder):
 @pytest.mark.parametrize(
     ("words", "code", "fix"),
     [
-        (("append", "flu", "2026-01-02", "rows.csv"), "day-twice", "stream of their own"),
+        (("append", "flu", "2026-01-01", "rows.csv"), "day-closed", "stream of their own"),
         (("append", "flu", "2025-12-31", "rows.csv"), "day-outside", "another stream"),
         (("append", "flu", "2026-01-03"), "bad-parameter", "--nobody"),
         (("append", "flu", "2026-01-03", "missing.csv"), "bad-parameter", "name of the file"),
@@ -89,8 +91,8 @@ def test_the_same_plan_again_is_free(folder):
         (("plan", "flu", "--ask", "n", "-e", "1"), "bad-parameter", "--ask cases=count"),
         (("plan", "flu", "--ask", "n=count", "-e", "1", "--focus", "hour"), "bad-parameter", "week"),
         (("status", "nowhere"), "stream-differs", "tacit stream open"),
-        (OPEN[1:2] + ("new", "--level", "person", "--unit", "p", *OPEN[7:13]), "missing-limit", "--most-days 3"),
-        (OPEN[1:-1] + ("rows=3",), "stream-differs", "another folder"),
+        (("open", "new", "--level", "person", "--unit", "p", *OPEN[7:13]), "missing-limit", "--most-days 3"),
+        ((*OPEN[1:-1], "rows=3"), "stream-differs", "another folder"),
     ],
 )  # fmt: skip
 def test_refusals_are_in_words_of_the_command_and_charge_nothing(folder, words, code, fix):

@@ -34,9 +34,9 @@ stream = typer.Typer(
 )
 app.add_typer(stream)
 
-_Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the stream.")]
-_Day = Annotated[str, typer.Argument(metavar="DAY", help="A day, such as 2026-01-31.")]
-_Ask = Annotated[
+_StreamFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the stream.")]
+_StreamDay = Annotated[str, typer.Argument(metavar="DAY", help="A day, such as 2026-01-31.")]
+_StreamAsk = Annotated[
     list[str],
     typer.Option(
         "--ask", "-a", show_default=False,
@@ -44,26 +44,36 @@ _Ask = Annotated[
         '"ages=histogram(age,0,18,65)"; may be repeated.',
     ),
 ]  # fmt: skip
-_By = Annotated[list[str] | None, typer.Option("--by", help="A column with public keys; may be repeated.")]
-_Where = Annotated[
+_StreamBy = Annotated[
+    list[str] | None, typer.Option("--by", help="A column with public keys; may be repeated.")
+]
+_StreamWhere = Annotated[
     str | None, typer.Option("--where", help="Count only these rows: \"result = 'positive'\".")
 ]
-_Epsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What all days together may cost.")]
-_Delta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
-_Rho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")]
-_Confidence = Annotated[float, typer.Option("--confidence", help="How often intervals cover the noise.")]
-_Focus = Annotated[
+_StreamEpsilon = Annotated[
+    float | None, typer.Option("--epsilon", "-e", help="What all days together may cost.")
+]
+_StreamDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
+_StreamRho = Annotated[
+    float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")
+]
+_StreamConfidence = Annotated[
+    float, typer.Option("--confidence", help="How often intervals cover the noise.")
+]
+_StreamFocus = Annotated[
     str, typer.Option("--focus", help="Which error counts most: day, week, total, or balanced.")
 ]
-_Charge = Annotated[
+_StreamCharge = Annotated[
     str, typer.Option("--charge", help="run: all days at once. day: each day when it is released.")
 ]
-_Size = Annotated[int | None, typer.Option("--size", help="A public guess of the number of rows of a day.")]
+_StreamSize = Annotated[
+    int | None, typer.Option("--size", help="A public guess of the number of rows of a day.")
+]
 
 
 @stream.command("open")
 def open_(
-    folder: _Folder,
+    folder: _StreamFolder,
     *,
     level: Annotated[str, typer.Option(help="Who is protected: event, person-day or person.")],
     start: Annotated[str, typer.Option(help="The first day: 2026-01-01.")],
@@ -121,9 +131,10 @@ def open_(
 
 @stream.command()
 def plan(
-    folder: _Folder, *, ask: _Ask, by: _By = None, where: _Where = None, epsilon: _Epsilon = None,
-    delta: _Delta = 0, rho: _Rho = None, confidence: _Confidence = 0.95, focus: _Focus = "balanced",
-    charge: _Charge = "run", size: _Size = None, as_json: JsonOption = False,
+    folder: _StreamFolder, *, ask: _StreamAsk, by: _StreamBy = None, where: _StreamWhere = None,
+    epsilon: _StreamEpsilon = None, delta: _StreamDelta = 0, rho: _StreamRho = None,
+    confidence: _StreamConfidence = 0.95, focus: _StreamFocus = "balanced", charge: _StreamCharge = "run",
+    size: _StreamSize = None, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what a question for every day will cost and how exact it will be. Charges nothing."""
     _, made = _planned(
@@ -138,9 +149,10 @@ def plan(
 
 @stream.command()
 def begin(
-    folder: _Folder, *, ask: _Ask, by: _By = None, where: _Where = None, epsilon: _Epsilon = None,
-    delta: _Delta = 0, rho: _Rho = None, confidence: _Confidence = 0.95, focus: _Focus = "balanced",
-    charge: _Charge = "run", size: _Size = None,
+    folder: _StreamFolder, *, ask: _StreamAsk, by: _StreamBy = None, where: _StreamWhere = None,
+    epsilon: _StreamEpsilon = None, delta: _StreamDelta = 0, rho: _StreamRho = None,
+    confidence: _StreamConfidence = 0.95, focus: _StreamFocus = "balanced", charge: _StreamCharge = "run",
+    size: _StreamSize = None,
     who: Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")] = "",
     purpose: Annotated[str, typer.Option("--purpose", help="For which purpose; recorded too.")] = "",
     as_json: JsonOption = False,
@@ -164,8 +176,8 @@ def begin(
 
 @stream.command()
 def append(
-    folder: _Folder,
-    day: _Day,
+    folder: _StreamFolder,
+    day: _StreamDay,
     rows: Annotated[
         Path | None, typer.Argument(metavar="[ROWS]", help="A .csv or .parquet file with the day's rows.")
     ] = None,
@@ -195,8 +207,8 @@ def append(
 
 @stream.command()
 def release(
-    folder: _Folder,
-    day: _Day,
+    folder: _StreamFolder,
+    day: _StreamDay,
     *,
     number: Annotated[
         int | None, typer.Option("--plan", help="Which plan, by its number in tacit stream status.")
@@ -222,7 +234,7 @@ def release(
         show_json({
             "day": drawn.content.day,
             "rows": list(drawn.content.today),
-            "confidence": drawn.confidence,
+            "confidence": drawn.content.daily.confidence,
             "certificate": dict(drawn.certificate.fields),
         })  # fmt: skip
         return
@@ -231,7 +243,7 @@ def release(
 
 
 @stream.command()
-def status(folder: _Folder, *, as_json: JsonOption = False) -> None:
+def status(folder: _StreamFolder, *, as_json: JsonOption = False) -> None:
     """Say which days came in, which were released, and what is left of the budget. Free."""
     opened = _opened(folder)
     found = opened.status()

@@ -33,6 +33,7 @@ from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
 from tacit.mechanisms._tree_noise import TreeNoise
+from tacit.mechanisms._upper_tails import chance_above
 from tacit.mechanisms._variance import Variance, VarianceAndCount
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "TreeNoise",
     "Variance",
     "VarianceAndCount",
+    "chance_above",
     "check_randomness",
     "clip",
     "fold",

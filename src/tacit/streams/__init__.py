@@ -1,8 +1,10 @@
 """Streams: counts that grow every day, with one price for a whole year."""
 
+from tacit.streams._alarm import Alarm
+from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._declaration import open_stream, stream
 from tacit.streams._series import Series
 from tacit.streams._status import StreamStatus
 from tacit.streams._stream import Stream
 
-__all__ = ["Series", "Stream", "StreamStatus", "open_stream", "stream"]
+__all__ = ["Alarm", "AlarmDays", "Series", "Stream", "StreamStatus", "WatchedDay", "open_stream", "stream"]

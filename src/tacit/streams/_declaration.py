@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Declare, Either, Say, Set
+from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, open_ledger
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -164,7 +164,7 @@ def open_stream(
             "stream-differs",
             f"{os.fspath(source)} is not the folder of a stream",
             why="it has no file stream.json",
-            fix=Say("declare the stream first, with tc.stream"),
+            fix=Code('tc.stream("flu/", name="flu", level="event", start="2026-01-01", days=365)'),
         )
     declared = dict(found["declaration"])
     where = declared.pop("ledger", None)

@@ -6,6 +6,7 @@ before it alone, so that nothing changes for anybody else when a unit is added o
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tacit.engines._frames import register
@@ -45,9 +46,7 @@ def write_rows(
     barred
         Called with the owners in the file; returns those that do not count. The column `KEPT` then says so.
     """
-    import duckdb
-
-    with duckdb.connect(config={"pandas_analyze_sample": 0}) as con:
+    with _instance().cursor() as con:
         con.execute(MACROS)
         if source.kind == "frame":
             register(con, f"tacit raw {_NAME}", source.place)
@@ -69,9 +68,7 @@ def write_rows(
 
 def read_kept(path: Path, unit: str) -> list[str]:
     """Return the owners whose rows count in a file that `write_rows` wrote."""
-    import duckdb
-
-    with duckdb.connect() as con:
+    with _instance().cursor() as con:
         con.execute(MACROS)
         raw = f"SELECT * FROM read_parquet({string(str(path))})"
         types = [(str(c), str(kind)) for c, kind, *_ in con.execute(f"DESCRIBE {raw}").fetchall()]
@@ -79,6 +76,14 @@ def read_kept(path: Path, unit: str) -> list[str]:
             return []
         owner = f"CAST({owner_sql((unit,), types)} AS VARCHAR)"
         return _owners(con, f"SELECT DISTINCT {owner} FROM ({raw}) WHERE {quote(KEPT)}")
+
+
+@cache
+def _instance() -> duckdb.DuckDBPyConnection:
+    """Return a database in memory that writes files; each use has a connection of its own to it."""
+    import duckdb
+
+    return duckdb.connect(config={"pandas_analyze_sample": 0})
 
 
 def _owners(con: duckdb.DuckDBPyConnection, sql: str) -> list[str]:

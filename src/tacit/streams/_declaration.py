@@ -128,7 +128,8 @@ def stream(
     opened = Stream(identity, books, horizon, level, most, gap, declared, folder, made, session)
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
-    opened._store()  # noqa: SLF001 - made here
+    with opened._lock():  # noqa: SLF001 - made here
+        opened._store()  # noqa: SLF001
     return opened
 
 
@@ -176,7 +177,8 @@ def open_stream(
     opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
     if where is not None:
         opened.declared["ledger"] = where
-        opened._store()  # noqa: SLF001 - made here
+        with opened._lock():  # noqa: SLF001 - made here
+            opened._store()  # noqa: SLF001
     return opened
 
 

@@ -115,7 +115,7 @@ class StreamFolder:
             else:
                 names = source.columns() or [c for c, _ in source.schema(day) or ()]
                 check(names)
-                write_rows(source, draft, unit, barred)
+                _write(source, draft, unit, barred)
             _flush(draft)
             try:
                 os.link(draft, self.path(day))
@@ -155,6 +155,13 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
         names = dict.fromkeys(str(name) for row in rows for name in row)
         return _as_csv([{str(k): v for k, v in row.items()} for row in rows], tuple(names), scratch)
     source = read_source(rows)
+    if source.encoding or source.decimal != ".":
+        raise TacitError(
+            "bad-parameter",
+            "the CSV file of a day must be in UTF-8 and have decimal points",
+            why="its rows are stored as they are",
+            fix=Say("read it into a data frame first"),
+        )
     if source.kind not in {"frame", "csv", "parquet"} or (source.kind != "frame" and not source.is_there):
         raise TacitError(
             "bad-parameter",
@@ -163,6 +170,22 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
             fix=Say("check the name of the file"),
         )
     return source
+
+
+def _write(
+    source: Source, draft: Path, unit: str | None, barred: Callable[[Iterable[str]], list[str]] | None
+) -> None:
+    import duckdb
+
+    try:
+        write_rows(source, draft, unit, barred)
+    except duckdb.Error as error:
+        raise TacitError(
+            "bad-parameter",
+            "the rows cannot be stored as a Parquet file",
+            why=f"{str(error).splitlines()[0]}; nothing was stored",
+            fix=Say("correct the rows, or give the columns plain types"),
+        ) from None
 
 
 def _as_csv(lines: list[dict[str, Any]], names: tuple[str, ...], scratch: Path) -> Source | None:

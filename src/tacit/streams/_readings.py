@@ -57,7 +57,7 @@ def window_noise(
     """Return the noise of each step on the sum over a window of days."""
     found: list[StepNoise] = []
     for step, noise in zip(table.steps, noises, strict=True):
-        if window == 1 and getattr(noise, "coefficients", ()) == (1,):
+        if (window == 1 or day == 1) and getattr(noise, "coefficients", ()) == (1,):
             found.append(StepNoise(step.statistic, (noise.noise,)))
         else:
             found.append(WindowNoise(step.statistic, (), noise.noise_on(window, day, through)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.core import Dataset, Plan, Release
@@ -21,6 +22,7 @@ from tacit.tables import col
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from tacit.core import JSON, Engine
     from tacit.exact import Number
@@ -160,13 +162,26 @@ class Stream(StreamAlarms, Dataset):
     def _rebuild(self, request: Any) -> Plan[Any]:
         if "alarm" in request:
             return self._rebuild_alarm(request)
-        goal, table = StreamGoal.from_json(request["goal"]), self._template()
-        level = str(goal.confidence)
+        goal = StreamGoal.from_json(request["goal"])
+        return make_stream_plan(self, *self._one_day(self._template(), request), request, goal)
+
+    def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]:
+        """Make the plans of one day again: with epsilon, and with rho."""
         asked = {"question": request["question"], "post": None}
+        level = request["goal"]["confidence"]
         none = {"delta": "0", "within": None, "confidence": level, "size": None, "weights": None}
-        one = table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}})  # noqa: SLF001
-        two = table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}})  # noqa: SLF001
-        return make_stream_plan(self, one, two, request, goal)
+        try:
+            return (
+                table._rebuild({**asked, "goal": {"epsilon": "1", "rho": None, **none}}),  # noqa: SLF001
+                table._rebuild({**asked, "goal": {"epsilon": None, "rho": "1", **none}}),  # noqa: SLF001
+            )
+        except KeyError as missing:
+            raise TacitError(
+                "unknown-column",
+                f"the rows have no column {missing.args[0]!r}",
+                why="the plan needs it",
+                fix=Choose(tuple(table.columns), given=str(missing.args[0])),
+            ) from None
 
     def _template(self) -> TableDataset:
         """Return the table of one day, without its rows; some day's columns, if one came in."""
@@ -185,10 +200,13 @@ class Stream(StreamAlarms, Dataset):
 
         With ``charge="day"`` only the first day is charged now, and each other day when it is released.
         """
-        BegunPlan(plan, plan.run(who=who, purpose=purpose), self.horizon)
+        if self._session.columns is not None:
+            self._rebuild(cast("Any", plan.to_json()["request"]))  # refuses columns that the rows lack
+        plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
-            self._store()
+            with self._lock():
+                self._store()
 
     def append(self, day: object, rows: object) -> None:
         """Store the rows of a day, all of them at once; the day is then complete.
@@ -206,9 +224,10 @@ class Stream(StreamAlarms, Dataset):
         """
         number = self.horizon.number(day)
         name = self.horizon.name(number)
-        with folder_lock(self._folder.place / "stream.lock"), tempfile.TemporaryDirectory() as scratch:
-            if self._folder.has(name):
+        with self._lock(), tempfile.TemporaryDirectory() as scratch:
+            if self._folder.has(name) or self._is_closed(number):
                 raise self._came_before(number)
+            self._refresh()
             source = rows_as_source(rows, Path(scratch))
             unit, barred = None, None
             if self.level == "person":
@@ -276,8 +295,19 @@ class Stream(StreamAlarms, Dataset):
             "ask: .plan(n=tc.count(), epsilon=1), .begin(plan), .append(day, rows), .release(day)"
         )
 
+    def _refresh(self) -> None:
+        """Read what other processes have written since."""
+        found = self._folder.load()
+        if found is not None:
+            session = self._session
+            session.begun = {one["plan"]: one for one in found["begun"]} | session.begun
+            if session.columns is None and found["columns"] is not None:
+                session.columns = tuple(found["columns"])
+
     def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
         """Return a plan that was begun, as this process goes on with it."""
+        if not self._session.begun or (plan is not None and plan.hash not in self._session.begun):
+            self._refresh()
         known = self._session.begun
         if plan is None and len(known) == 1:
             return self._begun_with(next(iter(known)))
@@ -330,10 +360,25 @@ class Stream(StreamAlarms, Dataset):
                 if expected or needed
                 else Say("rename the column"),
             )
+        if expected is None:
+            self._check_plans(names)
+
+    def _check_plans(self, names: Sequence[str]) -> None:
+        """Refuse the first rows if they lack a column that a plan needs which was begun before."""
+        table = self._protected(SimpleNamespace(columns=[*names, KEPT]))
+        for begun in self._session.begun.values():
+            try:
+                self._one_day(table, begun["request"])
+            except TacitError as refusal:
+                raise TacitError(
+                    "rows-differ",
+                    f"the rows do not fit a plan that was begun: {refusal.what}",
+                    why="the plan could not be released; nothing was stored",
+                    fix=refusal.fix,
+                ) from None
 
     def _came_before(self, number: int) -> TacitError:
-        day = self.horizon.name(number)
-        closed = any(self._begun_with(one).through() >= number for one in self._session.begun)
+        day, closed = self.horizon.name(number), self._is_closed(number)
         return TacitError(
             "day-closed" if closed else "day-twice",
             f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
@@ -341,7 +386,17 @@ class Stream(StreamAlarms, Dataset):
             fix=Say("keep late rows for a stream of their own, or declare a day to be the day of the report"),
         )
 
+    def _is_closed(self, number: int) -> bool:
+        """Whether a day was released, also if its file was removed since."""
+        return any(self._begun_with(one).through() >= number for one in self._session.begun)
+
+    def _lock(self) -> AbstractContextManager[None]:
+        """Let one process at a time change the folder."""
+        return folder_lock(self._folder.place / "stream.lock")
+
     def _store(self) -> None:
+        """Write what is known now, and what other processes have written; the caller holds the lock."""
+        self._refresh()
         session = self._session
         self._folder.store({
             "declaration": self.declared,

@@ -8,6 +8,7 @@ import pytest
 
 import tacit as tc
 from tacit import TacitError
+from tacit.core._run_stages import cost_of_laws
 from tacit.streams import Series, open_stream
 from tacit.streams._task import StreamTask
 
@@ -445,3 +446,79 @@ def test_status_names_the_days_that_are_missing(flu):
     assert "3 of 20 days came in, the last one 2026-01-05" in repr(status)
     assert "no plan was begun" in repr(status)
     assert "stream flu, protects each row" in repr(flu)
+
+
+def test_rows_that_lack_a_column_of_a_plan_are_refused_before_they_are_stored():
+    flu = declared()
+    flu.begin(flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1))
+    with pytest.raises(TacitError, match="result") as refusal:
+        flu.append(DAYS[0], [{"outcome": "positive"}])
+    assert refusal.value.code == "rows-differ"
+    assert flu.status().appended == ()
+    flu.append(DAYS[0], [{"result": "positive"}])
+    assert flu.release(DAYS[0]).days == 1
+
+
+def test_a_plan_about_columns_that_the_rows_lack_is_refused_before_its_charge():
+    flu = declared()
+    plan = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1)
+    flu.append(DAYS[0], [{"outcome": "positive"}])
+    with pytest.raises(TacitError) as refusal:
+        flu.begin(plan)
+    assert refusal.value.code == "unknown-column"
+    assert flu.remaining.epsilon == 1000
+
+
+def test_a_file_with_another_encoding_is_refused(tmp_path, flu):
+    (tmp_path / "day.csv").write_text('pid,region,temp\n1,a,"36,5"\n')
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[0], tc.tables.csv_file(tmp_path / "day.csv", decimal=","))
+    assert refusal.value.code == "bad-parameter"
+    (tmp_path / "bad.csv").write_bytes(b"pid,region,temp\n1,\xff\xfe,36\n2,a,37\n")
+    try:
+        flu.append(DAYS[0], tmp_path / "bad.csv")
+    except TacitError as error:
+        assert error.code == "bad-parameter"
+        assert flu.status().appended == ()
+
+
+def test_two_processes_that_share_a_folder_lose_nothing_of_each_other(tmp_path):
+    ledger = tc.Ledger.memory()
+    one, two = (declared(tmp_path / "flu", ledger=ledger) for _ in range(2))
+    plans = [one.plan(cases=tc.count(), epsilon=1), two.plan(cases=tc.count(), epsilon=2)]
+    one.begin(plans[0])
+    two.begin(plans[1])
+    one.append(DAYS[0], [{"x": 1}])
+    with pytest.raises(TacitError) as refusal:
+        two.append(DAYS[1], [{"y": 1}])
+    assert refusal.value.code == "rows-differ"
+    two.append(DAYS[1], [{"x": 1}])
+    assert one.release(DAYS[1], plans[1]).days == 2
+    assert two.release(DAYS[1], plans[0]).days == 2
+    assert two.release(DAYS[1], plans[1]).to_dict() == one.release(DAYS[1], plans[1]).to_dict()
+    assert len(declared(tmp_path / "flu", ledger=ledger).status().plans) == 2
+
+
+def test_a_released_day_whose_file_was_removed_stays_closed(flu):
+    flu.begin(flu.plan(cases=tc.count(), epsilon=1))
+    flu.append(DAYS[0], rows(0, 10))
+    flu.release(DAYS[0])
+    flu._folder.path(DAYS[0]).unlink()
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[0], rows(0, 20))
+    assert refusal.value.code == "day-closed"
+
+
+@pytest.mark.parametrize("charge", ["run", "day"])
+def test_certificates_state_what_was_charged_for_each_unit(charge):
+    flu = declared(budget=tc.Budget(rho=0.5))
+    plan = flu.plan(cases=tc.count(), n=tc.histogram("x", [0, 1, 2]), rho=0.5, charge=charge)
+    flu.begin(plan)
+    for number in range(3):
+        flu.append(DAYS[number], [{"x": 1}] * number)
+        release = flu.release(DAYS[number])
+    assert release.certificate.matches(flu._ledger)
+    assert cost_of_laws(plan.mechanisms) == plan.cost
+    assert 0.4999 < plan.cost.rho <= 0.5
+    spent = flu._ledger.blocks("flu")
+    assert len(spent) == (3 if charge == "day" else 20)

@@ -35,6 +35,7 @@ class StreamAlarms:
         def _begun(self, plan: Plan[Series] | None) -> BegunPlan: ...
         def _rows(self, where: Expr | str | None) -> Any: ...
         def _template(self) -> TableDataset: ...
+        def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]: ...
 
     def alarm(
         self,
@@ -133,12 +134,9 @@ class StreamAlarms:
         )
         one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
         question = cast("Any", one.to_json()["request"])["question"]
-        request: Any = {"question": question, "alarm": goal.to_json()}
+        request: Any = {"question": question, "goal": {"confidence": "19/20"}, "alarm": goal.to_json()}
         return make_alarm_plan(cast("Stream", self), one, request, goal)
 
     def _rebuild_alarm(self, request: Any) -> Plan[AlarmDays]:
-        none = {"delta": "0", "within": None, "confidence": "19/20", "size": None, "weights": None}
-        price = {"epsilon": "1", "rho": None, **none}
-        asked = {"question": request["question"], "post": None, "goal": price}
-        one = self._template()._rebuild(asked)  # noqa: SLF001 - the plan of one day, never released
+        one, _ = self._one_day(self._template(), request)
         return make_alarm_plan(cast("Stream", self), one, request, AlarmGoal.from_json(request["alarm"]))

@@ -82,7 +82,7 @@ def errors(**goal: object) -> tuple[dict[str, float], dict[str, float], str]:
     found: dict[str, float] = {}
     for name, window in (("day", 1), ("week", 7), ("total", None)):
         squares = []
-        for day in range(1, DAYS + 1, 4):
+        for day in range(1, DAYS + 1):
             weights = noise.weights(window, day, day)
             squares.append(((rows[:, : len(weights)] @ weights) ** 2).mean())
         found[name] = float(np.sqrt(np.mean(squares)))
@@ -96,7 +96,7 @@ def compare() -> None:
     except Exception as problem:  # a benchmark without its peer is still one
         print(f"no peer: {problem}")
         peer = {}
-    print(f"\n{'plan':34}{'':10}{'day':>8}{'7 days':>8}{'total':>8}")
+    print(f"\n{'plan':36}{'':10}{'day':>8}{'7 days':>8}{'total':>8}")
     for goal in (
         {"epsilon": 1, "focus": "day"},
         {"epsilon": 1},
@@ -106,13 +106,13 @@ def compare() -> None:
     ):
         theory, found, words = errors(**goal)
         name = ", ".join(f"{key} {value}" for key, value in goal.items())
-        print(f"{name:34}{'found':10}" + "".join(f"{found[k]:8.2f}" for k in theory) + f"   {words}")
-        print(f"{'':34}{'/theory':10}" + "".join(f"{found[k] / theory[k]:8.3f}" for k in theory))
+        print(f"{name:36}{'found':10}" + "".join(f"{found[k]:8.2f}" for k in theory) + f"   {words}")
+        print(f"{'':36}{'/theory':10}" + "".join(f"{found[k] / theory[k]:8.3f}" for k in theory))
         if peer:
-            print(f"{'':34}{'/OpenDP':10}" + "".join(f"{found[k] / peer[k]:8.3f}" for k in theory))
+            print(f"{'':36}{'/OpenDP':10}" + "".join(f"{found[k] / peer[k]:8.3f}" for k in theory))
     if peer:
         tree = "".join(f"{peer[k]:8.2f}" for k in ("day", "week", "total"))
-        print(f"{'OpenDP, epsilon 1':34}{'found':10}{tree}   tree of {peer['branching']:g}, all days at once")
+        print(f"{'OpenDP, epsilon 1':36}{'found':10}{tree}   tree of {peer['branching']:g}, all days at once")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.streams._progress import BegunPlan
     from tacit.streams._task import StreamTask
 
-__all__ = ["Alarm", "make_alarm", "read_rate"]
+__all__ = ["Alarm", "counted_column", "make_alarm", "read_rate"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -114,7 +114,7 @@ def make_alarm(
     wanted = read_rate(false_alarm)
     if window not in {"day", "week"}:
         raise bad_parameter("window", "day or week", window, fix=Choose(("day", "week"), given=str(window)))
-    found = _counted(task, column)
+    found = counted_column(task, column)
     noise = task.noises[found.step]
     groups = max(1, len(task.table.asked.keys or ())) if task.table.asked.by else 1
     levels, before = _read_baseline(baseline, days_before, task, groups)
@@ -132,7 +132,7 @@ def read_rate(false_alarm: Number) -> float:
     return float(wanted)
 
 
-def _counted(task: StreamTask, column: str | None) -> Any:
+def counted_column(task: StreamTask, column: str | None) -> Any:
     """Return the column that is watched: a count."""
     counts = {
         one.name: one

@@ -63,8 +63,11 @@ def test_an_attack_reaches_most_of_the_promised_epsilon(noise):
     ids=str,
 )
 def test_intervals_cover_the_truth_as_often_as_stated(goal):
-    """400 streams of 70 days in one, as groups: 28,000 intervals of each kind, which depend on each other."""
-    groups, days = 400, 70
+    """Many streams in one, as groups. Totals of one group depend on each other: 1,600 groups are independent.
+
+    Even if all intervals of a group failed together, 93 % would lie 3.7 standard deviations below 95 %.
+    """
+    groups, days = 1600, 40
     stream = tc.stream(
         None, name="flu", level="event", start="2026-01-01", days=days,
         keys={"g": [float(n) for n in range(groups)]},
@@ -77,4 +80,4 @@ def test_intervals_cover_the_truth_as_often_as_stated(goal):
     for table in (series.daily, series.weekly, series.totals):
         low, high = (np.array(getattr(table["n"], end), dtype=float) for end in ("low", "high"))
         covered = ((low <= 0) & (high >= 0)).mean()
-        assert 0.94 <= covered <= 0.975, covered  # whole-number noise covers a little more
+        assert 0.93 <= covered <= 0.985, covered  # whole-number noise covers a little more

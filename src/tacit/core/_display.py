@@ -235,7 +235,11 @@ def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
     return [
         *plan.facts,
         *([("local", where)] if plan.is_local else []),
-        *([("run", f"{plan.instalments:,} instalments, charged once")] if plan.instalments else []),
+        *(
+            [("run", f"{plan.instalments:,} instalments, charged once")]
+            if plan.instalments and "run" not in dict(plan.facts)  # a field may say it better
+            else []
+        ),
         ("meaning", _meaning(plan)),
         *(_afterwards(plan) if left else []),
         ("unit", f"{plan.unit}; hash {plan.hash[:16]}"),

@@ -45,6 +45,18 @@ def write_rows(
         The column that names the owner of a row, if some owners do not count.
     barred
         Called with the owners in the file; returns those that do not count. The column `KEPT` then says so.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from tacit.engines import read_source
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "2026-01-01.parquet"
+    ...     rows = pd.DataFrame({"pid": [1, 2]})
+    ...     print(write_rows(read_source(rows), path, "pid", lambda owners: ["2"]), read_kept(path, "pid"))
+    ('pid',) ['1']
     """
     with _instance().cursor() as con:
         con.execute(MACROS)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from tacit.core import Forecast, Plan, members_of, warn_of_delta
+from tacit.engines import KEPT
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
@@ -139,7 +140,7 @@ def make_stream_plan(
         forecast=_forecast(table, choice.mechanisms, goal),
         facts=[*_facts(stream, table, choice, goal), *([("delta", warning)] if warning else [])],
         confidence=float(goal.confidence),
-        asked=f"each day: {pure.asked}",
+        asked=f"each day: {pure.asked.replace(f', where {KEPT}', '')}",
         request=lambda: request,
     )
 
@@ -205,13 +206,13 @@ def _facts(stream: Stream, table: TableTask, choice: StreamChoice, goal: StreamG
         for words, errors in choice.alternatives
     ]
     charged = {
-        "run": "all days at once, when the plan is begun",
-        "day": "each day by itself, when it is released",
+        "run": "all days are charged at once, when the plan is begun",
+        "day": "each day is charged by itself, when it is released",
     }
     return [
         ("days", f"{horizon.days:,}, from {horizon.start} to {horizon.last}"),
         ("protects", stream.promise),
-        ("charged", charged[goal.charge]),
+        ("run", charged[goal.charge]),
         ("noise", f"chosen for {goal.focus}: {lines[0]}"),
         ("compared with", "; ".join(lines[1:]) or "nothing else"),
         ("these figures", "root mean square error of a day / 7 days / all days so far, over the horizon"),

@@ -92,7 +92,9 @@ def read_windows(
                 d[day - 1] if window == 1 else s[day] - s[first] for d, s in zip(days, sums, strict=True)
             ]
             laws = window_noise(table, noises, window, day, through)
-            answers.append(replace(table, noises=laws).read([_plain(one) for one in numbers], confidence))
+            with np.errstate(divide="ignore", invalid="ignore"):  # a tail of a normal law may be 0
+                answer = replace(table, noises=laws).read([_plain(one) for one in numbers], confidence)
+            answers.append(answer)
         found[name] = _joined(answers, [horizon.name(day) for day in range(1, through + 1)])
     return found
 

@@ -62,6 +62,25 @@ class Stream(StreamAlarms, Dataset):
         At person level: in how many days one person counts, and how many days apart at least.
     declared
         The public facts, as the stream's folder keeps them.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> visits = tc.stream(
+    ...     None, name="visits", level="person", unit="pid", most_days=2, start="2026-01-01", days=90,
+    ...     limits={"rows": 1}, budget=tc.Budget(rho=0.5),
+    ... )
+    >>> plan = visits.plan(visitors=tc.count_units(), rho=0.5, focus="total")
+    >>> visits.begin(plan)
+    >>> visits.append("2026-01-01", [{"pid": 1}, {"pid": 2}])
+    >>> visits.append("2026-01-02", [{"pid": 2}, {"pid": 3}])
+    >>> release = visits.release("2026-01-02")
+    >>> release.days, len(release.to_dict()["visitors"])
+    (2, 2)
+    >>> visits.status()
+    stream visits: 2 of 90 days came in, the last one 2026-01-02
+    each day: visitors = count_units, of visits: released up to 2026-01-02
+    left: rho ... of 0.5
     """
 
     horizon: Horizon
@@ -349,7 +368,8 @@ class Stream(StreamAlarms, Dataset):
         needed |= {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
         given = set(names)
         lacking = sorted((set(expected) if expected else needed) - given)
-        extra = sorted(given - set(expected)) if expected else sorted(given & {KEPT})
+        own = {name for name in given if name.lower() == KEPT}
+        extra = sorted(given - set(expected)) if expected else sorted(own)
         if lacking or extra:
             word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
             raise TacitError(

@@ -212,3 +212,19 @@ def test_the_chance_to_find_one_person_at_the_level_of_events_is_much_larger():
     event, person = unit(365, power=0.5), unit(365, power=0.5, most_days=30)
     ratio = person.noise.sensitivity_squared / event.noise.sensitivity_squared
     assert ratio**0.5 == pytest.approx(39.1 / 1.72, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "most"),
+    [
+        ({"power": 0.5, "inverse_bands": 99}, {"power": 0.5, "inverse_bands": 986}, 1.11),
+        ({"power": 0.35}, {"power": 0.35}, 1.03),
+    ],
+)
+def test_a_horizon_that_is_ten_times_too_long_costs_little(short, long, most):
+    def error_of_the_first_year(noise):
+        series = np.cumsum(inverse_series(noise.coefficients, noise.days))
+        return float(noise.scale) * np.sqrt(np.cumsum(series**2)[:365].mean())
+
+    errors = [error_of_the_first_year(unit(days, **how)) for days, how in ((365, short), (3650, long))]
+    assert errors[0] < errors[1] < most * errors[0]

@@ -1,5 +1,6 @@
 """Streams from declaration to release: counts, means and histograms, levels, charges, refusals."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
 import numpy as np
@@ -137,6 +138,8 @@ def test_a_release_can_be_saved_read_shown_and_drawn(flu, tmp_path):
 def test_a_plan_states_what_it_will_cost_and_what_it_was_compared_with(flu):
     plan = flu.plan(cases=tc.count(), epsilon=1, delta=1e-6)
     facts = dict(plan.facts)
+    assert "all days are charged at once" in repr(plan)
+    assert "instalments" not in repr(plan)
     assert facts["days"] == "20, from 2026-01-01 to 2026-01-20"
     assert "noise on each day, Laplace noise: 1.36 / " in facts["noise"]
     assert "Gaussian noise" in facts["compared with"]
@@ -522,3 +525,44 @@ def test_certificates_state_what_was_charged_for_each_unit(charge):
     assert 0.4999 < plan.cost.rho <= 0.5
     spent = flu._ledger.blocks("flu")
     assert len(spent) == (3 if charge == "day" else 20)
+
+
+@pytest.mark.parametrize(
+    "goal", [{"rho": 0.1}, {"rho": 0.1, "focus": "total"}, {"epsilon": 1, "focus": "total"}]
+)
+def test_variances_and_correlations_of_a_stream_have_intervals(goal):
+    flu = persons(
+        level="person-day", most_days=None, days=70, bounds={"t": (30, 45), "u": (0, 1)},
+        budget=tc.Budget(epsilon=10) if "epsilon" in goal else tc.Budget(rho=10),
+    )  # fmt: skip
+    flu.begin(flu.plan(v=tc.variance("t"), c=tc.correlation("t", "u"), **goal))
+    rng = np.random.default_rng(9)
+    for number in range(9):
+        u = rng.random(3000)
+        frame = pd.DataFrame({"pid": range(3000), "t": 35 + 5 * u + rng.normal(0, 1, 3000), "u": u})
+        flu.append(DAYS[number], frame)
+    last = flu.release(DAYS[8])
+    assert last["v_so_far"].low[0] <= 25 / 12 + 1 <= last["v_so_far"].high[0] + 0.5
+    assert last["c_so_far"].value[0] == pytest.approx(0.82, abs=0.35)
+
+
+def test_threads_that_release_the_same_days_get_the_same_numbers(tmp_path):
+    place = {"source": tmp_path / "flu", "ledger": str(tmp_path / "flu.ledger")}
+    flu = declared(**place)
+    flu.begin(flu.plan(cases=tc.count(), rho=1, focus="total"))
+    for number in range(6):
+        flu.append(DAYS[number], rows(number, 10))
+    flu._ledger.close()
+
+    def release_all(_):
+        own = declared(**place)
+        found = [own.release(day).daily["cases"].value for day in DAYS[:6]]
+        own._ledger.close()
+        return found
+
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(release_all, range(3)))
+    last = results[0][-1]
+    assert len(last) == 6
+    for found in results:
+        assert all(days == last[: len(days)] for days in found)

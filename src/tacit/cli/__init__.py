@@ -17,6 +17,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _limits,
     _plan,
     _query,
+    _stream,
     _survey,
     _verify,
 )

@@ -66,4 +66,11 @@ ADVICE: Final[dict[str, str]] = {
     "bad-release": "give a file that release.save wrote, unchanged",
     "release-or-run": "draw the instalments of a run from Python",
     "plan-differs": "plan the question again",
+    "stream-differs": "check the name of the folder; tacit stream open declares a new stream",
+    "day-outside": "run tacit stream status to see the days of the stream",
+    "day-twice": "run tacit stream status to see which days came in",
+    "day-closed": "keep the late rows for a stream of their own",
+    "day-missing": "run tacit stream append for the missing day; with --nobody if it had no rows",
+    "rows-differ": "give the day the same columns as the days before it",
+    "not-begun": "run tacit stream begin; with several plans, name one: --plan 1",
 }

@@ -43,11 +43,12 @@ __all__ = ["in_words_of_the_command", "speaks_python"]
 _SECTIONS: Final = frozenset({"bounds", "keys", "limits", "public", "types"})
 
 #: Parameters of the library that are options of a command, where the two names differ.
-_RENAMED: Final = {"epsilons": "epsilon", "families": "family", "priors": "prior"}
+_RENAMED: Final = {"epsilons": "epsilon", "families": "family", "most_days": "most-days", "priors": "prior"}
 _OPTIONS: Final = frozenset(
     {
-        "account", "confidence", "delta", "epsilon", "error", "family", "k", "n", "prior", "purpose", "rho",
-        "samples", "size", "statement", "statistic", "trials", "who", "within",
+        "account", "charge", "confidence", "days", "delta", "epsilon", "error", "family", "focus", "k",
+        "level", "most-days", "n", "prior", "purpose", "rho", "samples", "size", "statement", "statistic",
+        "trials", "who", "within",
     }
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from tacit.cli import _query as paid
 from tacit.cli import _question as question
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption  # noqa: TC001 - typer reads it
+from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def limits(
             why="each is a question of its own, with its own cost",
             fix="ask for --by in a command of its own",
         )
-    files = paid.AnswerFiles(None, None, certificate)
+    files = OutputFiles(None, None, certificate)
     files.check()
     asked = "" if table is None else f'SELECT COUNT(*) FROM "{table}"'  # noqa: S608 - never run
     declared, name = question.declared_dataset(config, dataset, asked)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +12,9 @@ import typer
 
 from tacit.cli import _question as question
 from tacit.cli._app import app
-from tacit.cli._output import JsonOption, PlotOption, exact_text, printable, say, show_json, typed, write_file
+from tacit.cli._output import JsonOption, PlotOption, exact_text, printable, say, show_json
+from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
-from tacit.fixes import Do
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,12 +25,10 @@ if TYPE_CHECKING:
     from tacit.tables import Config, TableDataset
 
 __all__ = [
-    "AnswerFiles", "AskerOption", "CertificateToWrite", "OutOption", "PayerOption", "Payment",
+    "AskerOption", "CertificateToWrite", "OutOption", "PayerOption", "Payment",
     "PurposeOption", "answer", "query",
 ]  # fmt: skip
 
-_TABLES = (".csv", ".parquet")
-_PICTURES = (".png", ".svg", ".pdf")
 _MOST_PANELS = 6
 
 OutOption = Annotated[
@@ -71,7 +67,7 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Charge the budget, answer with noise, show value, low and high. The same question again is free."""
-    files = AnswerFiles(out, plot, certificate)
+    files = OutputFiles(out, plot, certificate)
     files.check()
     declared, name = question.declared_dataset(config, dataset, sql)
     price = question.Price(epsilon, delta, rho, within, confidence, size, limits or ())
@@ -95,7 +91,7 @@ class Payment:
 def answer(
     paying: Payment,
     planned: Callable[[TableDataset], Plan[AnswerTable]],
-    files: AnswerFiles,
+    files: OutputFiles,
     *,
     as_json: bool,
 ) -> None:
@@ -117,7 +113,9 @@ def answer(
         more = None if blocks else question.more_like_it(ledger, account or name, plan.cost)
         fresh = entry > before
         paid = f"charged as entry {entry}" if fresh else _stored(release, ledger, paying.config)
-    files.save(release)  # before anything is printed: a terminal may fail, a charge stays
+    files.save(
+        release.content, release.certificate, lambda path: _draw(release, path)
+    )  # before anything is printed: a terminal may fail, a charge stays
     if as_json:
         parts = {part: exact_text(getattr(left, part)) for part in ("epsilon", "delta", "rho")}
         show_json({**_facts(release), "fresh": fresh, "left": parts, "more": more})
@@ -170,65 +168,6 @@ def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:
         f"stored answer of entry {_entry(release)} ({day}version {version}): free "
         f"(new data? version = {version + 1} in {config})"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerFiles:
-    """The files that the user asked for."""
-
-    out: Path | None
-    plot: Path | None
-    certificate: Path | None
-
-    def check(self) -> None:
-        """Refuse what cannot be written, before anything is charged."""
-        for option, path, ends in (
-            ("--out", self.out, _TABLES),
-            ("--plot", self.plot, _PICTURES),
-            ("--certificate", self.certificate, (".json",)),
-        ):
-            if path is not None:
-                _check_file(option, path, ends)
-        for package, extra, path in (("matplotlib", "plot", self.plot), ("pyarrow", "pandas", self.out)):
-            used = path is not None and path.suffix.lower() != ".csv"
-            if used and find_spec(package) is None:
-                raise TacitError(
-                    "missing-extra", f"{path} needs {package}, which is not installed",
-                    why="nothing was charged", fix=Do("install", package=f"tacit[{extra}]"),
-                )  # fmt: skip
-
-    def save(self, release: Release[AnswerTable]) -> None:
-        """Write the files."""
-        if self.out is not None:
-            save = release.to_parquet if self.out.suffix.lower() == ".parquet" else release.to_csv
-            write_file(self.out, save, "the answer", "--out")
-        if self.plot is not None:
-            write_file(self.plot, lambda path: _draw(release, path), "the picture")
-        if self.certificate is not None:
-            write_file(self.certificate, release.certificate.save, "the certificate", "--certificate")
-
-    def report(self) -> None:
-        """Print what was written."""
-        for path in (self.out, self.plot, self.certificate):
-            if path is not None:
-                say(f"written: {path}")
-
-
-def _check_file(option: str, path: Path, ends: tuple[str, ...]) -> None:
-    if path.suffix.lower() not in ends:
-        raise TacitError(
-            "bad-parameter",
-            f"{option} must be a file that ends in {', '.join(ends)}, got {str(path)!r}",
-            fix=f"{option} answer{ends[0]}",
-        )
-    folder = path.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK) or path.is_dir():
-        raise TacitError(
-            "cannot-write",
-            f"{path} cannot be written",
-            why="its folder is missing or read-only, or it is a folder itself; nothing was charged",
-            fix=f"{option} {typed('./' + path.name)}",
-        )
 
 
 def _draw(release: Release[AnswerTable], path: Path) -> None:

@@ -42,6 +42,7 @@ from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
 from tacit.mechanisms._tree_noise import TreeNoise
+from tacit.mechanisms._upper_tails import chance_above
 from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
@@ -93,6 +94,7 @@ __all__ = [
     "TwoGroupDesign",
     "Variance",
     "VarianceAndCount",
+    "chance_above",
     "check_randomness",
     "choose_randomizer",
     "clip",

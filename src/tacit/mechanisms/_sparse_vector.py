@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import threading
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
-from tacit.fixes import Code
+from tacit.fixes import Code, Set
 from tacit.mechanisms._grid import add, default_grid, to_steps
 from tacit.mechanisms._input_values import exact, read_numbers
 from tacit.mechanisms._laplace import Laplace
@@ -20,6 +22,7 @@ from tacit.mechanisms._mechanism import (
     Adjacency,
     Mechanism,
     confidence_level,
+    figure,
     read_adjacency,
     read_monotone,
     show,
@@ -177,6 +180,80 @@ class SparseVector(Mechanism):
             rows = np.column_stack([rows, np.where(rows == 1, shown, 0.0)])
         return rows
 
+    def release_next(self, value: Any, memory: bytes) -> tuple[list[int], bytes]:
+        """Answer for more values of one run: 1 above, 0 below, -1 after the last yes; and the new memory.
+
+        Parameters
+        ----------
+        value
+            The next values, in order; there may be none.
+        memory
+            What the last call returned; empty at first. It is secret: it holds the noisy threshold.
+        """
+        if self.values is not None:
+            raise bad_parameter("value_epsilon", "None in a run that is stored", self.values.epsilon,
+                                fix=Set(value_epsilon=None))  # fmt: skip
+        numbers = [read_numbers(one) for one in value]
+        held = json.loads(memory) if memory else None
+        run = SparseVectorRun(self, held)
+        answers = [-1 if run.stopped else int(run.ask(one)) for one in numbers]
+        kept = {"bar": run._bar, "left": run._left}  # noqa: SLF001 - one class in two parts
+        return answers, json.dumps(kept).encode()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the mechanism's name, its exact parameters and its cost as JSON data."""
+        values = None if self.values is None else str(self.c * self.values.epsilon)
+        return {
+            "mechanism": "sparse-vector",
+            "epsilon": str(self.epsilon),
+            "threshold": str(self.threshold),
+            "c": self.c,
+            "sensitivity": str(self.sensitivity),
+            "monotone": self.monotone,
+            "grid": str(self.grid),
+            "scales": [str(law.scale) for law in self._laws],
+            "value_epsilon": values,
+            "cost": self.cost.to_json(),
+        }
+
+    def describe(self, unit: Fraction = Fraction(1)) -> str:
+        """Return the mechanism in a few words; `unit` is what one whole step is worth."""
+        once, each = (figure(law.scale * self.grid * unit) for law in self._laws)
+        return (
+            f"sparse vector, discrete Laplace noise of scale {once} on the threshold, {each} on each answer"
+        )
+
+    def false_yes(self, gap: Number, *, queries: int) -> float:
+        """Return how likely any of so many values gets a yes, each at most the threshold less a gap.
+
+        The sum over the noise of the threshold is exact up to its far tail, which is counted as a yes.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> m = tc.mechanisms.SparseVector(epsilon=1, threshold=60, sensitivity=1, monotone=True, grid=1)
+        >>> round(m.false_yes(19, queries=365), 4), round(m.false_yes(23, queries=365), 4)
+        (0.042, 0.0079)
+        """
+        below = exact("gap", gap, zero=True) // self.grid
+        return self._yes(int(below), count("queries", queries, zero=False))
+
+    def true_yes(self, excess: Number) -> float:
+        """Return how likely one value gets a yes that exceeds the threshold by so much (or more)."""
+        above = exact("excess", excess, zero=True) // self.grid
+        return self._yes(-int(above), 1, upper=False)
+
+    def _yes(self, gap: int, queries: int, *, upper: bool = True) -> float:
+        bar, answer = self._laws
+        reach = bar.half_width(1 - Fraction(1, 10**15))
+        chance = 0.0
+        for k in range(-reach, reach + 1):
+            least = gap + k  # a yes is noise >= least
+            yes = answer.exceeds(least - 1) / 2 if least > 0 else 1 - answer.exceeds(-least) / 2
+            some = -math.expm1(queries * math.log1p(-yes)) if yes < 1 else 1.0
+            chance += (bar.exceeds(abs(k) - 1) - bar.exceeds(abs(k))) / (2 if k else 1) * some
+        return min(1.0, chance + (1e-15 if upper else 0.0))
+
     def steps(self, number: float | Fraction) -> int:
         """Return a number on the grid."""
         return to_steps(number, self.grid)
@@ -215,10 +292,10 @@ class SparseVectorRun:
 
     __slots__ = ("_bar", "_left", "_mechanism", "_process", "_turn")
 
-    def __init__(self, mechanism: SparseVector) -> None:
+    def __init__(self, mechanism: SparseVector, held: dict[str, int] | None = None) -> None:
         self._mechanism = mechanism
-        self._left = mechanism.c
-        self._bar = int(mechanism.steps(mechanism.threshold) + mechanism._laws[0].draw())  # noqa: SLF001 - one class in two parts
+        self._left = mechanism.c if held is None else held["left"]
+        self._bar = held["bar"] if held is not None else _noisy_bar(mechanism)
         self._process = (os.getpid(), _process)
         self._turn = threading.Lock()
 
@@ -259,6 +336,10 @@ class SparseVectorRun:
 
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a run cannot be copied or pickled: two copies would spend one budget twice")
+
+
+def _noisy_bar(mechanism: SparseVector) -> int:
+    return int(mechanism.steps(mechanism.threshold) + mechanism._laws[0].draw())  # noqa: SLF001 - one class in two parts
 
 
 _process = object()  # a new one in every forked process: process numbers may be used again

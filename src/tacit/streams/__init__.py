@@ -1,8 +1,23 @@
 """Streams: counts that grow every day, with one price for a whole year."""
 
+from tacit.streams._alarm import Alarm
+from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._declaration import open_stream, stream
+from tacit.streams._event_days import event_days
+from tacit.streams._report_book import ReportBook
 from tacit.streams._series import Series
 from tacit.streams._status import StreamStatus
 from tacit.streams._stream import Stream
 
-__all__ = ["Series", "Stream", "StreamStatus", "open_stream", "stream"]
+__all__ = [
+    "Alarm",
+    "AlarmDays",
+    "ReportBook",
+    "Series",
+    "Stream",
+    "StreamStatus",
+    "WatchedDay",
+    "event_days",
+    "open_stream",
+    "stream",
+]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Declare, Either, Say, Set
+from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, open_ledger
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
@@ -164,7 +165,7 @@ def open_stream(
             "stream-differs",
             f"{os.fspath(source)} is not the folder of a stream",
             why="it has no file stream.json",
-            fix=Say("declare the stream first, with tc.stream"),
+            fix=Code('tc.stream("flu/", name="flu", level="event", start="2026-01-01", days=365)'),
         )
     declared = dict(found["declaration"])
     where = declared.pop("ledger", None)
@@ -172,6 +173,7 @@ def open_stream(
         raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
                             fix=Set(ledger="flu.ledger"))  # fmt: skip
     books = open_ledger(ledger if ledger is not None else where)
+    declared["bounds"] = {c: [Fraction(end) for end in ends] for c, ends in declared["bounds"].items()}
     opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
     if where is not None:
         opened.declared["ledger"] = where

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tacit.core import members_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tacit.core import Plan, Release, Run
     from tacit.streams._horizon import Horizon
     from tacit.streams._series import Series
@@ -22,7 +24,7 @@ class BegunPlan:
         self.plan = plan
         self._run = run
         self._horizon = horizon
-        self._task: StreamTask = members_of(plan)[0].task
+        self.task: StreamTask = members_of(plan)[0].task
         self._claimed = 0  # instalments that were looked at
         self._ends: list[tuple[int, int]] = []  # the number of a stored instalment, and its last day
 
@@ -51,9 +53,9 @@ class BegunPlan:
 
     def draw(self, through: int, ledger: Any, account: str) -> Release[Series]:
         """Pay for the days that are charged one by one, draw the rows of all days up to one, return them."""
-        wanted = self._task.wanted
+        wanted = self.task.wanted
         wanted.paid.add(1)  # the charge of the run itself
-        if self._task.daily:
+        if self.task.daily:
             for day in range(self.through() + 1, through + 1):
                 self._pay(day, ledger, account)
         wanted.through = through
@@ -66,7 +68,7 @@ class BegunPlan:
 
     def _pay(self, day: int, ledger: Any, account: str) -> None:
         """Charge one day to its own block; asking again is free."""
-        if day not in self._task.wanted.paid:
+        if day not in self.task.wanted.paid:
             name = self._horizon.name(day)
             ledger.charge(
                 account,
@@ -76,10 +78,15 @@ class BegunPlan:
                 key=f"{self.plan.hash}:{name}",
                 blocks=(name,),
             )
-            self._task.wanted.paid.add(day)
+            self.task.wanted.paid.add(day)
 
     def release_of(self, day: int) -> Release[Series]:
         """Return the stored release that a day was in."""
         self.through()
         number = next(number for number, last in self._ends if last >= day)
         return self._run[number]
+
+    def rows(self) -> tuple[Sequence[Any], int]:
+        """Return the noisy rows of each step so far, and the number of the last day in them."""
+        through = self.through()
+        return (self.release_of(through).content.rows if through else ()), through

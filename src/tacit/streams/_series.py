@@ -10,7 +10,7 @@ from tacit.errors import TacitError
 from tacit.fixes import Choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -51,10 +51,13 @@ class Series(Content):
     """
 
     kind: ClassVar[str] = "series"
-    __slots__ = ("_read", "_tables", "days")
+    __slots__ = ("_read", "_tables", "days", "rows")
 
-    def __init__(self, days: int, read: Callable[[], Mapping[str, AnswerTable]]) -> None:
+    def __init__(
+        self, days: int, read: Callable[[], Mapping[str, AnswerTable]], rows: Sequence[Any] = ()
+    ) -> None:
         self.days = days
+        self.rows = rows  # the noisy rows of each step, if the series was not read from a file
         self._read = read
         self._tables: Mapping[str, AnswerTable] | None = None
 

@@ -51,9 +51,9 @@ class StreamStatus:
         if self.missing:
             more = f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else ""
             lines.append(f"missing: {', '.join(self.missing[:3])}{more}")
-        for asked, through in self.plans:
+        for number, (asked, through) in enumerate(self.plans, 1):
             so_far = f"released up to {self.horizon.name(through)}" if through else "nothing released yet"
-            lines.append(f"{asked}: {so_far}")
+            lines.append(f"plan {number}, {asked}: {so_far}")
         if not self.plans:
             lines.append("no plan was begun")
         return "\n".join([*lines, f"left: {self.left}"])

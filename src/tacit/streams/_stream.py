@@ -13,6 +13,7 @@ from tacit.engines import KEPT
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code, Say
 from tacit.streams._admission import Admission, folder_lock
+from tacit.streams._alarms import StreamAlarms
 from tacit.streams._folder import StreamFolder, rows_as_source
 from tacit.streams._planning import StreamGoal, make_stream_plan
 from tacit.streams._progress import BegunPlan
@@ -48,7 +49,7 @@ class _Session:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stream(Dataset):
+class Stream(StreamAlarms, Dataset):
     """Rows that come in day by day, the unit that is protected, and public facts. Made by `tacit.stream`.
 
     Parameters
@@ -160,11 +161,7 @@ class Stream(Dataset):
             charge=charge,
             size=size,
         )
-        table = self._template()
-        rows = table[table.main]
-        if self.level == "person":
-            rows = rows.where(col(KEPT))
-        rows = rows if where is None else rows.where(where)
+        rows = self._rows(where)
         named = [by] if isinstance(by, str) else list(by or ())
         query = (rows.group_by(*named) if named else rows).agg(**aggregates)
         one = query.plan(epsilon=1, confidence=goal.confidence)
@@ -173,7 +170,17 @@ class Stream(Dataset):
             self, one, query.plan(rho=1, confidence=goal.confidence), cast("JSON", request), goal
         )
 
-    def _rebuild(self, request: Any) -> Plan[Series]:
+    def _rows(self, where: Expr | str | None) -> Any:
+        """Return the rows of one day that count."""
+        table = self._template()
+        rows = table[table.main]
+        if self.level == "person":
+            rows = rows.where(col(KEPT))
+        return rows if where is None else rows.where(where)
+
+    def _rebuild(self, request: Any) -> Plan[Any]:
+        if "alarm" in request:
+            return self._rebuild_alarm(request)
         goal = StreamGoal.from_json(request["goal"])
         return make_stream_plan(self, *self._one_day(self._template(), request), request, goal)
 
@@ -294,6 +301,11 @@ class Stream(Dataset):
             tuple((one.plan.asked, one.through()) for one in begun),
             str(self.remaining),
         )
+
+    @property
+    def plans(self) -> tuple[Plan[Series], ...]:
+        """The plans that were begun, in this process or another, in order."""
+        return tuple(self._begun_with(one).plan for one in self._session.begun)
 
     def __repr__(self) -> str:
         return (

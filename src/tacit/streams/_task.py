@@ -138,6 +138,7 @@ class StreamTask:
         return Series(
             self._days_of(len(rows[0])),
             lambda: read_windows(self.table, self.noises, rows, self.horizon, confidence),
+            rows,
         )
 
     def _days_of(self, rows: int) -> int:

@@ -1,0 +1,320 @@
+"""The ``tacit stream`` command: declare a stream, begin a plan, append the rows of a day, release it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli._app import app
+from tacit.cli._context import note_dataset, note_ledger
+from tacit.cli._fact_options import (
+    read_bounds_option,
+    read_column_option,
+    read_limit_option,
+    read_question_keys,
+)
+from tacit.cli._output import JsonOption, exact_text, say, show_json, typed
+from tacit.cli._output_files import OutputFiles
+from tacit.cli._stream_question import read_ask_options
+from tacit.errors import TacitError
+from tacit.fixes import Say
+
+if TYPE_CHECKING:
+    from tacit.core import Plan
+    from tacit.streams import Series, Stream
+
+__all__ = ["stream"]
+
+stream = typer.Typer(
+    name="stream",
+    help="Count every day: rows come in day by day, and one charge pays for all days.",
+    no_args_is_help=True,
+)
+app.add_typer(stream)
+
+_StreamFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the stream.")]
+_StreamDay = Annotated[str, typer.Argument(metavar="DAY", help="A day, such as 2026-01-31.")]
+_StreamAsk = Annotated[
+    list[str],
+    typer.Option(
+        "--ask", "-a", show_default=False,
+        help='What is measured each day: "cases=count", "fever=mean(temp)", also sum, variance, std, '
+        '"ages=histogram(age,0,18,65)"; may be repeated.',
+    ),
+]  # fmt: skip
+_StreamBy = Annotated[
+    list[str] | None, typer.Option("--by", help="A column with public keys; may be repeated.")
+]
+_StreamWhere = Annotated[
+    str | None, typer.Option("--where", help="Count only these rows: \"result = 'positive'\".")
+]
+_StreamEpsilon = Annotated[
+    float | None, typer.Option("--epsilon", "-e", help="What all days together may cost.")
+]
+_StreamDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
+_StreamRho = Annotated[
+    float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")
+]
+_StreamConfidence = Annotated[
+    float, typer.Option("--confidence", help="How often intervals cover the noise.")
+]
+_StreamFocus = Annotated[
+    str, typer.Option("--focus", help="Which error counts most: day, week, total, or balanced.")
+]
+_StreamCharge = Annotated[
+    str, typer.Option("--charge", help="run: all days at once. day: each day when it is released.")
+]
+_StreamSize = Annotated[
+    int | None, typer.Option("--size", help="A public guess of the number of rows of a day.")
+]
+
+
+@stream.command("open")
+def open_(
+    folder: _StreamFolder,
+    *,
+    level: Annotated[str, typer.Option(help="Who is protected: event, person-day or person.")],
+    start: Annotated[str, typer.Option(help="The first day: 2026-01-01.")],
+    days: Annotated[int, typer.Option(help="How many days; declare enough, it cannot be made longer.")],
+    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The whole budget.")] = None,
+    delta: Annotated[float, typer.Option("--delta", help="The budget's delta.")] = 0,
+    rho: Annotated[float | None, typer.Option("--rho", help="Instead: the budget in rho.")] = None,
+    name: Annotated[str | None, typer.Option(help="By default the name of the folder.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names the person; not at event level.")
+    ] = None,
+    most_days: Annotated[
+        int | None, typer.Option("--most-days", help="At person level: in how many days a person counts.")
+    ] = None,
+    apart: Annotated[int, typer.Option(help="At person level: how many days apart at least.")] = 1,
+    bounds: Annotated[
+        list[str] | None, typer.Option("--bounds", help="COLUMN=LOW:HIGH, a public range; may be repeated.")
+    ] = None,
+    keys: Annotated[
+        list[str] | None, typer.Option("--keys", help="COLUMN=A,B,C, public groups; may be repeated.")
+    ] = None,
+    kinds: Annotated[
+        list[str] | None, typer.Option("--type", help="COLUMN=number, text, boolean, date; may be repeated.")
+    ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option("--limit", help="rows=3: how much of one person counts a day; may be repeated."),
+    ] = None,
+    ledger: Annotated[str, typer.Option(help="Where the budget is kept.")] = "tacit.ledger",
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Declare a stream: who is protected, which days there are, what is public. Charges nothing."""
+    import tacit as tc
+
+    called = name or folder.resolve().name
+    note_dataset(None, None, called)
+    note_ledger(ledger)
+    types = dict(_pair("--type", text) for text in kinds or ())
+    made = tc.stream(
+        folder, name=called, level=level, start=start, days=days, unit=unit, most_days=most_days,  # type: ignore[arg-type]
+        apart=apart, budget=tc.Budget(epsilon, delta, rho=rho), types=types or None,
+        bounds=dict(read_bounds_option(text, _column_of(text)) for text in bounds or ()) or None,
+        keys=dict(read_question_keys(text, types) for text in keys or ()) or None,
+        limits=dict(read_limit_option(text) for text in limits or ()) or None, ledger=ledger,
+    )  # fmt: skip
+    if as_json:
+        show_json({"folder": str(folder), "declaration": made.declared, "protects": made.promise})
+        return
+    say(
+        f"stream {called}, protects {made.promise}; {days:,} days from {made.horizon.start} to "
+        f"{made.horizon.last}",
+        f"Written to {folder}. Next: tacit stream plan {typed(str(folder))} --ask cases=count --epsilon 0.5",
+    )
+
+
+@stream.command()
+def plan(
+    folder: _StreamFolder, *, ask: _StreamAsk, by: _StreamBy = None, where: _StreamWhere = None,
+    epsilon: _StreamEpsilon = None, delta: _StreamDelta = 0, rho: _StreamRho = None,
+    confidence: _StreamConfidence = 0.95, focus: _StreamFocus = "balanced", charge: _StreamCharge = "run",
+    size: _StreamSize = None, as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Show what a question for every day will cost and how exact it will be. Charges nothing."""
+    _, made = _planned(
+        folder, ask, by, where, epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, focus=focus,
+        charge=charge, size=size,
+    )  # fmt: skip
+    if as_json:
+        show_json(_plan_facts(made))
+        return
+    say(repr(made))
+
+
+@stream.command()
+def begin(
+    folder: _StreamFolder, *, ask: _StreamAsk, by: _StreamBy = None, where: _StreamWhere = None,
+    epsilon: _StreamEpsilon = None, delta: _StreamDelta = 0, rho: _StreamRho = None,
+    confidence: _StreamConfidence = 0.95, focus: _StreamFocus = "balanced", charge: _StreamCharge = "run",
+    size: _StreamSize = None,
+    who: Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")] = "",
+    purpose: Annotated[str, typer.Option("--purpose", help="For which purpose; recorded too.")] = "",
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Charge a question for every day; the folder remembers it. The same question again is free."""
+    opened, made = _planned(
+        folder, ask, by, where, epsilon=epsilon, delta=delta, rho=rho, confidence=confidence, focus=focus,
+        charge=charge, size=size,
+    )  # fmt: skip
+    opened.begin(made, who=who, purpose=purpose)
+    number = [plan.hash for plan in opened.plans].index(made.hash) + 1
+    if as_json:
+        show_json({**_plan_facts(made), "number": number, "left": _left(opened)})
+        return
+    say(
+        f"plan {number} of stream {opened.name} is charged: {made.asked}",
+        f"left: {opened.remaining}",
+        f"Next: tacit stream append {typed(str(folder))} {opened.horizon.start} rows.csv",
+    )
+
+
+@stream.command()
+def append(
+    folder: _StreamFolder,
+    day: _StreamDay,
+    rows: Annotated[
+        Path | None, typer.Argument(metavar="[ROWS]", help="A .csv or .parquet file with the day's rows.")
+    ] = None,
+    *,
+    nobody: Annotated[bool, typer.Option("--nobody", help="Nobody came on this day.")] = False,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Store the rows of a day, all of them at once. Charges nothing."""
+    opened = _opened(folder)
+    if (rows is None) != nobody:
+        raise TacitError(
+            "bad-parameter",
+            "the rows of the day are missing" if rows is None else "--nobody stands for a day without rows",
+            why="a day comes in with its rows, or with the word that nobody came",
+            fix=Say(f"tacit stream append {typed(str(folder))} {typed(day)} rows.csv, or --nobody instead"),
+        )
+    opened.append(day, [] if rows is None else rows)
+    name = opened.horizon.name(opened.horizon.number(day))
+    if as_json:
+        show_json({"day": name, "stored": True})
+        return
+    say(
+        f"the rows of {name} are stored; nothing was charged",
+        f"Next: tacit stream release {typed(str(folder))} {name}",
+    )
+
+
+@stream.command()
+def release(
+    folder: _StreamFolder,
+    day: _StreamDay,
+    *,
+    number: Annotated[
+        int | None, typer.Option("--plan", help="Which plan, by its number in tacit stream status.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write all days so far to this file (.csv, .parquet).")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw all days so far into this file (.png, .svg, .pdf).")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Release a day with noise: the day, the last 7 days, all days so far. The same day again is free."""
+    files = OutputFiles(out, plot, certificate)
+    files.check()
+    opened = _opened(folder)
+    drawn = opened.release(day, _numbered(opened, number))
+    files.save(drawn.content.history, drawn.certificate, lambda path: drawn.plot().savefig(path))
+    if as_json:
+        show_json({
+            "day": drawn.content.day,
+            "rows": list(drawn.content.today),
+            "confidence": drawn.content.daily.confidence,
+            "certificate": dict(drawn.certificate.fields),
+        })  # fmt: skip
+        return
+    say(repr(drawn), f"left: {opened.remaining}")
+    files.report()
+
+
+@stream.command()
+def status(folder: _StreamFolder, *, as_json: JsonOption = False) -> None:
+    """Say which days came in, which were released, and what is left of the budget. Free."""
+    opened = _opened(folder)
+    found = opened.status()
+    if as_json:
+        show_json({
+            "name": found.name,
+            "start": opened.horizon.start.isoformat(),
+            "days": opened.horizon.days,
+            "appended": list(found.appended),
+            "missing": list(found.missing),
+            "plans": [
+                {"number": n, "asked": asked, "released": opened.horizon.name(last) if last else None}
+                for n, (asked, last) in enumerate(found.plans, 1)
+            ],
+            "left": _left(opened),
+        })  # fmt: skip
+        return
+    say(repr(found))
+
+
+def _opened(folder: Path) -> Stream:
+    from tacit.streams import open_stream
+
+    note_dataset(None, None, folder.name)
+    opened = open_stream(folder)
+    note_dataset(None, None, opened.name)
+    note_ledger(str(opened.declared.get("ledger", "LEDGER")))
+    return opened
+
+
+def _planned(
+    folder: Path, ask: list[str], by: list[str] | None, where: str | None, **goal: Any
+) -> tuple[Stream, Plan[Series]]:
+    measured = read_ask_options(ask)
+    opened = _opened(folder)
+    return opened, opened.plan(by=by, where=where, **goal, **measured)
+
+
+def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:
+    """Return the plan with a number, as status counts them; None where none was named."""
+    if number is None:
+        return None
+    plans = opened.plans
+    if not 1 <= number <= len(plans):
+        raise TacitError(
+            "not-begun",
+            f"there is no plan {number}; {len(plans)} were begun",
+            fix=Say("run tacit stream status to see the plans"),
+        )
+    return plans[number - 1]
+
+
+def _plan_facts(made: Plan[Series]) -> dict[str, object]:
+    return {
+        "asked": made.asked,
+        "promised": {name: float(value) for name, value in made.promised.items()},
+        "columns": list(made.forecast),
+        "facts": dict(made.facts),
+        "mechanisms": [dict(one) for one in made.mechanisms],
+        "hash": made.hash,
+    }
+
+
+def _left(opened: Stream) -> dict[str, str | None]:
+    return {part: exact_text(getattr(opened.remaining, part)) for part in ("epsilon", "delta", "rho")}
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    return read_column_option(option, text, _column_of(text))
+
+
+def _column_of(text: str) -> list[str]:
+    """Return the column that an option names; the file of the stream's rows is not there yet."""
+    return [text.partition("=")[0] or "COLUMN"]

@@ -1,0 +1,214 @@
+"""The alarm on noisy days: a threshold on what a plan releases anyway, so that it costs nothing.
+
+Day t is judged once, by its estimate from the rows that were released up to day t. A later estimate does not
+change the verdict. On quiet days the estimate exceeds the true number by noise alone, so the chance that it
+reaches the threshold is that of the noise. The chances of all days and groups are added up (independent
+days: multiplied). The sum bounds the chance of any false alarm over the horizon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import Number, count, rational
+from tacit.fixes import Choose, Either, Set
+from tacit.mechanisms import chance_above
+from tacit.streams._alarm_days import AlarmDays, WatchedDay
+from tacit.streams._choice import WINDOWS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.mechanisms import StreamNoise
+    from tacit.streams._progress import BegunPlan
+    from tacit.streams._task import StreamTask
+
+__all__ = ["Alarm", "counted_column", "make_alarm", "read_rate"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Alarm:
+    """A threshold on the noisy days of a plan; made by `Stream.alarm`.
+
+    Guarantee: free post-processing. If no true number exceeds its baseline on any day of the horizon, the
+    chance that the alarm ever rings is at most `rate`.
+
+    Parameters
+    ----------
+    column
+        The column that is watched.
+    window
+        ``"day"`` or ``"week"``, the sum of 7 days.
+    baseline
+        The quiet level of each group; empty if it is the mean of earlier released days.
+    days_before
+        The number of these days; 0 for a declared baseline.
+    gap
+        By how much the noisy number must exceed the baseline, at least.
+    rate
+        A certified bound on the chance of a false alarm over the horizon, all groups together.
+    """
+
+    column: str
+    window: str
+    baseline: tuple[float, ...]
+    days_before: int
+    gap: int
+    rate: float
+    _begun: BegunPlan
+
+    @property
+    def threshold(self) -> str:
+        """When the alarm rings, in words."""
+        what = self.column if self.window == "day" else f"{self.column} of 7 days"
+        if self.days_before:
+            level = f"the mean of the {self.days_before} released days before"
+        elif len(set(self.baseline)) == 1:
+            level = f"the declared {self.baseline[0]:g}"
+        else:
+            level = "the declared level of its group"
+        return f"{what} at least {self.gap:,} above {level}"
+
+    def check(self) -> AlarmDays:
+        """Judge all days that are released; free."""
+        task = self._begun.task
+        rows, through = self._begun.rows()
+        column = next(one for one in task.table.columns if one.name == self.column)
+        noise = task.noises[column.step]
+        keys: Any = task.table.asked.keys if task.table.asked.by else None
+        groups = [tuple(key) for key in keys] if keys else [()]
+        lines = []
+        for day in range(1, through + 1):
+            weights = _weights(noise, self.window, day, self.days_before)
+            name = task.horizon.name(day)
+            if weights is None:
+                lines += [WatchedDay(name, group, None) for group in groups]
+                continue
+            values = weights @ rows[column.step][: len(weights), :, 0]
+            base = self.baseline or (0.0,) * len(groups)
+            for group, value, level in zip(groups, values.tolist(), base, strict=True):
+                lines.append(WatchedDay(name, group, value >= level + self.gap, value))
+        return AlarmDays(lines, self.rate, self.threshold)
+
+    def __repr__(self) -> str:
+        return f"alarm: {self.threshold}; at most {self.rate * 100:.2g} % false alarms over the whole horizon"
+
+
+def make_alarm(
+    begun: BegunPlan,
+    column: str | None,
+    *,
+    baseline: object,
+    days_before: object,
+    false_alarm: Number,
+    window: object,
+) -> Alarm:
+    """Find the smallest gap whose chance of a false alarm is small enough; reads no data."""
+    task = begun.task
+    wanted = read_rate(false_alarm)
+    if window not in {"day", "week"}:
+        raise bad_parameter("window", "day or week", window, fix=Choose(("day", "week"), given=str(window)))
+    found = counted_column(task, column)
+    noise = task.noises[found.step]
+    groups = max(1, len(task.table.asked.keys or ())) if task.table.asked.by else 1
+    levels, before = _read_baseline(baseline, days_before, task, groups)
+    laws = [_weights(noise, str(window), day, before) for day in range(1, task.horizon.days + 1)]
+    watched = [w for w in laws if w is not None]
+    gap, rate = _smallest_gap(noise, watched, groups, wanted)
+    return Alarm(found.name, str(window), levels, before, gap, rate, begun)
+
+
+def read_rate(false_alarm: Number) -> float:
+    """Read the chance of a false alarm that is accepted over the horizon."""
+    wanted = rational("false_alarm", false_alarm)
+    if wanted >= 1:
+        raise bad_parameter("false_alarm", "between 0 and 1", false_alarm, fix=Set(false_alarm=0.05))
+    return float(wanted)
+
+
+def counted_column(task: StreamTask, column: str | None) -> Any:
+    """Return the column that is watched: a count."""
+    counts = {
+        one.name: one
+        for one in task.table.columns
+        if task.table.steps[one.step].statistic.size == 1 and task.table.steps[one.step].statistic.step == 1
+    }
+    if column is None and len(counts) == 1:
+        return next(iter(counts.values()))
+    if column not in counts:
+        raise TacitError(
+            "bad-parameter",
+            "an alarm watches one count of the plan" + ("" if column is None else f", not {column!r}"),
+            why="its false alarms are computed from the noise on whole numbers",
+            fix=Choose(tuple(counts), given=str(column)) if counts else "plan a count as well",
+        )
+    return counts[column]
+
+
+def _read_baseline(
+    baseline: object, days_before: object, task: StreamTask, groups: int
+) -> tuple[tuple[float, ...], int]:
+    if (baseline is None) == (days_before is None):
+        raise TacitError(
+            "bad-parameter",
+            "an alarm needs a baseline: one that is declared, or the released days before",
+            why="a baseline from the data itself would be a release without a price",
+            fix=Either(Set(baseline=40), Set(days_before=14)),
+        )
+    if baseline is None:
+        before = count("days_before", days_before, zero=False)  # type: ignore[arg-type]
+        if before >= task.horizon.days:
+            raise bad_parameter("days_before", f"below {task.horizon.days}", before, fix=Set(days_before=14))
+        return (), before
+    if not isinstance(baseline, Mapping):
+        return (float(rational("baseline", baseline, zero=True)),) * groups, 0  # type: ignore[arg-type]
+    keys = [tuple(key) for key in task.table.asked.keys or ()]
+    named = {key if isinstance(key, tuple) else (key,): level for key, level in baseline.items()}
+    if set(named) != set(keys):
+        missing = next((key for key in keys if key not in named), "another group")
+        raise bad_parameter("baseline", "one number for each group", missing, fix=Set(baseline=40))
+    return tuple(float(rational("baseline", named[key], zero=True)) for key in keys), 0
+
+
+def _weights(noise: StreamNoise, window: str, day: int, before: int) -> NDArray[np.float64] | None:
+    """Return what each row adds to what is judged on a day; None if the day has no baseline yet."""
+    size = WINDOWS[window] or 1
+    own = noise.weights(size, day, day)
+    if not before:
+        return own
+    if day - size < before:
+        return None
+    level = noise.weights(before, day - size, day)
+    return own - size / before * level
+
+
+def _smallest_gap(
+    noise: StreamNoise, laws: list[NDArray[np.float64]], groups: int, wanted: float
+) -> tuple[int, float]:
+    """Return the smallest whole gap with few enough false alarms, and the bound on their chance."""
+    shapes = {np.sort(np.abs(w[w != 0])).tobytes(): w for w in laws}
+    often = dict.fromkeys(shapes, 0)
+    for w in laws:
+        often[np.sort(np.abs(w[w != 0])).tobytes()] += groups
+    apart = all(np.count_nonzero(w) == 1 for w in laws)  # each day has noise of its own
+
+    def rate(gap: int) -> float:
+        chances = [(chance_above(noise.noise, w, gap), often[key]) for key, w in shapes.items()]
+        if apart:
+            calm = sum(times * math.log1p(-chance) if chance < 1 else -math.inf for chance, times in chances)
+            return -math.expm1(calm) * (1 + 1e-9)
+        return sum(chance * times for chance, times in chances)
+
+    low, high = 0, 1
+    while rate(high) > wanted:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rate(middle) <= wanted else (middle, high)
+    return high, rate(high)

@@ -1,0 +1,142 @@
+"""The alarms of a stream: a threshold on noisy days, and a plan that answers yes or no each day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from tacit.streams._alarm import make_alarm
+from tacit.streams._alarm_task import AlarmGoal, make_alarm_plan
+from tacit.tables import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tacit.core import Plan
+    from tacit.exact import Number
+    from tacit.streams._alarm import Alarm
+    from tacit.streams._alarm_days import AlarmDays
+    from tacit.streams._horizon import Horizon
+    from tacit.streams._progress import BegunPlan
+    from tacit.streams._series import Series
+    from tacit.streams._stream import Stream
+    from tacit.tables import Expr, TableDataset
+
+__all__ = ["StreamAlarms"]
+
+
+class StreamAlarms:
+    """The part of a stream that sounds alarms."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        horizon: Horizon
+
+        def _begun(self, plan: Plan[Series] | None) -> BegunPlan: ...
+        def _rows(self, where: Expr | str | None) -> Any: ...
+        def _template(self) -> TableDataset: ...
+        def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]: ...
+
+    def alarm(
+        self,
+        column: str | None = None,
+        *,
+        baseline: Number | Mapping[Any, Number] | None = None,
+        days_before: int | None = None,
+        false_alarm: Number = 0.05,
+        window: Literal["day", "week"] = "day",
+        plan: Plan[Series] | None = None,
+    ) -> Alarm:
+        """Set a threshold on the noisy days that a plan releases anyway. Free.
+
+        Guarantee
+        ---------
+        If the true number of no day (and of no group) exceeds its baseline, the chance that the alarm rings
+        at all over the horizon is at most ``false_alarm``. This counts the noise; chance in the true numbers
+        is part of them, so declare a baseline with room for it.
+
+        Parameters
+        ----------
+        column
+            A count of the plan; not needed if it has one count.
+        baseline
+            The quiet level: a number that is public, or one for each group. Fix it before the days come in.
+        days_before
+            Instead of a baseline: the mean of so many released days before; the first days are not watched.
+        false_alarm
+            The accepted chance of a false alarm over all days and groups together.
+        window
+            Watch each ``"day"``, or the sum of 7 days (``"week"``), whose baseline is that of 7 days.
+        plan
+            Which plan, if several were begun.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> flu = tc.stream(
+        ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> flu.begin(flu.plan(cases=tc.count(), epsilon=1, focus="day"))
+        >>> flu.alarm("cases", baseline=40, false_alarm=0.01)
+        alarm: cases at least 11 above the declared 40; at most 0.44 % false alarms over the whole horizon
+        """
+        return make_alarm(
+            self._begun(plan), column, baseline=baseline, days_before=days_before, false_alarm=false_alarm,
+            window=window,
+        )  # fmt: skip
+
+    def alarm_plan(
+        self,
+        *,
+        baseline: Number,
+        epsilon: Number,
+        where: Expr | str | None = None,
+        false_alarm: Number = 0.05,
+        alarms: int = 1,
+        since: object = None,
+    ) -> Plan[AlarmDays]:
+        """Plan an alarm that releases yes or no each day, and nothing else. Reads no data, charges nothing.
+
+        Guarantee
+        ---------
+        All answers together, up to the last yes, cost epsilon once for one unit, in however many days the
+        unit is. At person level this is better than `alarm` from about 3 days a person on.
+
+        Parameters
+        ----------
+        baseline
+            The quiet level of the count: a public number.
+        epsilon
+            What all answers together cost.
+        where
+            Count only rows for which this condition is true.
+        false_alarm
+            The accepted chance of a false alarm over all days together.
+        alarms
+            After so many alarms it ends; more alarms need more noise.
+        since
+            The first day that is watched; by default the first of the stream. After an alarm, plan another
+            one from the next day on, at its price.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> flu = tc.stream(
+        ...     None, name="flu", unit="patient_id", level="person", most_days=20, start="2026-01-01",
+        ...     days=365, limits={"rows": 1}, budget=tc.Budget(epsilon=1),
+        ... )
+        >>> dict(flu.alarm_plan(baseline=40, epsilon=1, false_alarm=0.01).facts)["alarm"]
+        'at 23 above the baseline, but for the noise; ends after 1 yes'
+        """
+        first = 1 if since is None else self.horizon.number(since)
+        goal = AlarmGoal.read(
+            baseline=baseline, epsilon=epsilon, false_alarm=false_alarm, alarms=alarms, since=first
+        )
+        one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
+        question = cast("Any", one.to_json()["request"])["question"]
+        request: Any = {"question": question, "goal": {"confidence": "19/20"}, "alarm": goal.to_json()}
+        return make_alarm_plan(cast("Stream", self), one, request, goal)
+
+    def _rebuild_alarm(self, request: Any) -> Plan[AlarmDays]:
+        one, _ = self._one_day(self._template(), request)
+        return make_alarm_plan(cast("Stream", self), one, request, AlarmGoal.from_json(request["alarm"]))

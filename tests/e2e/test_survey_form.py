@@ -248,6 +248,42 @@ def test_the_page_uses_the_seed_of_the_invitation(browser, tmp_path):
 
 
 @in_browser
+@pytest.mark.parametrize("drawn", [False, True])
+def test_the_back_button_brings_no_true_answer_back(browser, tmp_path, drawn):
+    survey = poll({"smokes": ["no", "yes"], "age": (18, 90)}, strategy="split")
+    open_page(browser, tmp_path, page(survey))
+    browser.find_element("css selector", "input[value='1']").click()
+    browser.find_element("css selector", "input[type=number]").send_keys("44")
+    if drawn:
+        browser.find_element("id", "draw").click()
+        wait_for(browser, "#report")
+    browser.get("about:blank")
+    browser.back()
+    found = browser.execute_script(
+        "return [document.querySelector('input:checked')?.value ?? '',"
+        " document.querySelector('input[type=number]').value,"
+        " ...[...document.querySelectorAll('#rows td:nth-child(2)')].map((one) => one.textContent)].join('')"
+    )
+    assert found == ""
+
+
+@in_browser
+def test_a_long_list_of_numbers_is_asked(browser, tmp_path):
+    open_page(browser, tmp_path, page(tc.survey("long", 1500, epsilon=1)))
+    browser.find_element("css selector", "option[value='1499']").click()
+    browser.find_element("id", "draw").click()
+    assert json.loads(wait_for(browser, "#report"))["answers"]["answer"]
+
+
+def test_a_survey_that_the_page_cannot_draw_is_refused():
+    kuk = tc.surveys.question(["no", "yes"], randomizer=tc.mechanisms.Design.kuk("0.3", "0.7"))
+    for survey in (tc.survey("memo", ["no", "yes"], epsilon=2, once=1), poll({"smokes": kuk})):
+        with pytest.raises(TacitError) as refused:
+            page(survey)
+        assert refused.value.code == "not-allowed"
+
+
+@in_browser
 def test_the_report_is_saved_as_a_file_and_no_dice_are_rolled_twice(browser, tmp_path):
     import time
 

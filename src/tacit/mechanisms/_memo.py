@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -35,8 +36,10 @@ class Memo(LocalRandomizer):
 
     Guarantee: all reports of one unchanged answer together have at most `epsilon`, the epsilon of the
     permanent coin, however many there are; one report has `once`; t reports have `loss_after(t)`. Every
-    different answer of the same respondent has its own permanent coin, and their epsilons add up. A memo does
-    not hide that an answer changed (Erlingsson, Pihur, Korolova 2014).
+    different answer of the same respondent has its own permanent coin. Between people whose answers change in
+    the same reports, the epsilons of these coins add up. A memo does not hide that an answer changed
+    (Erlingsson, Pihur, Korolova 2014): against somebody whose answer did not change, the loss grows with
+    every report, and `loss_after` with `different` above 1 bounds it.
 
     Argument: the reports depend on the truth through the permanent answer alone, which is k-ary randomized
     response with odds A : B. One report is k-ary randomized response with odds A' : B, because the second
@@ -173,12 +176,13 @@ class Memo(LocalRandomizer):
         reports
             The number of reports of one respondent.
         different
-            How many different true answers lie behind them; for more than one, the smaller of what the
-            permanent coins and what fresh coins would give away.
+            How many different true answers lie behind them at most. For more than one, the bound covers any
+            two sequences of answers, also one that changes against one that does not. It grows with every
+            report, because reports show that an answer changed.
         """
         t, values = count("reports", reports), count("different", different, zero=False)
-        if values > 1:
-            return float(min(t * self.once, min(t, values) * self.epsilon))
+        if min(t, values) > 1:
+            return self._loss_of_changes(t, min(t, values))
         if t == 0:
             return 0.0
         if t > _MOST_EXACT:
@@ -188,6 +192,18 @@ class Memo(LocalRandomizer):
         kept, lost = self.kept, (1 - self.kept) / (self.size - 1)
         ratio = (kept * odds + (1 - kept)) / (kept + lost * (odds + self.size - 2))
         return float(min(self.epsilon, log_up(ratio)))
+
+    def _loss_of_changes(self, t: int, values: int) -> float:
+        """Bound the loss between two sequences of t answers, each with at most so many different ones.
+
+        A sequence of reports has at most the probability r^t P + s^t (1 - P), and at least s^t times the
+        larger of 1 and K^values rho^(t/size), with K = size (P Q^(size-1))^(1/size) and rho = r/s.
+        """
+        kept, lost = float(self.kept), float((1 - self.kept) / (self.size - 1))
+        step = float(log_up(self.repeated * (self.size - 1) / (1 - self.repeated)))
+        most = t * step + math.log(kept + (1 - kept) * math.exp(-t * step))
+        part = math.log(self.size) + (math.log(kept) + (self.size - 1) * math.log(lost)) / self.size
+        return (most - max(0.0, values * part + t * step / self.size)) * (1 + 1e-9)
 
     @property
     def change_shown(self) -> float:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import math
 import os
 import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,6 +207,8 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Real | Decimal) and math.isfinite(value) and value == int(value):
+        return str(int(value))  # 1.0 and 1 name one person, as in a data frame
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collect"]
 
+_NUMBER = re.compile(r"[0-9./]{1,400}([eE][-+]?[0-9]{1,3})?")  # an epsilon that a report may state
 _KINDS = Choose(("a file .jsonl, .csv or .parquet", "a data frame", "a list of reports"))
 
 
@@ -88,19 +90,22 @@ def _read(survey: Survey, source: Any) -> _Columns:
 
 
 def _json_lines(path: Path) -> list[Any]:
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         if path.suffix.lower() == ".json":
             whole = json.loads(text)
             return whole if isinstance(whole, list) else [whole]
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError):
         raise _bad("a line of the file is not JSON") from None
 
 
 def _csv_columns(path: Path) -> dict[str, list[Any]]:
-    with path.open(newline="", encoding="utf-8") as lines:
-        rows = list(csv.reader(lines))
+    try:
+        with path.open(newline="", encoding="utf-8") as lines:
+            rows = list(csv.reader(lines))
+    except (ValueError, csv.Error):  # not UTF-8, or a cell of more than 131,072 letters
+        raise _bad("the file cannot be read as CSV") from None
     head = rows[0] if rows else []
     if len(set(head)) != len(head) or any(len(row) != len(head) for row in rows):
         raise _bad("the rows of the file do not all have the columns of its first line, each once")
@@ -109,9 +114,12 @@ def _csv_columns(path: Path) -> dict[str, list[Any]]:
 
 def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     needs("collect", "pyarrow", "tacit[pandas]")
-    from pyarrow import parquet
+    from pyarrow import ArrowException, parquet
 
-    table = parquet.read_table(path)
+    try:
+        table = parquet.read_table(path)
+    except (ArrowException, OSError):
+        raise _bad("the file cannot be read as Parquet") from None
     return {name: table[name].to_pylist() for name in table.column_names}
 
 
@@ -216,6 +224,8 @@ def _check_survey(survey: Survey, columns: _Columns) -> None:
 def _same(stated: str, epsilon: str) -> bool:
     from fractions import Fraction
 
+    if not _NUMBER.fullmatch(stated):  # a respondent wrote it: "1e999999999" has a billion digits
+        return False
     try:
         return Fraction(stated) == Fraction(epsilon)
     except (ValueError, ZeroDivisionError):

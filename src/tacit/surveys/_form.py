@@ -12,15 +12,18 @@ from math import ceil, exp, floor, log10
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tacit.errors import bad_parameter
-from tacit.fixes import Set
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Set
+from tacit.mechanisms import LinearHashing, NumberWindow, SubsetSelection
 from tacit.surveys._respondent_words import odds_factor, what_is_sent
 
 if TYPE_CHECKING:
     from tacit.surveys._survey import Survey
+    from tacit.surveys._survey_questions import SurveyQuestion
 
 __all__ = ["form_page"]
 
+_WORD = 32  # bits of a word of a seed that the page can draw
 _FOOT = "This page loads nothing from the network and stores nothing. Its source shows every step."
 
 
@@ -52,6 +55,8 @@ def form_page(
     language
         The language of the questions, for screen readers.
     """
+    for question in survey.questions:
+        _check_law(question)
     address = None if post_to is None else _address(post_to)
     epsilon = float(survey.epsilon)
     facts = {
@@ -92,6 +97,20 @@ def _policy(page: str, address: str | None) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _check_law(question: SurveyQuestion) -> None:
+    """Refuse a question whose report the page cannot draw."""
+    law = question.randomizer
+    if isinstance(law, LinearHashing) and law.words <= _WORD:
+        return
+    if not isinstance(law, SubsetSelection | NumberWindow):
+        raise TacitError(
+            "not-allowed",
+            f"the page cannot draw the reports of {question.name!r}: {law.describe()}",
+            why="the page stores nothing, so it has no permanent answers, and it knows no old designs",
+            fix=Code("survey.answer(..., memory=memory).release() on the respondent's device"),
+        )
 
 
 def _address(post_to: str) -> str:

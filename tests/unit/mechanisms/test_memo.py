@@ -70,11 +70,44 @@ def test_losses_grow_with_reports_and_never_pass_the_permanent_coin():
     assert all(loss <= t * 0.1 + 1e-9 for loss, t in zip(losses, (0, 1, 2, 5, 20), strict=False))
 
 
-def test_different_answers_add_up():
+def chance_of(memo, truths, sequence):
+    """The exact probability of reports behind answers that may change: one permanent coin for each answer."""
+    lost, other = ((1 - one) / (memo.size - 1) for one in (memo.kept, memo.repeated))
+    chance = Fraction(1)
+    for truth in set(truths):
+        own = [report for report, one in zip(sequence, truths, strict=True) if one == truth]
+        chance *= sum(
+            (memo.kept if b == truth else lost)
+            * math.prod((memo.repeated if report == b else other) for report in own)
+            for b in range(memo.size)
+        )
+    return chance
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "once", "size", "t"),
+    [(2, 1, 2, 2), (2, 1, 2, 5), (0.3, 0.29, 2, 2), (0.3, 0.29, 2, 4), (1, 0.9, 3, 3), (0.5, 0.1, 3, 2)],
+)
+def test_the_loss_covers_a_sequence_that_changes_against_one_that_does_not(epsilon, once, size, t):
+    memo = Memo(epsilon=epsilon, once=once, size=size)
+    for different in range(1, t + 1):
+        truths = [one for one in product(range(size), repeat=t) if len(set(one)) <= different]
+        most, least = {}, {}
+        for sequence in product(range(size), repeat=t):
+            chances = [chance_of(memo, one, sequence) for one in truths]
+            most[sequence], least[sequence] = max(chances), min(chances)
+        largest = math.log(max(most[one] / least[one] for one in most))
+        assert memo.loss_after(t, different=different) >= largest * (1 - 1e-12)
+        assert memo.loss_after(t, different=different) <= largest * 1.6 + 0.8
+
+
+def test_the_loss_of_changes_grows_with_every_report_and_is_that_of_one_answer_for_one_report():
     memo = Memo(epsilon=2, once=1)
-    assert memo.loss_after(10, different=3) == pytest.approx(6)
-    assert memo.loss_after(2, different=3) == pytest.approx(2)
-    assert memo.loss_after(1, different=3) == pytest.approx(1)
+    assert memo.loss_after(1, different=3) == memo.loss_after(1)
+    assert memo.loss_after(0, different=3) == 0
+    losses = [memo.loss_after(t, different=2) for t in (2, 12, 100, 10**6)]
+    assert losses == sorted(losses)
+    assert losses[-1] > 10**5
 
 
 def test_a_memo_does_not_hide_that_an_answer_changed():

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -225,6 +226,16 @@ def test_people_who_come_back_too_soon_do_not_count():
     for number in range(7):
         flu.append(DAYS[number], [{"pid": 1}])
     assert values(flu.release(DAYS[6]).daily["cases"]) == [1, 0, 1, 0, 1, 0, 0]
+
+
+def test_a_person_written_as_a_float_on_one_day_is_the_same_person():
+    for n, other in enumerate((1.0, "1", np.float32(1), Decimal("1.0"), np.int8(1))):
+        flu = persons(name=f"flu{n}", most_days=1)
+        flu.begin(flu.plan(n=tc.count(), epsilon=800))
+        flu.append(DAYS[0], [{"pid": 1}])
+        flu.append(DAYS[1], [{"pid": other}])
+        flu.append(DAYS[2], pd.DataFrame({"pid": [1.0]}))
+        assert values(flu.release(DAYS[2]).content.daily["n"]) == [1, 0, 0]
 
 
 def test_one_person_is_one_person_however_the_number_is_written():

@@ -84,6 +84,7 @@ def document(**changes):
         ({"survey": "0" * 64}, "other-survey"),
         ({"survey": "0" * 64, "epsilon": "2"}, "mixed-epsilons"),
         ({"epsilon": "nonsense"}, "mixed-epsilons"),
+        ({"epsilon": "1e999999999"}, "mixed-epsilons"),  # a number with a billion digits
     ],
 )
 def test_a_bad_report_is_refused(changes, code):
@@ -122,6 +123,29 @@ def test_nonsense_is_refused_and_never_crashes():
         ]
         with suppress(TacitError):
             many.collect(two)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("r.jsonl", b"\xff\xfe"),
+        ("r.csv", b"answer\n\xff\n"),
+        ("r.csv", b'answer\n"' + b"1" * 200_000 + b'"\n'),
+        ("r.parquet", b"PAR1 but nothing else"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TacitError) as refusal:
+        COIN.collect(tmp_path / name)
+    assert refusal.value.code == "bad-report"
+
+
+def test_a_line_ends_only_where_a_line_of_json_ends(tmp_path):
+    path, invitation = tmp_path / "reports.jsonl", "a\u2028b\x85c"
+    lines = [json.dumps(document(invitation=invitation + end), ensure_ascii=False) for end in "xy"]
+    path.write_text("\r\n".join(lines), encoding="utf-8", newline="")
+    assert COIN.collect(path).invitations == (invitation + "x", invitation + "y")
 
 
 def test_another_survey_and_another_epsilon_are_told_apart():

@@ -18,8 +18,8 @@ def test_a_sequence_gives_away_less_than_fresh_coins(reports, epsilon):
     assert "is not hidden" in str(loss)
 
 
-def test_different_answers_add_up():
-    assert POLL.sequence(10, different=3).epsilon == pytest.approx(6)
+def test_different_answers_give_away_that_they_differ():
+    assert POLL.sequence(10, different=3).epsilon > 6  # three permanent coins, and the change itself
     fresh = tc.survey("once", ["no", "yes"], epsilon=1).sequence(3)
     assert fresh.epsilon == pytest.approx(3)
     assert "fresh coins" in str(fresh)

@@ -261,7 +261,7 @@ class Filter:
             again = Say("repeat a question that was already answered, which is free")
             return Either(again, larger, Say("use data about other people"))
         if spend.delta and not of.delta:
-            return Either(Say("a question without delta, over groups that are public"), larger)
+            return Either(Say("ask a question that needs no delta, over groups that are public"), larger)
         if spend.delta > left.delta:
             return Either(Set.at_most(delta=_number(left.delta)), larger)
         if spend.epsilon is not None and left.epsilon is not None:

@@ -58,7 +58,7 @@ def open_account(
         raise TacitError(
             "bad-parameter",
             "an account needs either --parent or --unit, but neither is given",
-            why="an account below a dataset's protects the same unit; one that datasets share says which",
+            why="an account below a dataset has the dataset's unit; an account above datasets must name it",
             fix="--parent DATASET, or --unit COLUMN",
         )
     first = where is None and parent is None  # tacit.toml names the ledger, and this is its first account

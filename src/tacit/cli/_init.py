@@ -134,7 +134,7 @@ def _check_target(config: Path, *, force: bool) -> None:
         raise TacitError(
             "cannot-write",
             f"{config} exists already",
-            why="it may hold what a curator has decided",
+            why="it may contain decisions of the curator",
             fix="--config other.toml, or --force to overwrite it (the ledger keeps what was spent)",
         )
 
@@ -150,7 +150,7 @@ def _check_exists(data: Path) -> None:
             raise TacitError(
                 "bad-parameter",
                 f"the folder {data} holds no Parquet files",
-                why="a folder stands for all Parquet files in it, which have the same columns",
+                why="a folder stands for all Parquet files in it, and they must have the same columns",
                 fix=_EXAMPLE,
             )
         raise TacitError("bad-parameter", f"{data} does not exist", fix=fix)
@@ -209,7 +209,7 @@ def _separator(data: Path) -> list[str]:
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
     fix = 'write decimal = "," under source in the config'
-    return [f"the header shows that {sign} separate the columns; if 3,5 is a number there, {fix}"]
+    return [f"the header shows that {sign} separate the columns; if 3,5 is a number in this file, {fix}"]
 
 
 def _uncounted_rows(data: Path, unit: str) -> list[str]:

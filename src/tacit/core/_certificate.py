@@ -200,7 +200,9 @@ class Certificate(Reportable):
         not depend on how long the ledger is.
         """
         if self.is_local:
-            return ["the release was made at the respondent: no ledger was charged, so there is no entry"]
+            return [
+                "the release was made on the respondent's device: no ledger was charged, so there is no entry"
+            ]
         if "members" not in self.fields:
             each = [self._own_problems(ledger) for ledger in ledgers]
             return min(each, key=len, default=["no ledger was given"])

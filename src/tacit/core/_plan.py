@@ -166,7 +166,7 @@ class Plan(Generic[C]):
         """
         members = tuple(member for plan in plans for member in plan._members)  # noqa: SLF001
         if any(member.stages for member in members):
-            raise _wrong_shape("a run belongs to one dataset, and several plans were joined", "release")
+            raise _wrong_shape("a run belongs to one dataset, but several plans were combined", "release")
         if not all(getattr(m, "additive", False) for member in members for m in member.task.mechanisms):
             raise TacitError(
                 "not-allowed",

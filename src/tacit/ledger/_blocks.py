@@ -62,7 +62,7 @@ class Blocks:
                 "per_unit",
                 f"at most {_MOST_PER_UNIT}",
                 self.per_unit,
-                why="a unit that is in so many blocks is hardly protected better than by one total",
+                why="if one unit can be in so many blocks, charging them separately saves almost nothing",
                 fix=Set(per_unit=10),
             )
         object.__setattr__(self, "per_unit", most)

@@ -313,7 +313,7 @@ class LedgerCuration(LedgerQueries):
                 "bad-parameter",
                 f"nothing shows that {self.name} lacks entries",
                 why="it contains everything that its witness and you have seen",
-                fix="name a witness file, or a receipt, from the lost entries; or go on without this step",
+                fix="name a witness file, or a receipt, from the lost entries; or continue without this step",
             )
         return max(found, default=None)
 

@@ -143,7 +143,7 @@ class LedgerRun:
         if drawn is None:
             raise _refusals.release_failed(
                 f"instalment {number} failed after it was started; it is lost",
-                fix="draw the next one, and ask the curator to check the source and the log",
+                fix="draw the next instalment, and ask the curator to check the source and the log",
             )
         return drawn
 
@@ -218,7 +218,7 @@ class LedgerRun:
     def instalment(self, number: int) -> Instalment:
         """Return a stored instalment, free.
 
-        Guarantee: the payload is checked against the chain. An instalment that was started and never stored
+        Guarantee: the payload is checked against the chain. An instalment that was started but never stored
         is refused with ``instalment-lost``, one that was not started with ``instalment-not-drawn``, and one
         whose artifact is gone with ``artifact-lost``.
 
@@ -230,7 +230,7 @@ class LedgerRun:
         >>> run = ledger.run("visits", tc.Cost.pure(0.5), plan="daily counts", instalments=3)
         >>> run.instalment(2)
         Traceback (most recent call last):
-        tacit.errors.TacitError: instalment 2 of run 2 was not drawn yet
+        tacit.errors.TacitError: instalment 2 of run 2 has not been drawn yet
         ...
         """
         wanted, receipt = _read_number(number, self.instalments), self.head.count
@@ -275,12 +275,14 @@ def _not_there(receipt: int, number: int, *, claimed: bool) -> TacitError:
     if claimed:
         return TacitError(
             "instalment-lost",
-            f"instalment {number} of run {receipt} was started and never stored",
+            f"instalment {number} of run {receipt} was started but never stored",
             why="its process stopped or failed, or is still working; a second draw would be a second answer",
-            fix="draw the next one",
+            fix="draw the next instalment",
         )
     return TacitError(
-        "instalment-not-drawn", f"instalment {number} of run {receipt} was not drawn yet", fix="draw it first"
+        "instalment-not-drawn",
+        f"instalment {number} of run {receipt} has not been drawn yet",
+        fix="draw it first",
     )
 
 

@@ -195,7 +195,7 @@ class TableDataset(Dataset, PandasHabits):
         table
             Whose rows are counted; the main table by default.
         most
-            The largest number that is looked for; larger ones count as this one.
+            The largest number that Tacit looks for; larger numbers count as this one.
 
         Examples
         --------

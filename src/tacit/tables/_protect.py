@@ -256,7 +256,7 @@ def _read_facts(
             ):
                 raise bad_parameter(
                     f"the type of {column!r}",
-                    f"{implied}, to fit its bounds or keys",
+                    f"{implied}, to match its bounds or keys",
                     kind,
                     fix=Declare("types", implied, column=column, example=False),
                 )

@@ -315,8 +315,8 @@ def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str 
     path
         The file.
     decimal
-        The character before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, such a
-        cell is ``3.5`` in every question. Separators between thousands are not read.
+        The character before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a
+        cell such as this is ``3.5`` in every question. Separators between thousands are not read.
     encoding
         How bytes stand for text: ``"utf-8"``, or an encoding with one byte for each character, such as
         ``"latin-1"`` or ``"windows-1252"``.

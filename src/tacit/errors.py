@@ -80,7 +80,7 @@ class TacitError(Exception):
     Parameters
     ----------
     code
-        A key of `CODES`; stable over releases, so programs can rely on it.
+        A key of `CODES`; stable across versions, so programs can rely on it.
     what
         One sentence that says what happened.
     why

@@ -72,7 +72,7 @@ class Filter:
 
     @classmethod
     def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
-        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier releases.
+        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier versions.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Filter:
         return count_of(self, self.spend_of(cost))
 
     def to_json(self) -> Json:
-        """Return the filter as JSON data, exact and readable by every later release."""
+        """Return the filter as JSON data, exact and readable by every later version."""
         stored: Json = {
             "version": WITH_CURVE if self.curve else VERSION,
             "budget": self.budget.to_json(),

@@ -57,9 +57,9 @@ class LedgerRun:
     """A run of numbered instalments that one charge pays for; made by `Ledger.run`.
 
     Guarantee: each instalment is claimed durably before it is computed, and stored durably before it is
-    handed out. It is computed at most once, over all threads, processes and crashes. One that was claimed
-    and not stored is lost for ever, and the run goes on with the next one, from the secret that the last
-    stored one left. The secret is kept encrypted, and appears in no entry, export or payload.
+    handed out. It is computed at most once, over all threads, processes and crashes. An instalment that was
+    claimed but not stored is lost for ever. The run then continues with the next one, from the secret that
+    the last stored instalment left. The secret is kept encrypted, and appears in no entry, export or payload.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class LedgerRun:
     def draw(self, compute: Callable[[int, bytes], tuple[bytes | Mapping[str, object], bytes]]) -> Instalment:
         """Claim the next instalment, compute it, store it, return it.
 
-        Guarantee: as for the class. If anything fails after the claim, one opaque error is raised
+        Guarantee: as for the class. If anything fails after the claim, one error without details is raised
         (``release-failed``) and this instalment is lost. After the last one, ``run-finished`` is raised. If
-        another thread or process draws from this run, this call waits for it, as long as the ledger waits
-        for other writers.
+        another thread or process draws from this run, this call waits for it, as long as the ledger waits for
+        other writers.
 
         Parameters
         ----------

@@ -99,9 +99,9 @@ def test_the_history_shows_a_run_as_one_line(run, path):
         ledger.run("ben", Cost.pure(0.125), plan="daily", instalments=365)
     for words in ((), ("--account", "ana")):
         shown = run("history", path, *words).stdout
-        assert "run paid: daily counts (365 instalments, 3 stored)" in shown
+        assert "run charged: daily counts (365 instalments, 3 stored)" in shown
         assert "answer stored" not in shown
-    assert "run paid: daily counts (365 instalments)" in run("history", path, "--account", "visits").stdout
+    assert "run charged: daily counts (365 instalments)" in run("history", path, "--account", "visits").stdout
     assert "run seen (365 instalments)" in run("history", path, "--account", "ben").stdout
     entries = json.loads(run("history", path, "--account", "ana", "--json").stdout)
     assert [one["part"] for one in entries if one["kind"] == "release"] == [1, 2, 3]

@@ -56,8 +56,8 @@ def test_the_history_shows_who_asked_what(folder):
     )
     assert "--who" not in named
     history = said("budget", "history", cwd=folder, COLUMNS="160")
-    assert "answer paid: n = count, by Ward, of visits" in history
-    assert "answer paid: count, where LOS > 3, of visits" in history
+    assert "answer charged: n = count, by Ward, of visits" in history
+    assert "answer charged: count, where LOS > 3, of visits" in history
     assert "unknown" in history
     assert "answer stored" not in history
     entries = json.loads(tacit("budget", "history", "--json", cwd=folder).stdout)

@@ -53,7 +53,7 @@ budget = typer.Typer(
     name="budget",
     cls=_LedgerFirst,
     help="Show what is left, who asked what, and whether the record is intact: tacit budget hospital.ledger. "
-    "Without LEDGER, the one that tacit.toml names.",
+    "Without LEDGER, Tacit uses the ledger that tacit.toml names.",
 )
 app.add_typer(budget)
 

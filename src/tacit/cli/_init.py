@@ -261,12 +261,13 @@ def _next_steps(draft: Declaration, config: Path) -> Sequence[str]:
         )
     if not draft.bounds and (could := draft.could_be("number")):
         todo.append(
-            f"bounds of what you average or sum ({_few(could)}), from public knowledge, not from the data: "
+            f"bounds of the columns that you average or sum ({_few(could)}), from public knowledge, "
+            "not from the data: "
             f"{fact_option('bounds', _example(draft, could), ('LOW', 'HIGH'))}"
         )
     if not draft.keys and (could := draft.could_be("text")):
         todo.append(
-            f"keys of what you group by ({_few(could)}), where they are public: "
+            f"keys of the columns that you group by ({_few(could)}), if they are public: "
             f"{fact_option('keys', _example(draft, could), ['A', 'B'])}"
         )
     place = "" if config == Path("tacit.toml") else f" --config {config}"

@@ -15,7 +15,7 @@ CODES: Final[dict[str, str]] = {
     "bad-parameter": "a parameter is missing, of the wrong type or out of range",
     # accounting
     "budget-exceeded": "a charge does not fit into what is left of a budget",
-    "unknown-version": "a stored value was written in a version that this release does not read",
+    "unknown-version": "a stored value was written in a format that this version of Tacit does not read",
     "adjacency-mixed": "costs under add/remove and under replace were combined",
     "no-guarantee": "the requested value or operation has no finite certified result for this cost",
     # noise
@@ -37,8 +37,8 @@ CODES: Final[dict[str, str]] = {
     "spent": "the receipt was already used, but no release is stored for it",
     "release-failed": "the release failed after its charge; the charge stays",
     "run-finished": "every instalment of the run was drawn",
-    "instalment-lost": "an instalment was started and never stored; it is never drawn again",
-    "instalment-not-drawn": "an instalment was not drawn yet",
+    "instalment-lost": "an instalment was started but never stored; it is never drawn again",
+    "instalment-not-drawn": "an instalment has not been drawn yet",
     "artifact-lost": "a long release is missing or damaged outside the ledger; it is never drawn again",
     "ledger-closed": "the ledger was closed",
     "ledger-sealed": "the ledger sealed itself after a failed write and refuses every change",
@@ -65,7 +65,7 @@ CODES: Final[dict[str, str]] = {
     "unknown-table": "a table is not declared",
     "unreadable-column": "a column has a type in which one row could make every query fail",
     "unknown-kind": "the kind of a column is not declared and does not follow from the context",
-    "bad-expression": "an expression is not allowed, or its kind does not fit",
+    "bad-expression": "an expression is not allowed, or is not of the kind that is needed",
     "bad-sql": "the text cannot be read as SQL",
     "not-allowed": "the SQL contains something that is not on the list of allowed constructs",
     "bad-certificate": "a file is not a certificate that this version can read",
@@ -94,7 +94,7 @@ class TacitError(Exception):
     Parameters
     ----------
     code
-        A key of `CODES`; stable over releases, so programs can rely on it.
+        A key of `CODES`; stable across versions, so programs can rely on it.
     what
         One sentence that says what happened.
     why

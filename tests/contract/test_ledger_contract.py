@@ -692,7 +692,7 @@ def test_what_was_lost_after_a_backup_counts_as_spent(behind):
         with refused("bad-parameter"):
             again.continue_from_backup(**WHY)
     told = ledger.verify(witness=behind.lost.receipt).problems
-    assert any("went on from a backup that ended at entry" in problem for problem in told)
+    assert any("was continued from a backup that ended at entry" in problem for problem in told)
 
 
 def test_after_a_backup_the_curator_grants_more_on_record_and_no_more_than_that(behind):

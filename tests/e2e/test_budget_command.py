@@ -99,9 +99,9 @@ def test_the_history_shows_a_run_as_one_line(run, path):
         ledger.run("ben", Cost.pure(0.125), plan="daily", instalments=365)
     for words in ((), ("--account", "ana")):
         shown = run("history", path, *words).stdout
-        assert "run paid: daily counts (365 instalments, 3 stored)" in shown
+        assert "run charged: daily counts (365 instalments, 3 stored)" in shown
         assert "answer stored" not in shown
-    assert "run paid: daily counts (365 instalments)" in run("history", path, "--account", "visits").stdout
+    assert "run charged: daily counts (365 instalments)" in run("history", path, "--account", "visits").stdout
     assert "run seen (365 instalments)" in run("history", path, "--account", "ben").stdout
     entries = json.loads(run("history", path, "--account", "ana", "--json").stdout)
     assert [one["part"] for one in entries if one["kind"] == "release"] == [1, 2, 3]
@@ -252,16 +252,16 @@ def test_a_ledger_that_lost_entries_goes_on_with_nothing_left(run, path, tmp_pat
         for _ in range(2):
             ledger.charge("ana", Cost.pure(0.1))
     shutil.copy(tmp_path / "backup", path)
-    assert "takes no charges" in run(path).stdout
+    assert "accepts no charges" in run(path).stdout
     assert "does not contain entry" in json.loads(run(path, "--json").stdout)["refusal"]
     refused = run("grow", path, "--account", "ana", "--epsilon", "2", *SAID)
     assert refused.returncode == 2
     assert "tacit budget continue-from-backup" in " ".join(refused.stderr.split())
     done = run("continue-from-backup", path, *SAID, "--none-opened")
     assert done.returncode == 0, done.stderr
-    assert "the ledger goes on after entry 6" in done.stdout
+    assert "the ledger continues after entry 6" in done.stdout
     assert "nothing of epsilon 3" in run(path).stdout
-    assert "went on from a backup" in run("history", path).stdout
+    assert "continued from a backup" in run("history", path).stdout
     assert run("burn-down", path).stdout.rstrip().endswith("0.0%")
     assert run("verify", path).returncode == 0
     again = run("continue-from-backup", path, *SAID, "--json")
@@ -335,13 +335,13 @@ def test_what_is_left_is_shown_in_charges_like_the_latest_one(run, tmp_path):
     step = Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)
     with Ledger.open(where) as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
-        assert "more like the last" not in run("status", where).stdout
+        assert "more like the latest" not in run("status", where).stdout
         ledger.charge("visits", Cost.pure(0.1))
         ledger.charge("visits", step)
         left = ledger.account("visits").filter.how_many(step)
     assert left > 1000
     shown = run("status", where).stdout
-    assert "more like the last" in shown
+    assert "more like the latest" in shown
     assert f"{left:,}" in shown
     (found,) = json.loads(run("status", where, "--json").stdout)["accounts"]
     assert found["more_like_the_last"] == left

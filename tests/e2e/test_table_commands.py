@@ -468,7 +468,7 @@ def test_verify_from_another_folder_says_what_to_name(released, tmp_path_factory
         assert done.returncode == 0, done.stderr
         told = " ".join(done.stdout.split())
         assert "verified: entry 2" in told
-        assert "Not proven: that the latest entries were not cut off" in told
+        assert "It is not proven that the latest entries were not cut off" in told
 
 
 def test_explain_takes_a_certificate_as_it_stands(released):
@@ -504,8 +504,8 @@ def test_init_speaks_of_the_columns_at_hand(data):
     done = tacit("init", "visits.csv", cwd=data)
     refused(done, "--unit COLUMN, one of: pid, ward, stay, note")
     done = tacit("init", "visits.csv", "--unit", "pid", cwd=data, COLUMNS="200")
-    assert "bounds of what you average or sum (ward, stay, note)" in done.stdout
-    assert "keys of what you group by (ward, stay, note), where they are public" in done.stdout
+    assert "bounds of the columns that you average or sum (ward, stay, note)" in done.stdout
+    assert "keys of the columns that you group by (ward, stay, note), if they are public" in done.stdout
 
 
 @pytest.fixture

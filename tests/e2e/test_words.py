@@ -56,8 +56,8 @@ def test_the_history_shows_who_asked_what(folder):
     )
     assert "--who" not in named
     history = said("budget", "history", cwd=folder, COLUMNS="160")
-    assert "answer paid: n = count, by Ward, of visits" in history
-    assert "answer paid: count, where LOS > 3, of visits" in history
+    assert "answer charged: n = count, by Ward, of visits" in history
+    assert "answer charged: count, where LOS > 3, of visits" in history
     assert "unknown" in history
     assert "answer stored" not in history
     entries = json.loads(tacit("budget", "history", "--json", cwd=folder).stdout)
@@ -133,11 +133,11 @@ def test_init_warns_of_a_header_that_is_not_utf_8_and_of_rows_without_a_unit(tmp
         ('SELECT AVG("LOSS") FROM visits', "LOS? one of:"),
         (
             "SELECT COUNT(*) FROM visits WHERE Patient ID = 3",
-            'write a name with spaces or signs in double quotes: "Patient ID"',
+            'write a name with spaces or special characters in double quotes: "Patient ID"',
         ),
         (
             "SELECT AVG(cost (eur)) FROM visits",
-            'write a name with spaces or signs in double quotes: "Cost (EUR)"',
+            'write a name with spaces or special characters in double quotes: "Cost (EUR)"',
         ),
         ("SELECT AVG('7') FROM visits", "fix: CAST('7' AS DOUBLE)"),
         ("SELECT COUNT(* FROM visits WHERE 'Patient ID' = 3", "fix: SELECT COUNT(*) FROM visits"),

@@ -39,7 +39,7 @@ def the_same(adjacencies: Iterable[Adjacency]) -> Adjacency:
         raise TacitError(
             "adjacency-mixed",
             "costs under add/remove and under replace cannot be combined",
-            why="they protect against different changes of the data, so their sum would guarantee neither",
+            why="they protect against different changes to the data, so their sum would guarantee neither",
             fix="state both costs under the same adjacency, each with the sensitivity that belongs to it",
         )
     return kinds.pop()

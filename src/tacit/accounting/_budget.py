@@ -79,7 +79,7 @@ class Budget:
         return f"Budget({_fields(self.epsilon, self.delta, self.rho)})"
 
     def to_json(self) -> Json:
-        """Return the budget as JSON data, exact and readable by every later release."""
+        """Return the budget as JSON data, exact and readable by every later version."""
         return {
             "version": VERSION,
             "epsilon": write(self.epsilon),
@@ -194,7 +194,7 @@ class Spend:
         return ", ".join(f"{name} {float(value):.6g}" for name, value in given.items() if value) or "nothing"
 
     def to_json(self) -> Json:
-        """Return the spend as JSON data, exact and readable by every later release."""
+        """Return the spend as JSON data, exact and readable by every later version."""
         stored: Json = {
             "version": WITH_CURVE if self.curve else VERSION,
             "epsilon": write(self.epsilon),

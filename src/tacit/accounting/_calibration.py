@@ -54,7 +54,7 @@ def calibrate(
     elif epsilon is not None or delta or rho is not None:
         raise TacitError(
             "bad-parameter",
-            "give either target or epsilon, delta and rho, but not both",
+            "give either a target, or epsilon, delta and rho; not both",
             fix=Set(epsilon=1, delta=1e-6),
         )
     if not isinstance(target, Budget):

@@ -277,7 +277,7 @@ class Cost(Constructors, Readings):
     # -- stored and shown
 
     def to_json(self) -> Json:
-        """Return the cost as JSON data, exact and readable by every later release."""
+        """Return the cost as JSON data, exact and readable by every later version."""
         return {"version": VERSION, "adjacency": self.adjacency, "parts": encode(self.parts)}
 
     @classmethod

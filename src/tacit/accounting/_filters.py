@@ -72,7 +72,7 @@ class Filter:
 
     @classmethod
     def start(cls, budget: Budget, *, version: int = WITH_CURVE) -> Filter:
-        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier releases.
+        """Return the filter of an untouched budget; version 1 has the rule of accounts of earlier versions.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Filter:
         return count_of(self, self.spend_of(cost))
 
     def to_json(self) -> Json:
-        """Return the filter as JSON data, exact and readable by every later release."""
+        """Return the filter as JSON data, exact and readable by every later version."""
         stored: Json = {
             "version": WITH_CURVE if self.curve else VERSION,
             "budget": self.budget.to_json(),
@@ -261,7 +261,7 @@ class Filter:
             again = Say("repeat a question that was already answered, which is free")
             return Either(again, larger, Say("use data about other people"))
         if spend.delta and not of.delta:
-            return Either(Say("a question without delta, over groups that are public"), larger)
+            return Either(Say("ask a question that needs no delta, over groups that are public"), larger)
         if spend.delta > left.delta:
             return Either(Set.at_most(delta=_number(left.delta)), larger)
         if spend.epsilon is not None and left.epsilon is not None:

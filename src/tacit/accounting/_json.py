@@ -145,9 +145,9 @@ def read_fields(kind: str, data: object, fields: set[str], *, version: int = VER
     if stored != version or isinstance(stored, bool):
         raise TacitError(
             "unknown-version",
-            f"this {kind} was stored as version {stored!r}, and this release reads version {version}",
+            f"this {kind} was stored as version {stored!r}, but this Tacit reads version {version}",
             why="guessing the meaning of a stored guarantee would change the guarantee",
-            fix="read it with the release of Tacit that wrote it, or with a later one",
+            fix="read it with the version of Tacit that wrote it, or with a later one",
         )
     if set(data) != fields | {"version"}:
         raise bad_parameter(

@@ -31,7 +31,7 @@ def _clip_in_question(arguments: Mapping[str, object], context: CommandContext) 
 
 def _continue_from_backup(arguments: Mapping[str, object], context: CommandContext) -> str:
     command = f'tacit budget continue-from-backup {_ledger(context)} --statement "{arguments["statement"]}"'
-    return f"if it is lost for good, go on with nothing left: {command} --who NAME"
+    return f"if it is lost for good, continue with nothing left: {command} --who NAME"
 
 
 def _compare_in_question(arguments: Mapping[str, object], _: CommandContext) -> str:

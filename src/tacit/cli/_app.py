@@ -92,7 +92,7 @@ def _check_quotes(words: list[str]) -> None:
         raise TacitError(
             "bad-sql",
             f"the question arrived as {len(question)} separate words; put it in quotes",
-            why="without quotes, the shell changes signs such as * and ( before Tacit reads the question",
+            why="without quotes, the shell changes characters such as * before Tacit reads the question",
             fix=f'tacit {words[0]} "{" ".join(question)}" {" ".join(words[1 + len(question) :])}'.rstrip(),
         )
 

@@ -53,7 +53,7 @@ budget = typer.Typer(
     name="budget",
     cls=_LedgerFirst,
     help="Show what is left, who asked what, and whether the record is intact: tacit budget hospital.ledger. "
-    "Without LEDGER, the one that tacit.toml names.",
+    "Without LEDGER, Tacit uses the ledger that tacit.toml names.",
 )
 app.add_typer(budget)
 
@@ -90,7 +90,7 @@ def status(where: LedgerArgument = None, *, key: KeyFileOption = None, as_json: 
     if sealed is not None:
         console.print(Text(f"sealed: {printable(sealed)}", style="red"))
     if stopped is not None:
-        console.print(Text(f"takes no charges, and less may be left: {printable(stopped)}", style="red"))
+        console.print(Text(f"accepts no charges, and less may be left: {printable(stopped)}", style="red"))
 
 
 def _more(ledger: Ledger, account: Account) -> int | None:
@@ -109,7 +109,7 @@ def _table(
     narrow = Console().width < 72  # too narrow for a bar
     counted = any(count is not None for count in more.values())
     stops = any(account.expires is not None or account.frozen for account in accounts)
-    titles = ("account", "protects", "left of the budget", "", *(["more like the last"] if counted else []))
+    titles = ("account", "protects", "left of the budget", "", *(["more like the latest"] if counted else []))
     for title in (*titles, *([""] if stops else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):

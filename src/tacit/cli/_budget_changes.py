@@ -53,12 +53,12 @@ def open_account(
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Open an account below a dataset's, for a project or an analyst, or one that several datasets share."""
+    """Open an account below a dataset (for a project or an analyst), or one that several datasets share."""
     if parent is None and unit is None:
         raise TacitError(
             "bad-parameter",
             "an account needs either --parent or --unit, but neither is given",
-            why="an account below a dataset's protects the same unit; one that datasets share says which",
+            why="an account below a dataset has the dataset's unit; an account above datasets must name it",
             fix="--parent DATASET, or --unit COLUMN",
         )
     first = where is None and parent is None  # tacit.toml names the ledger, and this is its first account
@@ -82,7 +82,7 @@ def grow(
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Record a larger budget; what you do not give stays as it is. Then write it into tacit.toml too."""
+    """Record a larger budget; values that you do not give stay as they are. Write it into tacit.toml too."""
     with open_ledger(find_ledger(where), key) as ledger:
         old = ledger.account(account).budget
         kept = {"epsilon": old.epsilon, "delta": old.delta, "rho": old.rho}

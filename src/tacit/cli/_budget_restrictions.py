@@ -88,7 +88,7 @@ def unseal(
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove the seal after the disk was checked, if the ledger verifies."""
+    """Remove the seal after you have checked the disk; the ledger is verified first."""
     with open_ledger(find_ledger(where), key) as ledger:
         report = ledger.unseal(statement=statement, who=who)
     if as_json:
@@ -106,7 +106,7 @@ def continue_from_backup(
     witness: Annotated[
         Path | None,
         typer.Option(
-            help="A witness file that shows that entries are missing, if the ledger's own does not."
+            help="A witness file that shows the missing entries, if the ledger's own witness does not."
         ),
     ] = None,
     opened: Annotated[
@@ -119,7 +119,7 @@ def continue_from_backup(
     key: KeyFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on from an older backup because the latest copy is lost: every account counts as spent."""
+    """Continue from an older backup because the latest copy is lost: every account counts as spent."""
     known = opened or ([] if none_opened else None)
     with open_ledger(find_ledger(where), key) as ledger:
         before = ledger.head.count
@@ -128,7 +128,7 @@ def continue_from_backup(
         show_json({"continued_after": before, "entries": report.entries, "ok": report.ok})
     else:
         say(
-            f"the ledger goes on after entry {before}; every account counts as spent: {report}",
+            f"the ledger continues after entry {before}; every account counts as spent: {report}",
             "raise a budget with tacit budget grow, or start a total again with tacit budget refresh",
             *([] if known is not None else ["accounts that are opened from now on start with nothing left"]),
         )

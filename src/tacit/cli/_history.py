@@ -24,11 +24,11 @@ __all__ = ["history"]
 
 #: The kinds of entries of the log, in words.
 _KINDS = {
-    "open": "account opened", "charge": "charged", "draw": "answer paid", "claim": "answer drawn",
-    "release": "answer stored", "run": "run paid", "view": "answer seen", "grow": "budget raised",
+    "open": "account opened", "charge": "charged", "draw": "answer charged", "claim": "answer drawn",
+    "release": "answer stored", "run": "run charged", "view": "answer seen", "grow": "budget raised",
     "refresh": "budget started again", "version": "new version", "unseal": "unsealed",
     "record": "only shapes of questions are kept", "freeze": "frozen", "unfreeze": "unfrozen",
-    "expiry": "last day changed", "gap": "went on from a backup", "lost": "counted as spent",
+    "expiry": "last day changed", "gap": "continued from a backup", "lost": "counted as spent",
 }  # fmt: skip
 _TITLES = ("entry", "when (UTC)", "what", "account", "cost", "who", "purpose")
 #: What people may leave empty.

@@ -134,7 +134,7 @@ def _check_target(config: Path, *, force: bool) -> None:
         raise TacitError(
             "cannot-write",
             f"{config} exists already",
-            why="it may hold what a curator has decided",
+            why="it may contain decisions of the curator",
             fix="--config other.toml, or --force to overwrite it (the ledger keeps what was spent)",
         )
 
@@ -150,7 +150,7 @@ def _check_exists(data: Path) -> None:
             raise TacitError(
                 "bad-parameter",
                 f"the folder {data} holds no Parquet files",
-                why="a folder stands for all Parquet files in it, which have the same columns",
+                why="a folder stands for all Parquet files in it, and they must have the same columns",
                 fix=_EXAMPLE,
             )
         raise TacitError("bad-parameter", f"{data} does not exist", fix=fix)
@@ -209,7 +209,7 @@ def _separator(data: Path) -> list[str]:
         return []
     sign = {";": "semicolons", "|": "bars"}[source.delimiter]
     fix = 'write decimal = "," under source in the config'
-    return [f"the header shows that {sign} separate the columns; if 3,5 is a number there, {fix}"]
+    return [f"the header shows that {sign} separate the columns; if 3,5 is a number in this file, {fix}"]
 
 
 def _uncounted_rows(data: Path, unit: str) -> list[str]:
@@ -261,12 +261,13 @@ def _next_steps(draft: Declaration, config: Path) -> Sequence[str]:
         )
     if not draft.bounds and (could := draft.could_be("number")):
         todo.append(
-            f"bounds of what you average or sum ({_few(could)}), from public knowledge, not from the data: "
+            f"bounds of the columns that you average or sum ({_few(could)}), from public knowledge, "
+            "not from the data: "
             f"{fact_option('bounds', _example(draft, could), ('LOW', 'HIGH'))}"
         )
     if not draft.keys and (could := draft.could_be("text")):
         todo.append(
-            f"keys of what you group by ({_few(could)}), where they are public: "
+            f"keys of the columns that you group by ({_few(could)}), if they are public: "
             f"{fact_option('keys', _example(draft, could), ['A', 'B'])}"
         )
     place = "" if config == Path("tacit.toml") else f" --config {config}"

@@ -44,7 +44,7 @@ _TABLES = {Attack.homogeneity, Attack.linking}
 @app.command()
 def lab(
     attack: Annotated[
-        Attack | None, typer.Argument(help="One attack in full; without it, all in short.")
+        Attack | None, typer.Argument(help="One attack, shown in full; without it, all attacks in short.")
     ] = None,
     epsilon: Annotated[
         list[float] | None,

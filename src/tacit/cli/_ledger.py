@@ -61,6 +61,6 @@ def note_on_completeness(how: str, *, whole: bool = True) -> str:
     """Explain what "completeness not proven" means, and how to prove it."""
     checked = "consistent: no entry was changed, and every total adds up. " if whole else ""
     return (
-        f"{checked}Not proven: that the latest entries were not cut off; a copy of the witness file that was "
-        f"kept elsewhere proves it ({how})"
+        f"{checked}It is not proven that the latest entries were not cut off; a copy of the witness file "
+        f"that was kept elsewhere can prove it ({how})"
     )

@@ -25,7 +25,7 @@ _ByOption = Annotated[
 ]
 _TableOption = Annotated[str | None, typer.Option("--table", help="Which table, if the dataset has several.")]
 _MostOption = Annotated[
-    int, typer.Option("--most", help="The largest number of rows of one unit that is looked for.")
+    int, typer.Option("--most", help="The largest number of rows of one unit that Tacit looks for.")
 ]
 _CutOption = Annotated[
     bool, typer.Option("--cut", help="Estimate instead which share of the rows the declared limit drops.")
@@ -60,7 +60,7 @@ def limits(
             "bad-parameter",
             "--by suggests a limit, and --cut and --column measure what is cut",
             why="each is a question of its own, with its own cost",
-            fix="ask for --by in a command of its own",
+            fix="ask for --by in a separate command",
         )
     files = OutputFiles(None, None, certificate)
     files.check()

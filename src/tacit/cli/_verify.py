@@ -111,7 +111,7 @@ def _problems(ledger: Ledger) -> list[str]:
     if missing is None:
         return []
     seen = f"the witness {ledger.witness} has seen entry {missing.count}, which the ledger does not contain"
-    return [f"{seen}: it was cut, or an old copy took its place"]
+    return [f"{seen}: its end was cut off, or an old copy took its place"]
 
 
 def _entry(promise: Certificate) -> dict[str, object]:

@@ -107,7 +107,7 @@ class Certificate(Reportable):
 
     @classmethod
     def of_local(cls, member: Member) -> Certificate:
-        """Write the certificate of a release at the respondent, for which nobody was charged."""
+        """Write the certificate of a release on the respondent's device, for which nobody was charged."""
         return cls({**certificate_body(member), "filter": None, "ledger": None})
 
     @classmethod
@@ -146,7 +146,7 @@ class Certificate(Reportable):
 
     @property
     def is_local(self) -> bool:
-        """Whether the release was made at the respondent, so that no ledger was charged."""
+        """Whether the release was made on the respondent's device, so that no ledger was charged."""
         return "members" not in self.fields and self.fields["ledger"] is None
 
     @property
@@ -200,7 +200,9 @@ class Certificate(Reportable):
         not depend on how long the ledger is.
         """
         if self.is_local:
-            return ["the release was made at the respondent: no ledger was charged, so there is no entry"]
+            return [
+                "the release was made on the respondent's device: no ledger was charged, so there is no entry"
+            ]
         if "members" not in self.fields:
             each = [self._own_problems(ledger) for ledger in ledgers]
             return min(each, key=len, default=["no ledger was given"])

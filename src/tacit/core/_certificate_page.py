@@ -58,7 +58,7 @@ def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
 def _paid(fields: Mapping[str, object]) -> str:
     paid, accounts = fields.get("ledger"), fields.get("filter")
     if not isinstance(paid, Mapping):
-        return "nobody: the release was made at the respondent"
+        return "nobody: the release was made on the respondent's device"
     listed = accounts if isinstance(accounts, list | tuple) else []
     names = ", ".join(_short(name) for name in listed[:5]) or "the dataset"
     part = f", instalment {_short(paid['instalment'])}" if "instalment" in paid else ""

@@ -193,14 +193,17 @@ def left_afterwards(filter_: Any, cost: Cost) -> str:
     --------
     >>> from tacit.accounting import Budget, Cost, Filter
     >>> left_afterwards(Filter.start(Budget(epsilon=3)), Cost.pure(1))
-    'epsilon 2 of 3; 2 more questions like this fit'
+    'epsilon 2 of 3; enough for 2 more questions of this kind'
     """
     after = filter_.added(filter_.spend_of(cost))
     if not after.within:
-        return f"this question does not fit; now left: {filter_.remaining}"
+        return f"not enough for this question; now left: {filter_.remaining}"
     more = after.how_many(cost)
-    count = f"{more:,} more questions like this fit" if more > 1 else "one more question like this fits"
-    return f"{after.remaining}; {count if more else 'no further question like this fits'}"
+    if not more:
+        return f"{after.remaining}; not enough for another question of this kind"
+    return (
+        f"{after.remaining}; enough for {more:,} more {'question' if more == 1 else 'questions'} of this kind"
+    )
 
 
 def _afterwards(plan: Plan[Any]) -> list[tuple[str, str]]:

@@ -95,8 +95,8 @@ class Limits:
     Parameters
     ----------
     rows
-        Rows of each declared table, before WHERE. If the curator chose it, a question can lower it and
-        cannot raise it.
+        Rows of each declared table, before WHERE. If the curator chose it, a question can lower it but cannot
+        raise it.
     groups
         Groups of one answer, after WHERE.
     per_group
@@ -174,7 +174,7 @@ class Limits:
         return self.is_default and table not in dict(self.of_tables)
 
     def allows(self, table: str, rows: int | None) -> bool:
-        """Return whether a question may count so many rows of one unit in a table.
+        """Return whether a question may count this many rows of one unit in a table.
 
         Every number is private, because noise grows with it. A limit that the curator chose is the most that
         a question may count; the default, which nobody chose, can be raised.

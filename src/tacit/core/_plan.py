@@ -166,7 +166,7 @@ class Plan(Generic[C]):
         """
         members = tuple(member for plan in plans for member in plan._members)  # noqa: SLF001
         if any(member.stages for member in members):
-            raise _wrong_shape("a run belongs to one dataset, and several plans were joined", "release")
+            raise _wrong_shape("a run belongs to one dataset, but several plans were combined", "release")
         if not all(getattr(m, "additive", False) for member in members for m in member.task.mechanisms):
             raise TacitError(
                 "not-allowed",
@@ -274,8 +274,8 @@ class Plan(Generic[C]):
     ) -> Release[C]:
         """Charge the ledger, compute, add noise, store, return.
 
-        If anything fails after the charge, there is one opaque error, and the charge stays. Asking again
-        for the same plan returns the stored release at no further cost to the dataset.
+        If anything fails after the charge, one error without details is raised, and the charge stays. Asking
+        again for the same plan returns the stored release at no further cost to the dataset.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class Plan(Generic[C]):
     def run(
         self, *, who: str = "", purpose: str = "", account: str | None = None, key: str | None = None
     ) -> Run[C]:
-        """Charge the whole run once, or go on with the run of this plan where it stood.
+        """Charge the whole run once, or continue the run of this plan where it stopped.
 
         `Run.next` then draws one instalment after another. Each account below the dataset's pays once.
 

@@ -169,7 +169,7 @@ class Charger(Protocol):
         certificate: str = "",
         blocks: Sequence[str] = (),
     ) -> Any:
-        """Charge a run once, or go on with the run of this plan; see `tacit.ledger.LedgerRun`."""
+        """Charge a run once, or continue the run of this plan; see `tacit.ledger.LedgerRun`."""
 
 
 class Engine(Protocol):

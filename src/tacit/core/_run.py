@@ -63,8 +63,8 @@ class Run(Generic[C]):
     """A series of releases that one charge pays for; made by `Plan.run`.
 
     Guarantee: the charge is durable before the data is touched. Each instalment is drawn at most once, is
-    durable before it is returned, and is free from then on. After a crash, the same plan goes on where the
-    run stood; an instalment that was started and not stored is lost.
+    durable before it is returned, and is free from then on. After a crash, the same plan continues where the
+    run stopped; an instalment that was started but not stored is lost.
 
     Examples
     --------
@@ -108,8 +108,8 @@ class Run(Generic[C]):
     def next(self) -> Release[C]:
         """Draw the next instalment and return it.
 
-        If anything goes wrong there is one opaque error, and this instalment is lost. After the last
-        instalment, ``run-finished`` is raised.
+        If anything goes wrong, one error without details is raised, and this instalment is lost. After the
+        last instalment, ``run-finished`` is raised.
         """
 
         def compute(number: int, secret: bytes) -> tuple[bytes, bytes]:

@@ -22,8 +22,8 @@ __all__ = ["COMPOSITIONS", "Stage", "composition_of", "cost_of_laws", "run_cost"
 
 #: How the costs of a run's instalments make its cost, in words.
 COMPOSITIONS = {
-    "sum": "each instalment costs, and the costs add up",
-    "largest": "nobody is in two instalments, so the run costs what its dearest instalment costs",
+    "sum": "every instalment has a cost, and the costs add up",
+    "largest": "nobody is in two instalments, so the run costs as much as its most expensive instalment",
     "once": "one mechanism spans all instalments, and its cost is that of all of them together",
 }
 
@@ -72,7 +72,7 @@ def composition_of(task: RunTask) -> str:
         raise TacitError(
             "bad-parameter",
             "a mechanism without a memory cannot be charged once for all instalments of a run",
-            why="it draws again for each of them, so its costs add up",
+            why="it draws new noise for each instalment, so its costs add up",
             fix="a mechanism with release_next, or the composition sum",
         )
     return composition

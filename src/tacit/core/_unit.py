@@ -189,7 +189,7 @@ def open_account(
     record
         What the log keeps of a question: its words, or its shape, without the constants in it.
     blocks
-        The public partition of the data whose blocks are charged apart, or None.
+        The public partition of the data whose blocks are charged separately, or None.
     """
     if not isinstance(budget, Budget):
         raise bad_parameter(

@@ -66,7 +66,7 @@ def _header(path: Path) -> tuple[bytes, bytes] | None:
     raise TacitError(
         "bad-parameter",
         f"the lines of {path.name} end with a carriage return alone",
-        why="then a line feed at the start of the first cell could not be told from a part of the line end",
+        why="then a line feed at the start of the first cell would look like a part of the line end",
         fix="write the file again, with line ends that contain a line feed",
     )
 
@@ -109,7 +109,7 @@ def read_encoding(name: str) -> str:
     except (LookupError, TypeError, ValueError):
         raise bad_parameter(
             "encoding",
-            "utf-8, or one with a byte for each sign, such as latin-1 or windows-1252",
+            "utf-8, or one with one byte for each character, such as latin-1 or windows-1252",
             name,
             fix=Set(encoding="latin-1"),
         ) from None
@@ -138,7 +138,7 @@ def _signs(encoding: str) -> str:
         or defined < _LEAST_DEFINED
         or any(len(sign) != 1 for sign in signs)
     ):
-        raise ValueError("a sign of this encoding can take several bytes")
+        raise ValueError("a character of this encoding can take several bytes")
     return "".join(signs)
 
 

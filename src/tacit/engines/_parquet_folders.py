@@ -53,7 +53,7 @@ def parquet_files(place: Path) -> tuple[Path, ...]:
     if odd is not None:
         raise TacitError(
             "bad-parameter",
-            f"the name of the file {odd.name!r} contains one of the signs * ? [",
+            f"the name of the file {odd.name!r} contains one of the characters * ? [",
             why="the engine would read other files in its place",
             fix="rename the file",
         )

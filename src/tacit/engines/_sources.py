@@ -70,7 +70,7 @@ class Source:
     decimal
         For CSV files: the sign before the decimals of a number.
     encoding
-        For CSV files: how bytes stand for text, one of the encodings with one byte for each sign; empty
+        For CSV files: how bytes stand for text, one of the encodings with one byte for each character; empty
         for UTF-8.
     """
 
@@ -315,11 +315,11 @@ def csv_file(path: str | os.PathLike[str], *, decimal: str = ".", encoding: str 
     path
         The file.
     decimal
-        The sign before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a cell
-        that is such a number is ``3.5`` in every question. Signs between thousands are not read.
+        The character before the decimals of a number: a point, or a comma, as in ``3,5``. With a comma, a
+        cell such as this is ``3.5`` in every question. Separators between thousands are not read.
     encoding
-        How bytes stand for text: ``"utf-8"``, or one with one byte for each sign, such as ``"latin-1"`` or
-        ``"windows-1252"``.
+        How bytes stand for text: ``"utf-8"``, or an encoding with one byte for each character, such as
+        ``"latin-1"`` or ``"windows-1252"``.
 
     Examples
     --------

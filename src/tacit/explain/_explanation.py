@@ -191,7 +191,7 @@ class Explanation(Reportable):
             + self._why_less
         )
         if self.fits is not None:
-            lead.append(f"The budget can pay this cost {_times(self.fits)}, one after the other.")
+            lead.append(f"The budget can pay for this cost {_times(self.fits)}, one after the other.")
         return lead
 
     @property

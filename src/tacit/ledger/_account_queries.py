@@ -81,7 +81,7 @@ class AccountQueries:
     def missing(self) -> Head | None:
         """The last entry that the ledger's own witness has seen, if the log lacks it; read in constant time.
 
-        A ledger that lacks it takes no charges. See `Ledger.continue_from_backup`.
+        A ledger that lacks it accepts no charges. See `Ledger.continue_from_backup`.
         """
         own = self._writer.witness
         seen = None if own is None else own.head()

@@ -53,13 +53,13 @@ class Account:
     expires
         The moment after which nothing can be charged, or None.
     above
-        How many accounts stand above the dataset's own account, and pay for several datasets.
+        How many accounts are above the dataset's own account and pay for several datasets.
     frozen
         Whether the curator has stopped every charge to this account and to those below it.
     record
         What the log keeps of a question: ``"words"``, or its ``"shape"``, without the constants in it.
     blocks
-        The public partition of the data whose blocks are charged apart, or None.
+        The public partition of the data whose blocks are charged separately, or None.
     totals
         What an account with blocks has spent.
     declared

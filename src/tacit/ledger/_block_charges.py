@@ -26,8 +26,8 @@ def check_partition(name: str, blocks: Blocks, adjacency: str, above: Sequence[A
         raise TacitError(
             "not-allowed",
             f"account {name!r} cannot have blocks with the adjacency {adjacency}",
-            why="a unit that is replaced leaves one block and another one enters a different block, so two "
-            "blocks change where each was charged for one",
+            why="if a unit is replaced, one unit leaves a block and another enters a different block, so two "
+            "blocks change although each was charged for one change",
             fix=Either(Set(adjacency="add/remove"), Set(blocks=None)),
         )
     for each in above:
@@ -47,7 +47,7 @@ def check_blocks(path: Sequence[Account], blocks: tuple[str, ...]) -> None:
     if blocks and all(level.blocks is None for level in path):
         raise TacitError(
             "bad-parameter",
-            f"account {path[0].name!r} has no blocks, and the charge names block {blocks[0]!r}",
+            f"account {path[0].name!r} has no blocks, but the charge names block {blocks[0]!r}",
             why="blocks are declared when an account is opened",
             fix=Either(Set(blocks=()), Say("open the account with blocks")),
         )

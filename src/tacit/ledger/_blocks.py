@@ -1,4 +1,4 @@
-"""The ledger's blocks: a public partition of the data, parts of which are charged apart."""
+"""The ledger's blocks: a public partition of the data, whose parts are charged separately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_PER_UNIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A public partition of the data (days, months, cohorts, hospitals), parts of which are charged apart.
+    """A public partition of the data (days, months, cohorts, hospitals), whose parts are charged separately.
 
     Guarantee: if every unit is in at most ``per_unit`` blocks, then what is released about any one unit stays
     within the budget. A charge that names its blocks takes nothing from the others. The proof is in
@@ -62,7 +62,7 @@ class Blocks:
                 "per_unit",
                 f"at most {_MOST_PER_UNIT}",
                 self.per_unit,
-                why="a unit that is in so many blocks is hardly protected better than by one total",
+                why="if one unit can be in so many blocks, charging them separately saves almost nothing",
                 fix=Set(per_unit=10),
             )
         object.__setattr__(self, "per_unit", most)

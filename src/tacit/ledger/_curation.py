@@ -84,7 +84,7 @@ class LedgerCuration(LedgerQueries):
             The last day (in UTC) on which charges are accepted, or the moment (with its time zone) after
             which they are not.
         blocks
-            A public partition of the data (days, hospitals), whose blocks are charged apart; for the
+            A public partition of the data (days, hospitals), whose blocks are charged separately; for the
             adjacency add/remove only. An account below may have the same partition, or none.
         dataset
             Whether this is the own account of a dataset that has a parent. The parent then pays for all
@@ -210,7 +210,7 @@ class LedgerCuration(LedgerQueries):
         """Change the last day of an account, and record the reason and who decided it.
 
         ``expires`` is the last day (in UTC), a moment with its time zone, or None for an account without a
-        last day. The day holds for the account and for those below it.
+        last day. The day applies to the account and to those below it.
 
         Examples
         --------
@@ -239,10 +239,10 @@ class LedgerCuration(LedgerQueries):
         raised: Mapping[str, Budget] | None = None,
         opened: Sequence[str] | None = None,
     ) -> Verification:
-        """Go on from an older copy, because the latest one is lost for good; on record.
+        """Continue from an older copy, because the latest one is lost for good; this is recorded.
 
-        Guarantee: nobody learns more than the budgets allow, whatever was charged in the lost entries. They
-        count as spent up to the cap: every account has nothing left until the curator raises its budget or
+        Guarantee: nobody learns more than the budgets allow, whatever was charged in the lost entries. Every
+        budget counts as fully spent: no account has anything left until the curator raises its budget or
         states that other people are in the data now. An account that is opened later also starts with nothing
         left, because one of that name may have been opened in the lost entries. Releases that were stored
         there are lost. One entry records the gap: the last entry of the copy, the last one that the witness
@@ -313,7 +313,7 @@ class LedgerCuration(LedgerQueries):
                 "bad-parameter",
                 f"nothing shows that {self.name} lacks entries",
                 why="it contains everything that its witness and you have seen",
-                fix="name a witness file, or a receipt, from the lost entries; or go on without this step",
+                fix="name a witness file, or a receipt, from the lost entries; or continue without this step",
             )
         return max(found, default=None)
 

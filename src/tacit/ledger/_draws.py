@@ -153,7 +153,7 @@ def _append_claim(transaction: Transaction, known: EntryRow, certificate: str = 
 def _spent(receipt: int) -> TacitError:
     return TacitError(
         "spent",
-        f"receipt {receipt} pays for one draw; the draw was started, and no release is stored for it",
+        f"receipt {receipt} pays for one draw; the draw was started, but no release is stored for it",
         why="the process that started it stopped before it stored the release, or is still working; "
         "a second draw would be a second answer for one charge",
         fix="if that process is still working, ask again later; otherwise charge again, without the key",
@@ -166,7 +166,7 @@ def _check_not_lost(transaction: Transaction, known: EntryRow) -> None:
         raise TacitError(
             "spent",
             f"the one draw of receipt {known.seq} may have been taken in entries that are lost",
-            why="the ledger goes on from an older copy, and one charge pays for one answer",
+            why="the ledger was continued from an older copy, and one charge pays for one answer",
             fix="charge again, without the key of the earlier charge",
         )
     path = transaction.path(transaction.account_numbered(known.account))

@@ -145,24 +145,25 @@ def claim_next(transaction: Transaction, head: Head, stored: int, account: str) 
     if found.stored != stored:
         return None
     if found.claimed >= parts:
+        all_of_them = "the only instalment" if parts == 1 else f"all {parts} instalments"
         raise TacitError(
             "run-finished",
-            f"all {parts} instalments of run {row.seq} were drawn",
-            why="one charge pays for so many instalments and no more; those that were lost count too",
+            f"{all_of_them} of run {row.seq} {'was' if parts == 1 else 'were'} drawn",
+            why="one charge pays for this number of instalments only, and lost instalments count too",
             fix="plan another run; it is charged again",
         )
     if lost_between(transaction.entry_keyed, row.seq):
         raise TacitError(
             "run-finished",
             f"the other instalments of run {row.seq} may have been drawn in entries that are lost",
-            why="the ledger goes on from an older copy, and one charge pays for each instalment once",
+            why="the ledger was continued from an older copy, and one charge pays for each instalment once",
             fix="plan another run; it is charged again",
         )
     name = refreshed_since(transaction.entry_keyed, path, row.seq)
     if name is not None:
         raise TacitError(
             "run-finished",
-            f"run {row.seq} was paid before account {name!r} started again from zero",
+            f"run {row.seq} was paid for before account {name!r} started again from zero",
             why="other people are in the data now, and nothing was charged for what the run says about them",
             fix="plan another run; it is charged again",
         )
@@ -183,7 +184,7 @@ def keep_instalment(
             "instalment-lost",
             f"instalment {number} of run {row.seq} cannot be stored any more",
             why="a later instalment was started, and it does not build on this one",
-            fix="draw the next one",
+            fix="draw the next instalment",
         )
     version = json.loads(row.body)["version"]
     root = transaction.root_of(row.account)

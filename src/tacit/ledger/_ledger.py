@@ -187,14 +187,14 @@ class Ledger(LedgerRuns):
         and crashes, and its result is durable before it is returned. The same plan on the same declared
         version returns the stored release: free for the dataset, charged to each account below it that has
         not paid yet. It then costs what it cost when it was drawn, whatever ``cost`` says. If anything fails
-        after the charge, one opaque error is raised (``release-failed``) and the charge stays. If ``dataset``
-        is given, an account that is neither that one nor below it is refused, because its charge would not
-        reach the dataset's budget; so is an account below it that is another dataset's. ``asked`` is the
-        question in words, for the record. ``version`` is the declared version of the data (by default the
-        latest that the account knows). ``certificate`` is the digest of the certificate that will travel with
-        the release: it is recorded with the charge, so that an edited certificate is found. ``record`` says
-        whether ``asked`` is the question in words or its shape; a dataset that keeps shapes keeps no words.
-        ``blocks`` are the blocks that the answer depends on; none stands for all of the data.
+        after the charge, one error without details is raised (``release-failed``) and the charge stays. If
+        ``dataset`` is given, an account that is neither that one nor below it is refused, because its charge
+        would not reach the dataset's budget; so is an account below it that is another dataset's. ``asked``
+        is the question in words, for the record. ``version`` is the declared version of the data (by default
+        the latest that the account knows). ``certificate`` is the digest of the certificate that will travel
+        with the release: it is recorded with the charge, so that an edited certificate is found. ``record``
+        says whether ``asked`` is the question in words or its shape; a dataset that keeps shapes keeps no
+        words. ``blocks`` are the blocks that the answer depends on; none stands for all of the data.
 
         Examples
         --------

@@ -57,9 +57,9 @@ class LedgerRun:
     """A run of numbered instalments that one charge pays for; made by `Ledger.run`.
 
     Guarantee: each instalment is claimed durably before it is computed, and stored durably before it is
-    handed out. It is computed at most once, over all threads, processes and crashes. One that was claimed
-    and not stored is lost for ever, and the run goes on with the next one, from the secret that the last
-    stored one left. The secret is kept encrypted, and appears in no entry, export or payload.
+    handed out. It is computed at most once, over all threads, processes and crashes. An instalment that was
+    claimed but not stored is lost for ever. The run then continues with the next one, from the secret that
+    the last stored instalment left. The secret is kept encrypted, and appears in no entry, export or payload.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class LedgerRun:
     def draw(self, compute: Callable[[int, bytes], tuple[bytes | Mapping[str, object], bytes]]) -> Instalment:
         """Claim the next instalment, compute it, store it, return it.
 
-        Guarantee: as for the class. If anything fails after the claim, one opaque error is raised
+        Guarantee: as for the class. If anything fails after the claim, one error without details is raised
         (``release-failed``) and this instalment is lost. After the last one, ``run-finished`` is raised. If
-        another thread or process draws from this run, this call waits for it, as long as the ledger waits
-        for other writers.
+        another thread or process draws from this run, this call waits for it, as long as the ledger waits for
+        other writers.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class LedgerRun:
         if drawn is None:
             raise _refusals.release_failed(
                 f"instalment {number} failed after it was started; it is lost",
-                fix="draw the next one, and ask the curator to check the source and the log",
+                fix="draw the next instalment, and ask the curator to check the source and the log",
             )
         return drawn
 
@@ -218,7 +218,7 @@ class LedgerRun:
     def instalment(self, number: int) -> Instalment:
         """Return a stored instalment, free.
 
-        Guarantee: the payload is checked against the chain. An instalment that was started and never stored
+        Guarantee: the payload is checked against the chain. An instalment that was started but never stored
         is refused with ``instalment-lost``, one that was not started with ``instalment-not-drawn``, and one
         whose artifact is gone with ``artifact-lost``.
 
@@ -230,7 +230,7 @@ class LedgerRun:
         >>> run = ledger.run("visits", tc.Cost.pure(0.5), plan="daily counts", instalments=3)
         >>> run.instalment(2)
         Traceback (most recent call last):
-        tacit.errors.TacitError: instalment 2 of run 2 was not drawn yet
+        tacit.errors.TacitError: instalment 2 of run 2 has not been drawn yet
         ...
         """
         wanted, receipt = _read_number(number, self.instalments), self.head.count
@@ -275,12 +275,14 @@ def _not_there(receipt: int, number: int, *, claimed: bool) -> TacitError:
     if claimed:
         return TacitError(
             "instalment-lost",
-            f"instalment {number} of run {receipt} was started and never stored",
+            f"instalment {number} of run {receipt} was started but never stored",
             why="its process stopped or failed, or is still working; a second draw would be a second answer",
-            fix="draw the next one",
+            fix="draw the next instalment",
         )
     return TacitError(
-        "instalment-not-drawn", f"instalment {number} of run {receipt} was not drawn yet", fix="draw it first"
+        "instalment-not-drawn",
+        f"instalment {number} of run {receipt} has not been drawn yet",
+        fix="draw it first",
     )
 
 

@@ -212,7 +212,7 @@ class LedgerQueries(AccountQueries):
         after
             Only entries with a higher number: the ``seq`` of the last entry of the page before.
         limit
-            At most so many entries. The log is read only as far as needed, so a page of the whole log takes
+            At most this many entries. The log is read only as far as needed, so a page of the whole log takes
             the same time however long the log is.
 
         Examples

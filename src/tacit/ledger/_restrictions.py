@@ -47,7 +47,7 @@ def check_frozen(path: Sequence[Account]) -> None:
     """Refuse a charge, or the draw of an earlier charge, if the account or one above it is frozen."""
     for level in path:
         if level.frozen:
-            which = "" if level is path[0] else f", which stands above {path[0].name!r},"
+            which = "" if level is path[0] else f", which is above {path[0].name!r},"
             raise TacitError(
                 "account-frozen",
                 f"account {level.name!r}{which} is frozen",
@@ -81,7 +81,7 @@ def _check_clock(transaction: Transaction, name: str, expires: datetime) -> None
             "clock-behind",
             f"nobody can say whether account {name!r} has expired: the clock shows {transaction.at}, but the "
             f"ledger has an entry of {latest.isoformat(timespec='milliseconds')}",
-            why="a clock that runs backwards would let charges go on after the last day",
+            why="a clock that runs backwards would allow charges after the last day",
             fix="set the clock of this machine; if the clock was wrong when that entry was recorded, ask the "
             "curator to remove the last day of the account",
         )

@@ -43,11 +43,11 @@ class LedgerRuns(LedgerCuration):
         certificate: str = "",
         record: Literal["words", "shape"] = "words",
     ) -> LedgerRun:
-        """Charge a run of numbered instalments once, or go on with the run of this plan.
+        """Charge a run of numbered instalments once, or continue the run of this plan.
 
         Guarantee: the charge is durable on return. A plan has one run on a declared version of its dataset:
-        asking again, after a crash or from another process, charges the dataset nothing and goes on where
-        the run stood. Each account below the dataset that has not paid yet is charged what the run cost,
+        asking again, after a crash or from another process, charges the dataset nothing and continues where
+        the run stopped. Each account below the dataset that has not paid yet is charged what the run cost,
         whatever ``cost`` says.
 
         Parameters

@@ -122,7 +122,7 @@ def verify(
         problems += _compare_accounts(reader, replay, chain if sealed else None)
     problems += [
         f"{name} has seen {at:,} entries, but the ledger has {count:,}: "
-        f"it was cut, or an old copy took its place{_after_a_gap(replay, at)}"
+        f"its end was cut off, or an old copy took its place{_after_a_gap(replay, at)}"
         for at, seen in awaited.items()
         if at > count
         for name, _ in seen
@@ -145,7 +145,7 @@ def _after_a_gap(replay: Replay, count: int) -> str:
     """Say that an entry may have been lost, if the ledger went on from a backup that was older."""
     for entry, last in replay.gaps.items():
         if count > last:
-            return f" (the ledger went on from a backup that ended at entry {last}, as entry {entry} records)"
+            return f" (the ledger was continued from a backup that ended at entry {last}; see entry {entry})"
     return ""
 
 

@@ -181,7 +181,9 @@ def facts_of(
         names = ", ".join(n for n, _ in question.by)
         selection = paid[0].mechanism
         sizes = f"; {_sizes(selection, unit)}" if isinstance(selection, KeySelection) else ""
-        known = f"selected privately{sizes}" if question.keys is None else f"{len(question.keys)} public"
+        keys = question.keys
+        public = "" if keys is None else f"{len(keys):,} public {'group' if len(keys) == 1 else 'groups'}"
+        known = public or f"selected privately{sizes}"
         facts.append(("groups", f"by {names}: {known}"))
         if question.levels:
             facts.append(

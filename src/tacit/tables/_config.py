@@ -91,7 +91,7 @@ def read_config(text: str, folder: str | os.PathLike[str] = ".", *, name: str = 
     if unknown or not isinstance(declared.get("datasets"), dict):
         raise TacitError(
             "bad-parameter",
-            f"{name} must contain at least one [datasets.NAME], and nothing else but a ledger; "
+            f"{name} must contain at least one [datasets.NAME], and nothing else except a ledger; "
             f"it contains: {', '.join(sorted(declared)) or 'nothing'}",
             fix="declare each dataset in its own section, such as [datasets.visits]",
         )

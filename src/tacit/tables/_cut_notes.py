@@ -92,7 +92,7 @@ def cut_note(dataset: TableDataset, release: Release[AnswerTable]) -> CutNote:
         raise TacitError(
             "bad-parameter",
             "this release does not measure what the limits and bounds of this dataset cut",
-            why="a caption must not speak of other data, other limits or other bounds",
+            why="a caption must describe the data, limits and bounds of its own dataset",
             fix=Code("visits.noting(visits.measure_cut(epsilon=0.05).release())"),
         )
     cells, paid = columns[name], fields.get("ledger")

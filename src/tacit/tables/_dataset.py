@@ -49,7 +49,7 @@ class TableDataset(Dataset, PandasHabits):
         Whether there is one protected table in which every unit has a row; false for CSV, where unreadable
         lines are skipped.
     block_column
-        The column that divides the rows into blocks that are charged apart, or None.
+        The column that divides the rows into blocks that are charged separately, or None.
     noted
         What releases estimated that limits and bounds cut, for captions; see `noting`.
     """
@@ -191,11 +191,11 @@ class TableDataset(Dataset, PandasHabits):
         epsilon
             What the release costs.
         by
-            A column to group by later: quantiles of how many of its values each unit has come too.
+            A column to group by later: the release then also shows how many of its values each unit has.
         table
             Whose rows are counted; the main table by default.
         most
-            The largest number that is looked for; larger ones count as this one.
+            The largest number that Tacit looks for; larger numbers count as this one.
 
         Examples
         --------
@@ -233,7 +233,7 @@ class TableDataset(Dataset, PandasHabits):
         table
             Whose rows; the main table by default.
         cap
-            How many rows of one unit are looked at: ten times the limit by default. The noise grows with it.
+            How many rows of one unit Tacit looks at: ten times the limit by default. The noise grows with it.
 
         Examples
         --------

@@ -80,7 +80,11 @@ class LimitCaption:
         )
         if value >= self.most:
             return f"{text}; no larger number was looked for"
-        return f"{text}; the interval is wide, a larger epsilon narrows it" if high > _UNSURE * low else text
+        return (
+            f"{text}; the interval is wide, but a larger epsilon would narrow it"
+            if high > _UNSURE * low
+            else text
+        )
 
 
 @dataclass(frozen=True, slots=True)

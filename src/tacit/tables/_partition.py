@@ -150,7 +150,7 @@ def read_block_of_dataset(blocks: Blocks | None, block: object) -> str:
     if blocks is None:
         raise TacitError(
             "bad-parameter",
-            "a dataset that is one block of a larger one needs to say by what the data is divided",
+            "a dataset that is one block of a larger dataset must declare by what the data is divided",
             why="its account keeps one total for each block",
             fix=Code('blocks=tc.Blocks("day")'),
         )
@@ -201,7 +201,7 @@ def read_partition(blocks: Blocks, block: str, unit: Unit, tables: Mapping[str, 
         raise TacitError(
             "bad-parameter",
             f"the type of {name!r}, by which the data is divided into blocks, must be declared",
-            why="'2026-01-03' and '2026-1-3' are one day and two texts: a block is a value of one type",
+            why="'2026-01-03' and '2026-1-3' are one day if read as dates, but two blocks if read as text",
             fix=Declare("types", "date", column=name),
         )
     return BlockColumn(name, kind)
@@ -213,11 +213,11 @@ def _not_structural(blocks: Blocks, unit: Unit) -> TacitError:
         "not-allowed",
         f"a {noun} may be in several blocks of {blocks.by!r}"
         if blocks.per_unit == 1
-        else f"a table divided by a column has each {noun} in 1 block, not in {blocks.per_unit}",
-        why="blocks are charged apart only where each unit is in one of them: the unit is a single row, or "
-        "the column is part of the unit",
+        else f"if a column divides a table, each {noun} is in 1 block, not in {blocks.per_unit}",
+        why="blocks are charged separately only if each unit is in one block: the unit must be a single "
+        "row, or the column must be part of the unit",
         fix=Either(
             Code(f'unit=tc.Unit("{unit.column}", per="{blocks.by}")') if unit.columns else Set(blocks=None),
-            Say("one dataset for each block, each declared with the name of its block"),
+            Say("declare one dataset for each block, with the name of the block"),
         ),
     )

@@ -112,10 +112,10 @@ def protect(
         What the ledger's log keeps of a question: its ``"words"``, or only its ``"shape"``, in which ``?``
         stands for each constant. Once a dataset is declared with ``"shape"``, no session writes more.
     blocks
-        A public partition of the data whose blocks are charged apart, for the adjacency add/remove. Without
-        ``block``, by a column of the tables: the unit is a single row, or the column is part of the unit.
-        A question whose WHERE names values of that column, or that groups by it with public keys, concerns
-        these blocks; any other question concerns all of the data.
+        A public partition of the data whose blocks are charged separately, for the adjacency add/remove.
+        Without ``block``, by a column of the tables: the unit is a single row, or the column is part of the
+        unit. A question whose WHERE names values of that column, or that groups by it with public keys,
+        concerns these blocks; any other question concerns all of the data.
     block
         The block that all of this data belongs to: several datasets with the same name, one for each block,
         share one account. You promise that a unit is in at most ``blocks.per_unit`` of them.
@@ -256,7 +256,7 @@ def _read_facts(
             ):
                 raise bad_parameter(
                     f"the type of {column!r}",
-                    f"{implied}, to fit its bounds or keys",
+                    f"{implied}, to match its bounds or keys",
                     kind,
                     fix=Declare("types", implied, column=column, example=False),
                 )

@@ -129,7 +129,7 @@ class Rows(PandasHabits):
             if taken.get(name.lower(), name) != name:
                 raise bad_parameter(
                     "a column",
-                    "different from others in more than case",
+                    "different from all other names by more than upper and lower case",
                     name,
                     fix=f"use a name such as {name}_2",
                 )

@@ -223,7 +223,7 @@ def _node(written: Any, tables: Mapping[str, Table]) -> Any:
 
 def _insist(holds: bool) -> None:  # noqa: FBT001 - reads as a sentence
     if not holds:
-        raise ValueError("the document says what no question can say")
+        raise ValueError("the document contains something that no question can ask")
 
 
 def _check_relation(relation: Relation, dataset: TableDataset) -> None:

@@ -524,7 +524,7 @@ def test_what_is_left_is_told_in_the_terms_that_were_declared(budget, spent, tol
         (
             Budget(epsilon=1),
             Spend(epsilon=0.5, delta=1e-9),
-            Say("a question without delta, over groups that are public"),
+            Say("ask a question that needs no delta, over groups that are public"),
         ),
         (Budget(epsilon=1, delta=1e-6), Spend(epsilon=0.5, delta=1e-6), Set.at_most(delta=5e-07)),
         (Budget(rho=0.1), Spend(rho=1), Set.at_most(rho=0.1)),

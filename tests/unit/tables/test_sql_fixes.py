@@ -79,7 +79,9 @@ def test_text_in_double_quotes_is_shown_in_single_ones(data):
     ],
 )
 def test_a_name_with_spaces_or_signs_needs_double_quotes(data, sql, column):
-    assert refusal(data, sql).fix == Say(f"write a name with spaces or signs in double quotes: {column}")
+    assert refusal(data, sql).fix == Say(
+        f"write a name with spaces or special characters in double quotes: {column}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ class ReconstructionAttack(Reportable):
             ),
             (
                 "With Tacit, all questions together cost epsilon, so each answer gets a small share of it "
-                "and enough noise. A coin recovers half of the column."
+                "and enough noise. Tossing a coin for each person recovers half of the column."
             ),
         )
         rows = tuple(

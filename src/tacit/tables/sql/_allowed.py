@@ -24,7 +24,7 @@ _FLAGS = {
 #: What to write instead, with the author's own column, arguments and table in the braces; a test pastes each.
 _INSTEAD: dict[type[exp.Expr], str] = {
     # functions of rows
-    exp.Rand: "leave it out: Tacit adds the noise",
+    exp.Rand: "remove it: Tacit adds the noise",
     exp.RegexpLike: "contains({column}, 'part')",
     exp.SimilarTo: "{column} LIKE 'prefix%'",
     exp.Escape: "contains({column}, 'part')",

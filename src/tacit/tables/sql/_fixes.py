@@ -53,7 +53,7 @@ class SqlAdvice:
     --------
     >>> advice = SqlAdvice("SELECT COUNT(*) FROM visits WHERE Patient ID = 3", ("Patient ID",))
     >>> advice.reworded(TacitError("bad-sql", "this SQL cannot be read")).fix
-    Say(text='write a name with spaces or signs in double quotes: "Patient ID"')
+    Say(text='write a name with spaces or special characters in double quotes: "Patient ID"')
     """
 
     text: object
@@ -123,7 +123,9 @@ class SqlAdvice:
         for column in self.columns:
             name = [_word(token) for token in _tokens(column.strip())]
             if len(name) > 1 and None not in name and _contains(query, name):
-                return Say(f"write a name with spaces or signs in double quotes: {sql_name(column)}")
+                return Say(
+                    f"write a name with spaces or special characters in double quotes: {sql_name(column)}"
+                )
         return None
 
 

@@ -372,7 +372,7 @@ def _level(node: exp.Expr) -> float:
     shown = "x" if column is None else column.sql(dialect="duckdb")
     if isinstance(node, exp.Array) and node.expressions and all(map(_is_number, node.expressions)):
         listed = [each.sql(dialect="duckdb") for each in node.expressions]
-        what = "a quantile has one level; several are columns of their own"
+        what = "a quantile has one level; write one column for each level"
         raise refuse(node, what, ", ".join(f"QUANTILE({shown}, {level})" for level in listed))
     what = "the level of a quantile must be a constant between 0 and 1"
     raise refuse(node, what, f"QUANTILE({shown}, 0.5)")

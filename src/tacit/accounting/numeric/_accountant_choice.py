@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting.numeric._loss_sum import LossSum
 
-__all__ = ["answer", "mirrored"]
+__all__ = ["alike", "answer", "mirrored"]
 
 #: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
 _PROPER = (
@@ -103,6 +103,22 @@ def mirrored(parts: Parts, e: float) -> float:
                 continue
             return upper
     return math.inf
+
+
+def alike(parts: Parts, e: float) -> float:
+    """Return an upper value of delta(e) if a unit is added, on the line that served e if one is removed.
+
+    The choice of the line is the only thing that is shared, and every line is valid. It is infinite if no
+    line served.
+    """
+    served, found = factors_of(parts, add=0), factors_of(parts, add=1)
+    line = served.kept.get(FourierInversion)
+    if line is None or served.leak or found.leak or not line.has_served(e):
+        return math.inf
+    if alike not in found.kept:
+        found.kept[alike] = FourierInversion(found.loss_sum, like=line)
+    upper: float = found.kept[alike].delta(e).upper
+    return upper
 
 
 def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:

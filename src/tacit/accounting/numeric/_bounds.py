@@ -34,7 +34,7 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     canonical,
 )
-from tacit.accounting.numeric._accountant_choice import answer, mirrored
+from tacit.accounting.numeric._accountant_choice import alike, answer, mirrored
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
@@ -46,6 +46,8 @@ from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
 from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.accounting.numeric._loss_sum import LossSum
     from tacit.accounting.numeric._mgf import Reals
 
@@ -59,7 +61,9 @@ def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
     """Return certified bounds on delta at epsilon, the larger of both directions."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
-        mirror = _mirrored(parts, epsilon, add=add)
+        mirror = _from_other_side(mirrored, parts, epsilon, add=add)
+        if mirror > worst.upper:
+            mirror = min(mirror, _from_other_side(alike, parts, epsilon, add=add))
         if mirror <= worst.upper:
             continue
         found = delta_of(parts, epsilon, add=add)
@@ -163,18 +167,19 @@ def _epsilon(parts: Parts, delta: float, *, add: int) -> Bracket:
 def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     """Return whether delta(e) <= delta in this direction: by what is known, or else by reading delta."""
     return (
-        _mirrored(parts, e, add=add) <= delta
+        _from_other_side(mirrored, parts, e, add=add) <= delta
         or _surely(parts, e, delta, add=add)
+        or _from_other_side(alike, parts, e, add=add) <= delta
         or delta_of(parts, e, add=add).upper <= delta
     )
 
 
-def _mirrored(parts: Parts, e: float, *, add: int) -> float:
+def _from_other_side(read: Callable[[Parts, float], float], parts: Parts, e: float, *, add: int) -> float:
     """Return an upper value of delta(e) if one unit is added, from the other direction; or infinity."""
     if add != 1 or any(isinstance(law, GroupLoss) for law, _ in parts) or can_be_infinite(parts):
         return math.inf
     try:
-        return mirrored(plain(parts), e)
+        return read(plain(parts), e)
     except NotConverged:
         return math.inf
 

@@ -12,7 +12,7 @@ docs/proofs/accounting.md, section 3.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FourierInversion"]
 
+_T = TypeVar("_T")
+
 _FINE, _COARSE = 0.05, 8  # steps of log c
+_STEPS = np.exp(_FINE * _COARSE * np.arange(-13, 24))
 _NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
 _WIDE, _APART = 0.15, 2  # the same where one line serves more epsilons: also steps of log c
 _SHOWN = 3e-6  # relative error of delta that needs no better line
@@ -59,6 +62,7 @@ class FourierInversion:
         wide: bool = False,
         scale: float | None = None,
         most: float = math.inf,
+        like: FourierInversion | None = None,
     ) -> None:
         self._loss_sum, self._whole = (
             loss_sum,
@@ -66,11 +70,16 @@ class FourierInversion:
         )  # not whole: the part that a cut took out, which is not cut again
         self._wide = wide  # one line serves epsilons further apart
         self._most = most  # tilts beyond it are dear
-        self._scale = spread(loss_sum) if scale is None else scale
-        if not 1e-140 < self._scale < 1e140:
-            raise NotConverged
-        self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
-        self._fine: dict[int, _RealAxis] = {}
+        if like is not None:  # a sum so similar that its lines serve this one too; any line is valid
+            self._scale, self._coarse, self._fine = like._scale, like._coarse, like._fine
+            self._choices = like._choices
+        else:
+            self._scale = spread(loss_sum) if scale is None else scale
+            if not 1e-140 < self._scale < 1e140:
+                raise NotConverged
+            self._coarse = self._grid(_STEPS / self._scale)
+            self._fine: dict[int, _RealAxis] = {}
+            self._choices: dict[tuple[int, int, int], LineChoice] = {}
         self._rough: dict[tuple[int, int, int], Spectrum] = {}
         self._spectra: dict[tuple[int, int, int], Spectrum] = {}
 
@@ -89,10 +98,14 @@ class FourierInversion:
 
     def below(self, e: float) -> float:
         """Return an upper value of delta(-e), by the line that served e; refused if none did."""
-        line = self._spectra.get(self._key(e))
-        if line is None or line.cut is not None or line.lattice is not None:
+        if not self.has_served(e):
             raise NotConverged
-        return line.delta(-e).upper
+        return self._spectra[self._key(e)].delta(-e).upper
+
+    def has_served(self, e: float) -> bool:
+        """Return whether a plain line, without a cut or a lattice, served e."""
+        line = self._spectra.get(self._key(e))
+        return line is not None and line.cut is None and line.lattice is None
 
     def approximate(self, e: float) -> tuple[float, float]:
         """Return about delta(e) and -d delta / d e."""
@@ -188,10 +201,12 @@ class FourierInversion:
         if key in self._spectra:
             return self._spectra[key]
         if key not in self._rough:
-            near, e = self._near(key[0]), self._middle(key)
-            bound = float(np.min(near.hat - near.c * e)) - 1.0
-            choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
-            self._keep(self._rough, key, evaluate(self._loss_sum, choice))
+            if key not in self._choices:
+                near, e = self._near(key[0]), self._middle(key)
+                bound = float(np.min(near.hat - near.c * e)) - 1.0
+                choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
+                self._keep(self._choices, key, choice)
+            self._keep(self._rough, key, evaluate(self._loss_sum, self._choices[key]))
         return self._rough[key]
 
     def _spectrum(self, e: float) -> Spectrum:
@@ -246,7 +261,7 @@ class FourierInversion:
         return line
 
     @staticmethod
-    def _keep(store: dict[tuple[int, int, int], Spectrum], key: tuple[int, int, int], line: Spectrum) -> None:
+    def _keep(store: dict[tuple[int, int, int], _T], key: tuple[int, int, int], line: _T) -> None:
         if len(store) >= _KEPT:
             store.pop(next(iter(store)))
         store[key] = line

@@ -34,7 +34,7 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     canonical,
 )
-from tacit.accounting.numeric._accountant_choice import alike, answer, mirrored
+from tacit.accounting.numeric._accountant_choice import alike, answer, mirrored, served
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
 
 _FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
+_NEARLY = 1.5  # difference of log-moments
 _SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
@@ -191,6 +192,9 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
         loss_sum, leak, *_ = factors_of(rest, add=add)
         if not (loss_sum.factors and e > 1e-280):
             return False
+        line = served(rest, e) if add == 1 else None
+        if line is not None and abs(log_moment(loss_sum, line.choice.c) - line.log_norm) < _NEARLY:
+            return False  # both directions are nearly alike, and Chernoff's bound is too loose for that
         c, bound, width, normal = _best_tilt(loss_sum, _SPAN / e, e)
         if not bound < math.log(delta):
             if normal > math.log(delta):

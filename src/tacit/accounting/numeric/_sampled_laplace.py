@@ -32,6 +32,7 @@ _WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase 
 _FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _LARGEST = 30.0  # loss of the noise
+_LOG_HALF = math.log(0.5)
 _SINH, _COSH = np.sinh(ELLIPSES), np.cosh(ELLIPSES)
 
 
@@ -47,19 +48,28 @@ class _PanelRule(NamedTuple):
     log_error: float
 
 
+def _edges(e: float, panels: int) -> Reals:
+    """Return the edges of equal panels between -e and e."""
+    edges: Reals = (2 * e / panels) * np.arange(panels + 1) - e
+    edges[-1] = e
+    return edges
+
+
 @lru_cache(maxsize=256)
 def _noise(q: float, e: float, panels: int) -> tuple[Reals, Reals, Reals, float]:
     """Return the noise under Q with its density replaced by the nodes of the rule.
 
     These are log A, the log of the masses, |log A|, and how far log A moves by rounding, in units of 16 U.
     """
-    x, weights = gauss_rule(np.linspace(-e, e, panels + 1))
-    l = np.concatenate([[-e], x, [e]])
-    masses = np.concatenate([[0.5], weights * np.exp(-(x + e) / 2) / 4, [0.5 * math.exp(-e)]])
+    x, weights = gauss_rule(_edges(e, panels))
+    l, logs = np.empty(len(x) + 2), np.empty(len(x) + 2)
+    l[0], l[1:-1], l[-1] = -e, x, e
+    logs[0], logs[1:-1], logs[-1] = _LOG_HALF, np.log(weights / 4) - (x + e) / 2, _LOG_HALF - e
     log_a = np.log1p(q * np.expm1(l))
-    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1.
-    moved = float((q * (1 + np.exp(l)) * np.exp(-log_a)).max()) * (2 * e + 1)
-    return log_a, np.log(masses), np.abs(log_a), moved
+    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1. With r = exp(l) - 1
+    # this is q (2 + r) / (1 + q r), which is monotone in r.
+    moved = q * max((2 + r) / (1 + q * r) for r in (math.expm1(-e), math.expm1(e))) * (2 * e + 1)
+    return log_a, logs, np.abs(log_a), moved
 
 
 @lru_cache(maxsize=256)
@@ -69,7 +79,7 @@ def _cells(q: float, e: float) -> tuple[Reals, Reals, Reals]:
     These are log A, the log of the density of the loss over A^(power + 1) and without the moment, and for
     each cell, how far the logarithm of the density can bend inside it, over |power + 1|.
     """
-    l = np.linspace(-e, e, 129)
+    l = _edges(e, 128)
     log_a = np.log1p(q * np.expm1(l))
     # Density in the loss: exp(-(l + e)/2) A^power / (4 M dlogA/dl), dlogA/dl = q exp(l) / A.
     logs = -1.5 * l - e / 2 - math.log(4 * q)
@@ -190,7 +200,7 @@ class SampledLaplaceMgf:
         panels = 1
         for finer in _FINER:
             panels = math.ceil(finer * min(first, _MOST_PANELS))
-            log_error = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t, wide=wide)
+            log_error = self._log_error(_edges(self.e, panels), c, t, wide=wide)
             if log_error - (0.0 if wide else self._least(c)) < _WANTED:
                 return _PanelRule(c, t, panels, log_error)
         if wide:
@@ -243,6 +253,6 @@ def _summed(on: _EllipseBounds, logs: Reals) -> float:
 @lru_cache(maxsize=256)
 def _both_sides(q: float, e: float, c: float, t: float, panels: int) -> tuple[int, float]:
     """Return a number of panels, and the log of the error of the rule for both directions and tilts up to c."""
-    on = _on_ellipses(q, e, np.linspace(-e, e, panels + 1), t)
+    on = _on_ellipses(q, e, _edges(e, panels), t)
     most = np.maximum(np.maximum(on.rise, (1 + c) * on.rise), np.maximum(-c * on.fall, 0.0))
     return panels, _summed(on, on.logs + most)

@@ -53,6 +53,16 @@ class _RealAxis(NamedTuple):
     hat: Reals
 
 
+class _Steering(NamedTuple):
+    """What chooses the lines of a sum; it is approximate, and fills up while the sum is read."""
+
+    scale: float
+    coarse: _RealAxis
+    fine: dict[int, _RealAxis]
+    saddles: dict[int, tuple[Reals, Reals]]
+    choices: dict[tuple[int, int, int], LineChoice]
+
+
 class FourierInversion:
     """Bounds on delta and epsilon of one loss sum; each evaluated line serves all epsilons nearby."""
 
@@ -72,20 +82,19 @@ class FourierInversion:
         )  # not whole: the part that a cut took out, which is not cut again
         self._wide = wide  # one line serves epsilons further apart
         self._most = most  # tilts beyond it are dear
-        if like is not None:  # a sum so similar that its lines serve this one too; any line is valid
-            self._scale, self._coarse, self._fine = like._scale, like._coarse, like._fine
-            self._choices, self._saddles = like._choices, like._saddles
-        else:
-            self._scale = spread(loss_sum) if scale is None else scale
-            if not 1e-140 < self._scale < 1e140:
-                raise NotConverged
-            self._coarse = self._grid(_STEPS / self._scale)
-            self._fine: dict[int, _RealAxis] = {}
-            self._saddles: dict[int, tuple[Reals, Reals]] = {}
-            self._choices: dict[tuple[int, int, int], LineChoice] = {}
+        # A sum may be so similar to another that its lines serve this one too; any line is valid.
+        self.steering: _Steering = self._steered(scale) if like is None else like.steering
+        self._scale, self._coarse, self._fine, self._saddles, self._choices = self.steering
         self._keys: dict[float, tuple[int, int, int]] = {}
         self._rough: dict[tuple[int, int, int], Spectrum] = {}
         self._spectra: dict[tuple[int, int, int], Spectrum] = {}
+
+    def _steered(self, scale: float | None) -> _Steering:
+        if scale is None:
+            scale = spread(self._loss_sum)
+        if not 1e-140 < scale < 1e140:
+            raise NotConverged
+        return _Steering(scale, self._grid(_STEPS / scale), {}, {}, {})
 
     def delta(self, e: float) -> Bracket:
         """Return bounds on delta(e), e >= 0."""

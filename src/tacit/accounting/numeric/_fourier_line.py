@@ -321,7 +321,8 @@ def _geometric(c: float, step: float, sine: Reals, cosine: Reals) -> Complexes:
     below = np.empty(len(sine), dtype=complex)
     below.real = -math.expm1(-c * step) + 2 * fall * sine * sine
     below.imag = 2 * fall * sine * cosine
-    return 1 / below
+    found: Complexes = 1 / below
+    return found
 
 
 class _Product(NamedTuple):
@@ -339,8 +340,8 @@ def _product(loss_sum: LossSum, c: float, h: float, nodes: int, cut: LossCut | N
     """Multiply the factors, without the one that is cut.
 
     The error is |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the rounding of the logarithms
-    of the product. With many nodes, repeated squares take the place of logarithms: each complex product errs by
-    less than 3 U, and a power counts ``times`` of them.
+    of the product. With many nodes, repeated squares take the place of logarithms: each complex product errs
+    by less than 3 U, and a power counts ``times`` of them.
     """
     log_phi, log_size = np.zeros(nodes + 1, dtype=complex), np.zeros(nodes + 1)
     powers = np.ones(nodes + 1, dtype=complex)

@@ -66,8 +66,8 @@ def _noise(q: float, e: float, panels: int) -> tuple[Reals, Reals, Reals, float]
     l[0], l[1:-1], l[-1] = -e, x, e
     logs[0], logs[1:-1], logs[-1] = _LOG_HALF, np.log(weights / 4) - (x + e) / 2, _LOG_HALF - e
     log_a = np.log1p(q * np.expm1(l))
-    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1. With r = exp(l) - 1
-    # this is q (2 + r) / (1 + q r), which is monotone in r.
+    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1. With r = exp(l)
+    # - 1 this is q (2 + r) / (1 + q r), which is monotone in r.
     moved = q * max((2 + r) / (1 + q * r) for r in (math.expm1(-e), math.expm1(e))) * (2 * e + 1)
     return log_a, logs, np.abs(log_a), moved
 
@@ -252,7 +252,7 @@ def _summed(on: _EllipseBounds, logs: Reals) -> float:
 
 @lru_cache(maxsize=256)
 def _both_sides(q: float, e: float, c: float, t: float, panels: int) -> tuple[int, float]:
-    """Return a number of panels, and the log of the error of the rule for both directions and tilts up to c."""
+    """Return the panels and the log of the error of their rule, for both directions and tilts up to c."""
     on = _on_ellipses(q, e, _edges(e, panels), t)
     most = np.maximum(np.maximum(on.rise, (1 + c) * on.rise), np.maximum(-c * on.fall, 0.0))
     return panels, _summed(on, on.logs + most)

@@ -81,7 +81,9 @@ def _read(value: object) -> Fraction | None:
     if isinstance(value, int | Fraction):
         return Fraction(value)
     if isinstance(value, float):
-        return Fraction(float.__repr__(float(value))) if math.isfinite(value) else None
+        if not math.isfinite(value):
+            return None
+        return Fraction(Decimal(float.__repr__(float(value))))  # exact, and quicker than the text itself
     if isinstance(value, Decimal):
         return Fraction(value) if value.is_finite() and abs(value.adjusted()) < _MOST_BITS else None
     if type(value).__module__ == "numpy" and type(value).__name__ in {"int64", "uint64"}:

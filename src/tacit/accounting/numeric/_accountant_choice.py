@@ -57,9 +57,10 @@ from tacit.accounting.numeric._sum_facts import gaussian_mu2
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tacit.accounting.numeric._fourier_line import Spectrum
     from tacit.accounting.numeric._loss_sum import LossSum
 
-__all__ = ["answer", "mirrored"]
+__all__ = ["alike", "answer", "mirrored", "served"]
 
 #: Pairs of probabilities without infinite loss; with a unit added, each is its own mirror image.
 _PROPER = (
@@ -103,6 +104,31 @@ def mirrored(parts: Parts, e: float) -> float:
                 continue
             return upper
     return math.inf
+
+
+def alike(parts: Parts, e: float) -> float:
+    """Return an upper value of delta(e) if a unit is added, on the line that served e if one is removed.
+
+    The choice of the line is the only thing that is shared, and every line is valid. It is infinite if no
+    line served.
+    """
+    if served(parts, e) is None:
+        return math.inf
+    found = factors_of(parts, add=1)
+    if found.leak:
+        return math.inf
+    if alike not in found.kept:
+        like = factors_of(parts, add=0).kept[FourierInversion]
+        found.kept[alike] = FourierInversion(found.loss_sum, like=like)
+    upper: float = found.kept[alike].delta(e).upper
+    return upper
+
+
+def served(parts: Parts, e: float) -> Spectrum | None:
+    """Return the plain line that served e if a unit is removed; None if there is none."""
+    found = factors_of(parts, add=0)
+    inversion: FourierInversion | None = found.kept.get(FourierInversion)
+    return None if inversion is None or found.leak else inversion.served(e)
 
 
 def _first(parts: Parts, ask: Callable[[Accountant], Bracket], *, add: int) -> Bracket:

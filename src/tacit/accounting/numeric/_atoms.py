@@ -127,9 +127,13 @@ class LatticeAtoms:
         weights = np.exp(exponents - top)
         total = float(weights.sum())
         weights /= total
-        folded = np.bincount(kept * self.stride % points, weights, points)
         t = h * np.arange(nodes + 1)
-        phi = np.fft.rfft(folded)[: nodes + 1].conj() * np.exp(1j * t * self.offset)
+        first = round(self.offset / self.step)
+        whole = abs(self.offset - first * self.step) <= 4 * U * abs(self.offset)
+        folded = np.bincount((kept * self.stride + (first if whole else 0)) % points, weights, points)
+        phi = np.fft.rfft(folded)[: nodes + 1].conj()
+        if not whole:  # the offset turns the phases by itself
+            phi *= np.exp(1j * t * self.offset)
         size = dot(weights, rises)
         slip = self.slack + 4 * U * (4 + dot(weights, np.abs(exponents)) + c * size)
         error = (

@@ -34,7 +34,7 @@ from tacit.accounting._laws import (
     ShuffledResponseLoss,
     canonical,
 )
-from tacit.accounting.numeric._accountant_choice import answer, mirrored
+from tacit.accounting.numeric._accountant_choice import alike, answer, mirrored, served
 from tacit.accounting.numeric._bracket import Bracket, NotConverged, U, larger, root
 from tacit.accounting.numeric._curve import both_sides
 from tacit.accounting.numeric._factors import factors_of
@@ -46,12 +46,15 @@ from tacit.accounting.numeric._loss_sum import log_moment, peak, spread, steer
 from tacit.accounting.numeric._sum_facts import exact_largest_loss, gaussian_mu2, largest_loss, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacit.accounting.numeric._loss_sum import LossSum
     from tacit.accounting.numeric._mgf import Reals
 
 __all__ = ["delta_bounds", "delta_of", "epsilon_bounds", "loss_exceeds", "renyi_divergence"]
 
 _FIRST = np.array([1e-9])  # a tilt at which the loss has about its own mean and spread
+_NEARLY = 1.5  # difference of log-moments
 _SPAN = np.exp(np.linspace(math.log(0.3), math.log(60.0), 16))  # tilts, times epsilon
 
 
@@ -59,7 +62,9 @@ def delta_bounds(parts: Parts, epsilon: float) -> Bracket:
     """Return certified bounds on delta at epsilon, the larger of both directions."""
     worst = Bracket(0.0, 0.0, "closed form")
     for add in _directions(parts):
-        mirror = _mirrored(parts, epsilon, add=add)
+        mirror = _from_other_side(mirrored, parts, epsilon, add=add)
+        if mirror > worst.upper:
+            mirror = min(mirror, _from_other_side(alike, parts, epsilon, add=add))
         if mirror <= worst.upper:
             continue
         found = delta_of(parts, epsilon, add=add)
@@ -163,18 +168,19 @@ def _epsilon(parts: Parts, delta: float, *, add: int) -> Bracket:
 def _covers(parts: Parts, e: float, delta: float, *, add: int) -> bool:
     """Return whether delta(e) <= delta in this direction: by what is known, or else by reading delta."""
     return (
-        _mirrored(parts, e, add=add) <= delta
+        _from_other_side(mirrored, parts, e, add=add) <= delta
         or _surely(parts, e, delta, add=add)
+        or _from_other_side(alike, parts, e, add=add) <= delta
         or delta_of(parts, e, add=add).upper <= delta
     )
 
 
-def _mirrored(parts: Parts, e: float, *, add: int) -> float:
+def _from_other_side(read: Callable[[Parts, float], float], parts: Parts, e: float, *, add: int) -> float:
     """Return an upper value of delta(e) if one unit is added, from the other direction; or infinity."""
     if add != 1 or any(isinstance(law, GroupLoss) for law, _ in parts) or can_be_infinite(parts):
         return math.inf
     try:
-        return mirrored(plain(parts), e)
+        return read(plain(parts), e)
     except NotConverged:
         return math.inf
 
@@ -186,6 +192,9 @@ def _surely(parts: Parts, e: float, delta: float, *, add: int) -> bool:
         loss_sum, leak, *_ = factors_of(rest, add=add)
         if not (loss_sum.factors and e > 1e-280):
             return False
+        line = served(rest, e) if add == 1 else None
+        if line is not None and abs(log_moment(loss_sum, line.choice.c) - line.log_norm) < _NEARLY:
+            return False  # both directions are nearly alike, and Chernoff's bound is too loose for that
         c, bound, width, normal = _best_tilt(loss_sum, _SPAN / e, e)
         if not bound < math.log(delta):
             if normal > math.log(delta):

@@ -65,7 +65,7 @@ class Factors(NamedTuple):
     loss_sum: LossSum
     leak: float
     exact: bool
-    kept: dict[Callable[[LossSum], Any], Any]  # accountants that were built for the loss sum
+    kept: dict[Callable[..., Any], Any]  # accountants that were built for the loss sum
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ docs/proofs/accounting.md, section 3.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,11 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FourierInversion"]
 
+_T = TypeVar("_T")
+
 _FINE, _COARSE = 0.05, 8  # steps of log c
+_AROUND = np.exp(_FINE * np.arange(-36, 25))
+_STEPS = np.exp(_FINE * _COARSE * np.arange(-13, 24))
 _NEAR = 0.03  # epsilons this close share a line, so that the readings of delta and epsilon agree
 _WIDE, _APART = 0.15, 2  # the same where one line serves more epsilons: also steps of log c
 _SHOWN = 3e-6  # relative error of delta that needs no better line
 _KEPT = 8
+_STEEP = 14.0  # c epsilon: with more, errors of exp(c epsilon) hide delta(-epsilon)
 _DEAR = 1.3  # a period this much longer costs as much as a tilt that needs another rule
 
 
@@ -48,6 +53,16 @@ class _RealAxis(NamedTuple):
     hat: Reals
 
 
+class _Steering(NamedTuple):
+    """What chooses the lines of a sum; it is approximate, and fills up while the sum is read."""
+
+    scale: float
+    coarse: _RealAxis
+    fine: dict[int, _RealAxis]
+    saddles: dict[int, tuple[Reals, Reals]]
+    choices: dict[tuple[int, int, int], LineChoice]
+
+
 class FourierInversion:
     """Bounds on delta and epsilon of one loss sum; each evaluated line serves all epsilons nearby."""
 
@@ -59,6 +74,7 @@ class FourierInversion:
         wide: bool = False,
         scale: float | None = None,
         most: float = math.inf,
+        like: FourierInversion | None = None,
     ) -> None:
         self._loss_sum, self._whole = (
             loss_sum,
@@ -66,13 +82,19 @@ class FourierInversion:
         )  # not whole: the part that a cut took out, which is not cut again
         self._wide = wide  # one line serves epsilons further apart
         self._most = most  # tilts beyond it are dear
-        self._scale = spread(loss_sum) if scale is None else scale
-        if not 1e-140 < self._scale < 1e140:
-            raise NotConverged
-        self._coarse = self._grid(np.exp(_FINE * _COARSE * np.arange(-13, 24)) / self._scale)
-        self._fine: dict[int, _RealAxis] = {}
+        # A sum may be so similar to another that its lines serve this one too; any line is valid.
+        self.steering: _Steering = self._steered(scale) if like is None else like.steering
+        self._scale, self._coarse, self._fine, self._saddles, self._choices = self.steering
+        self._keys: dict[float, tuple[int, int, int]] = {}
         self._rough: dict[tuple[int, int, int], Spectrum] = {}
         self._spectra: dict[tuple[int, int, int], Spectrum] = {}
+
+    def _steered(self, scale: float | None) -> _Steering:
+        if scale is None:
+            scale = spread(self._loss_sum)
+        if not 1e-140 < scale < 1e140:
+            raise NotConverged
+        return _Steering(scale, self._grid(_STEPS / scale), {}, {}, {})
 
     def delta(self, e: float) -> Bracket:
         """Return bounds on delta(e), e >= 0."""
@@ -89,10 +111,15 @@ class FourierInversion:
 
     def below(self, e: float) -> float:
         """Return an upper value of delta(-e), by the line that served e; refused if none did."""
-        line = self._spectra.get(self._key(e))
-        if line is None or line.cut is not None or line.lattice is not None:
+        line = self.served(e)
+        if line is None or line.choice.c * e > _STEEP:
             raise NotConverged
         return line.delta(-e).upper
+
+    def served(self, e: float) -> Spectrum | None:
+        """Return the plain line, without a cut or a lattice, that served e; None if there is none."""
+        line = self._spectra.get(self._key(e))
+        return None if line is None or line.cut is not None or line.lattice is not None else line
 
     def approximate(self, e: float) -> tuple[float, float]:
         """Return about delta(e) and -d delta / d e."""
@@ -142,32 +169,41 @@ class FourierInversion:
     def _grid(self, c: Reals) -> _RealAxis:
         log_m, mean, bend = steer(self._loss_sum, c)
         good = np.isfinite(log_m)
-        if good.sum() < 3:
+        if not good.all():
+            c, log_m, mean, bend = c[good], log_m[good], mean[good], bend[good]
+        if len(c) < 3:
             raise NotConverged
-        c, log_m = c[good], log_m[good]
-        return _RealAxis(c, log_m, mean[good], bend[good], log_m + c * np.log(c / (1 + c)) - np.log1p(c))
+        return _RealAxis(c, log_m, mean, bend, log_m + c * np.log(c / (1 + c)) - np.log1p(c))
 
     def _near(self, at: int) -> _RealAxis:
         if at not in self._fine:
-            steps = np.arange(-36, 25, 2) if self._wide else np.arange(-36, 25)
-            self._fine[at] = self._grid(self._coarse.c[at] * np.exp(_FINE * steps))
+            self._fine[at] = self._grid(self._coarse.c[at] * (_AROUND[::2] if self._wide else _AROUND))
         return self._fine[at]
 
-    def _saddle(self, near: _RealAxis) -> tuple[Reals, Reals]:
+    def _saddle(self, at: int) -> tuple[Reals, Reals]:
         """Return epsilons and approximate log delta there, by the saddle point; both are monotone."""
-        c, log_m, mean, bend, _ = near
-        e = mean - 1 / c - 1 / (c + 1)
-        width = np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2)) / 2
-        return np.maximum.accumulate(e), np.minimum.accumulate(log_m - c * e - np.log(c * (c + 1)) - width)
+        if at not in self._saddles:
+            c, log_m, mean, bend, _ = self._near(at)
+            e = mean - 1 / c - 1 / (c + 1)
+            width = np.log(2 * math.pi * (bend + c**-2 + (c + 1) ** -2)) / 2
+            logs = log_m - c * e - np.log(c * (c + 1)) - width
+            self._saddles[at] = np.maximum.accumulate(e), np.minimum.accumulate(logs)
+        return self._saddles[at]
 
     def _estimate(self, log_delta: float) -> float:
         """Return approximately the epsilon of a delta."""
-        near = self._near(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
-        e, logs = self._saddle(near)
+        e, logs = self._saddle(int(np.argmin((self._coarse.hat - log_delta) / self._coarse.c)))
         return max(0.0, float(np.interp(-log_delta, -logs, e)))
 
     def _key(self, e: float) -> tuple[int, int, int]:
         """Return a key that epsilons within 3 % and with the same best c by Chernoff's bound share."""
+        if e not in self._keys:
+            if len(self._keys) >= _KEPT:
+                self._keys.clear()
+            self._keys[e] = self._new_key(e)
+        return self._keys[e]
+
+    def _new_key(self, e: float) -> tuple[int, int, int]:
         coarse = int((self._coarse.hat - self._coarse.c * e).argmin())
         near = self._near(coarse)
         best, place = int((near.hat - near.c * e).argmin()), math.log1p(e / self._scale)
@@ -188,10 +224,12 @@ class FourierInversion:
         if key in self._spectra:
             return self._spectra[key]
         if key not in self._rough:
-            near, e = self._near(key[0]), self._middle(key)
-            bound = float(np.min(near.hat - near.c * e)) - 1.0
-            choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(near)))))
-            self._keep(self._rough, key, evaluate(self._loss_sum, choice))
+            if key not in self._choices:
+                near, e = self._near(key[0]), self._middle(key)
+                bound = float(np.min(near.hat - near.c * e)) - 1.0
+                choice = self._choose_line(near, e, min(bound, float(np.interp(e, *self._saddle(key[0])))))
+                self._keep(self._choices, key, choice)
+            self._keep(self._rough, key, evaluate(self._loss_sum, self._choices[key]))
         return self._rough[key]
 
     def _spectrum(self, e: float) -> Spectrum:
@@ -246,7 +284,7 @@ class FourierInversion:
         return line
 
     @staticmethod
-    def _keep(store: dict[tuple[int, int, int], Spectrum], key: tuple[int, int, int], line: Spectrum) -> None:
+    def _keep(store: dict[tuple[int, int, int], _T], key: tuple[int, int, int], line: _T) -> None:
         if len(store) >= _KEPT:
             store.pop(next(iter(store)))
         store[key] = line

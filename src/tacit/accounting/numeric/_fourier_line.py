@@ -6,7 +6,8 @@ The proof is docs/proofs/accounting.md, section 3.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ __all__ = ["SMALL", "LineChoice", "Spectrum", "evaluate"]
 
 SMALL = math.log(1e-9)  # wanted size of aliases and truncation, relative to delta
 _MOST_NODES = 1 << 16
+_KEPT = 16  # sums of a line
+_MANY = 512  # nodes: from here on, tables and powers are quicker than a function of each node
 
 
 class LineChoice(NamedTuple):
@@ -61,6 +64,7 @@ class Spectrum:
     lattice: LossLattice | None
     cut: LossCut | None = None
     common: FourierInversion | None = None  # of the losses that the cut took out, if they may matter
+    seen: dict[float, tuple[float, float]] = field(default_factory=dict, compare=False, repr=False)
 
     def sums(self, e: float) -> tuple[float, float, float]:
         """Return the sum, its error bound and the sum for -d delta / d e, relative to exp(log M(c) - c e)."""
@@ -76,14 +80,43 @@ class Spectrum:
     def _own(self, e: float) -> tuple[float, float, float]:
         error = self.error + abs(e) * self.error1
         if self.lattice is None:
-            turn = np.exp(-1j * self.t * e)
-            return float((self.terms * turn).real.sum()), error, float((self.terms1 * turn).real.sum())
+            value, slope = self._turned(e)
+            return value, error, slope
         offset, g = self.lattice
         first = offset + g * math.ceil((e - offset) / g)
-        turn = np.exp(-1j * self.t * first)
+        value, slope = self._turned(first)
         fade, drop = math.exp(-self.choice.c * (first - e)), math.exp(e - first)
-        slope = drop * float((self.terms1 * turn).real.sum())
-        return fade * (float((self.terms * turn).real.sum()) - slope), error, fade * slope
+        return fade * (value - drop * slope), error, fade * drop * slope
+
+    def _turned(self, x: float) -> tuple[float, float]:
+        """Return Re sum_j terms_j exp(-i t_j x), and the same of ``terms1``; the last sums are kept."""
+        if x not in self.seen:
+            if len(self.seen) >= _KEPT:
+                self.seen.clear()
+            self.seen[x] = self._sums_at(x)
+        return self.seen[x]
+
+    def _sums_at(self, x: float) -> tuple[float, float]:
+        """Return the two sums.
+
+        With many nodes, j = block * r + s: rows are added first, with one table of phases for all of them.
+        """
+        n = len(self.t)
+        if n < _MANY:
+            turn = np.exp(-1j * self.t * x)
+            return float((self.terms * turn).real.sum()), float((self.terms1 * turn).real.sum())
+        block = math.isqrt(n)
+        rows = n // block
+        fine, coarse = np.exp(-1j * self.t[:block] * x), np.exp(-1j * self.t[::block] * x)
+        found = []
+        for terms in (self.terms, self.terms1):
+            sums = np.einsum("rs,s->r", terms[: rows * block].reshape(rows, block), fine)
+            total = (sums * coarse[:rows]).real.sum()
+            rest = terms[rows * block :]
+            if len(rest):
+                total += ((rest * fine[: len(rest)]).sum() * coarse[rows]).real
+            found.append(float(total))
+        return found[0], found[1]
 
     def aliases(self, e: float) -> float:
         """Return an upper value of the sum of all aliases, as delta."""
@@ -170,9 +203,7 @@ def evaluate(
     beyond = _beyond(loss_sum, choice.c, h, half, cut)
     nodes, beyond_nodes = _enough_nodes(beyond, choice, h)
     t = h * np.arange(nodes + 1)
-    kernel = _kernel(choice, t, lattice)
-    if lattice is not None and nodes == half and whole % 2 == 0:
-        kernel.weight[-1] /= 2  # the nodes at plus and minus half a period are the same
+    kernel = _kernel(choice.c, choice.period, nodes, lattice, lattice is not None and 2 * nodes == whole)
     product = _product(loss_sum, choice.c, h, nodes, cut)
     if cut is not None:
         product = _with_rare_loss(product, loss_sum, choice.c, h, cut)
@@ -261,17 +292,37 @@ class _Kernel(NamedTuple):
     far: float  # how far the lattice points lie from 0, for the error of the phases
 
 
-def _kernel(choice: LineChoice, t: Reals, lattice: LossLattice | None) -> _Kernel:
-    z = choice.c + 1j * t
-    weight = np.full(len(t), 2 / choice.period)
+@lru_cache(maxsize=2)  # a sum and one like it follow each other
+def _kernel(c: float, period: float, nodes: int, lattice: LossLattice | None, twice: bool) -> _Kernel:  # noqa: FBT001
+    """Return the kernel; ``twice`` if the nodes at plus and minus half a period are the same one."""
+    t = (2 * math.pi / period) * np.arange(nodes + 1)
+    weight = np.full(len(t), 2 / period)
     weight[0] /= 2
+    if twice:
+        weight[-1] /= 2
     if lattice is None:
+        z = c + 1j * t
         second = 1 / (z + 1)
         first = second / z
         return _Kernel(weight, first, second, np.abs(first), 0.0)
-    first, second = -1 / np.expm1(-z * lattice.step), -1 / np.expm1(-(z + 1) * lattice.step)
+    half = t * (lattice.step / 2)
+    sine, cosine = np.sin(half), np.cos(half)
+    first, second = (_geometric(c + more, lattice.step, sine, cosine) for more in (0, 1))
     size, far = np.abs(first) + np.abs(second), abs(lattice.offset) + lattice.step
     return _Kernel(weight * lattice.step, first, second, size, far)
+
+
+def _geometric(c: float, step: float, sine: Reals, cosine: Reals) -> Complexes:
+    """Return 1 / (1 - exp(-z g)), z = c + it, from the sine and cosine of t g / 2.
+
+    The real part of the denominator is 1 - exp(-c g) + 2 exp(-c g) sin^2(t g / 2), a sum of positive terms.
+    """
+    fall = math.exp(-c * step)
+    below = np.empty(len(sine), dtype=complex)
+    below.real = -math.expm1(-c * step) + 2 * fall * sine * sine
+    below.imag = 2 * fall * sine * cosine
+    found: Complexes = 1 / below
+    return found
 
 
 class _Product(NamedTuple):
@@ -289,28 +340,46 @@ def _product(loss_sum: LossSum, c: float, h: float, nodes: int, cut: LossCut | N
     """Multiply the factors, without the one that is cut.
 
     The error is |prod a_i - prod b_i| <= prod (|b_i| + e_i) - prod |b_i|, and the rounding of the logarithms
-    of the product.
+    of the product. With many nodes, repeated squares take the place of logarithms: each complex product errs
+    by less than 3 U, and a power counts ``times`` of them.
     """
     log_phi, log_size = np.zeros(nodes + 1, dtype=complex), np.zeros(nodes + 1)
+    powers = np.ones(nodes + 1, dtype=complex)
     log_norm = norm_error = 0.0
     for i, (factor, times) in enumerate(loss_sum.factors):
         if cut is not None and i == cut.which:
             continue
         line = factor.line(c, h, nodes)
-        log_phi += times * np.log(np.where(line.phi == 0, 1e-300, line.phi))
-        log_size += times * np.log(np.abs(line.phi) + line.phi_error)
+        size = times * np.log(np.abs(line.phi) + line.phi_error)
+        log_size += size
+        if nodes < _MANY:
+            log_phi += times * np.log(np.where(line.phi == 0, 1e-300, line.phi))
+        else:
+            powers *= _power(np.where(np.abs(size) < 600, line.phi, 0.0), times)
         log_norm += times * line.log_norm
         norm_error += times * (line.norm_error + 4 * U * abs(line.log_norm))
     if float(log_size.max()) > 1:  # the error of one factor, repeated many times, hides everything else
         raise NotConverged
     turns = sum(times for _, times in loss_sum.factors)
     # Denormal numbers are slow; zeros stay within the error bound.
-    phi = np.where(log_phi.real > -600, np.exp(log_phi), 0.0)
+    phi = powers if nodes >= _MANY else np.where(log_phi.real > -600, np.exp(log_phi), 0.0)
     heights = np.abs(phi)
     rounding = 8 * U * (turns + len(loss_sum.factors) + np.abs(log_size))
     bound = np.exp(np.maximum(log_size, -600)) * (1 + rounding)
     error = np.maximum(bound - heights, 0.0) + 16 * U * (1 + turns + np.abs(log_size)) * heights
     return _Product(phi, heights, bound, error, log_norm, norm_error)
+
+
+def _power(phi: Complexes, times: int) -> Complexes:
+    """Return phi^times by repeated squares."""
+    result = np.ones(len(phi), dtype=complex)
+    while times:
+        if times & 1:
+            result *= phi
+        times >>= 1
+        if times:
+            phi = phi * phi
+    return result
 
 
 def _with_rare_loss(others: _Product, loss_sum: LossSum, c: float, h: float, cut: LossCut) -> _Product:

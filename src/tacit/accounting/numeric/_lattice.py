@@ -72,36 +72,37 @@ class LatticeAccountant(NamedTuple):
 @lru_cache(maxsize=64)
 def lattice_accountant(parts: Parts) -> LatticeAccountant:
     """Compose laws that are `on_lattice`; raise `NotConverged` if their common lattice is too fine."""
-    steps = [natural_lattice(law)[1] for law, _ in parts]
-    smooth = [law for law, _ in parts if not is_exact(law)]
+    lattices = [natural_lattice(law) for law, _ in parts]
+    steps = [step for _, step, _ in lattices]
+    smooth = [step for (law, _), step in zip(parts, steps, strict=True) if not is_exact(law)]
     base = steps[0]
     for step in steps[1:]:
         base = Fraction(math.gcd(base.numerator * step.denominator, step.numerator * base.denominator),
                         base.denominator * step.denominator)  # fmt: skip
     if max(steps) > _FINEST * base:
         raise NotConverged
-    span = sum((times * natural_lattice(law)[2] for law, times in parts), Fraction(0))
+    span = sum((times * one for (_, times), (_, _, one) in zip(parts, lattices, strict=True)), Fraction(0))
     if not smooth:
         total = (_closed(parts, base) if span / base > _DIRECT else None) or _compose(
             [(exact_pmf(law), times) for law, times in parts], base, span
         )
         return LatticeAccountant(total, total)
-    least = min(natural_lattice(law)[1] for law in smooth)
+    least = min(smooth)
     for cells in _CELLS:
         fine = base / (2 * math.ceil(cells * base / least / 2))
         if cells != _CELLS[-1] and span / fine > _DIRECT:
             continue
         try:
-            upper, lower = (
-                TopLosses(pmfs, fine) if span / fine < _DIRECT else _compose(pmfs, fine, span)
-                for pmfs in (
-                    [(lattice_pmf(law, fine, merge=merge), times) for law, times in parts]
-                    for merge in (False, True)
-                )
+            above, below = (
+                [(lattice_pmf(law, fine, merge=merge), times) for law, times in parts]
+                for merge in (False, True)
             )
+            if span / fine < _DIRECT:
+                return LatticeAccountant(TopLosses(above, fine), TopLosses(below, fine))
+            upper = _compose(above, fine, span)
+            return LatticeAccountant(upper, _compose(below, fine, span, like=upper))
         except NotConverged:
             continue
-        return LatticeAccountant(upper, lower)
     raise NotConverged
 
 
@@ -143,9 +144,12 @@ def _closed(parts: Parts, base: Fraction) -> FourierInversion | None:
 
 
 def _compose(
-    laws: list[tuple[Pmf, int]], step: Fraction, span: Fraction
+    laws: list[tuple[Pmf, int]],
+    step: Fraction,
+    span: Fraction,
+    like: ComposedLosses | FourierInversion | None = None,
 ) -> ComposedLosses | FourierInversion:
-    """Convolve few points; use Fourier inversion for many."""
+    """Convolve few points; use Fourier inversion for many, on the lines of a similar sum if there is one."""
     points = span / step + 1
     if points > _DIRECT:
         if sum(len(pmf.masses) for pmf, _ in laws) > _LARGE:
@@ -156,7 +160,10 @@ def _compose(
             (LatticeAtoms(as_float(pmf.offset), g, int(pmf.step / step), pmf.masses, pmf.slack), times)
             for pmf, times in laws
         )
-        return FourierInversion(LossSum(factors, LossLattice(as_float(offset % step), g)))
+        return FourierInversion(
+            LossSum(factors, LossLattice(as_float(offset % step), g)),
+            like=like if isinstance(like, FourierInversion) else None,
+        )
     return convolved(laws, step)
 
 

@@ -93,8 +93,8 @@ def _window(sigma: Fraction) -> int:
 def lattice_pmf(law: LossLaw, step: Fraction, *, merge: bool) -> Pmf:
     if is_exact(law):
         return exact_pmf(law)
-    e = as_float(natural_lattice(law)[2] / 2)
-    cells = int(natural_lattice(law)[2] / step)
+    offset, _, span = natural_lattice(law)
+    e, cells = as_float(-offset), int(span / step)
     if cells > _MOST:
         raise NotConverged
     g = as_float(step)
@@ -110,7 +110,7 @@ def lattice_pmf(law: LossLaw, step: Fraction, *, merge: bool) -> Pmf:
         masses = 4 * math.tanh(g / 4) * shape
         masses[[0, -1]] /= 2
     masses[[0, -1]] += ends
-    return Pmf(-natural_lattice(law)[2] / 2, step, masses, 8 * U * (4 + e))
+    return Pmf(offset, step, masses, 8 * U * (4 + e))
 
 
 def exact_pmf(law: LossLaw) -> Pmf:

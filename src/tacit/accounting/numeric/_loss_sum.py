@@ -36,6 +36,10 @@ def peak(c: float) -> float:
 
 def steer(loss_sum: LossSum, c: Reals) -> tuple[Reals, Reals, Reals]:
     """Return approximate values of log M and its first two derivatives on a grid of c."""
+    if len(loss_sum.factors) == 1:
+        ((factor, times),) = loss_sum.factors
+        log_m, mean, bend = factor.cumulants(c)
+        return times * log_m, times * mean, times * bend
     total = np.zeros((3, len(c)))
     for factor, times in loss_sum.factors:
         for row, part in zip(total, factor.cumulants(c), strict=True):

@@ -32,6 +32,7 @@ _WIDEST, _TURN = 2.6, 9.0  # of a first panel: its width, and how far the phase 
 _FINER, _MOST_PANELS = (1.0, 1.5, 2.5, 5.0), 100  # panels, beside the first try
 _WANTED = -37.0  # log of the wanted error of the rule, relative to the moment
 _LARGEST = 30.0  # loss of the noise
+_LOG_HALF = math.log(0.5)
 _SINH, _COSH = np.sinh(ELLIPSES), np.cosh(ELLIPSES)
 
 
@@ -47,19 +48,57 @@ class _PanelRule(NamedTuple):
     log_error: float
 
 
+def _edges(e: float, panels: int) -> Reals:
+    """Return the edges of equal panels between -e and e."""
+    edges: Reals = (2 * e / panels) * np.arange(panels + 1) - e
+    edges[-1] = e
+    return edges
+
+
 @lru_cache(maxsize=256)
 def _noise(q: float, e: float, panels: int) -> tuple[Reals, Reals, Reals, float]:
     """Return the noise under Q with its density replaced by the nodes of the rule.
 
     These are log A, the log of the masses, |log A|, and how far log A moves by rounding, in units of 16 U.
     """
-    x, weights = gauss_rule(np.linspace(-e, e, panels + 1))
-    l = np.concatenate([[-e], x, [e]])
-    masses = np.concatenate([[0.5], weights * np.exp(-(x + e) / 2) / 4, [0.5 * math.exp(-e)]])
+    x, weights = gauss_rule(_edges(e, panels))
+    l, logs = np.empty(len(x) + 2), np.empty(len(x) + 2)
+    l[0], l[1:-1], l[-1] = -e, x, e
+    logs[0], logs[1:-1], logs[-1] = _LOG_HALF, np.log(weights / 4) - (x + e) / 2, _LOG_HALF - e
     log_a = np.log1p(q * np.expm1(l))
-    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1.
-    moved = float((q * (1 + np.exp(l)) * np.exp(-log_a)).max()) * (2 * e + 1)
-    return log_a, np.log(masses), np.abs(log_a), moved
+    # A changes by the share q exp(l) / A of the error of exp(l), and by q / A of that of 1. With r = exp(l)
+    # - 1 this is q (2 + r) / (1 + q r), which is monotone in r.
+    moved = q * max((2 + r) / (1 + q * r) for r in (math.expm1(-e), math.expm1(e))) * (2 * e + 1)
+    return log_a, logs, np.abs(log_a), moved
+
+
+@lru_cache(maxsize=256)
+def _cells(q: float, e: float) -> tuple[Reals, Reals, Reals]:
+    """Return what the decay needs at the edges of its cells, whatever the tilt and the direction.
+
+    These are log A, the log of the density of the loss over A^(power + 1) and without the moment, and for
+    each cell, how far the logarithm of the density can bend inside it, over |power + 1|.
+    """
+    l = _edges(e, 128)
+    log_a = np.log1p(q * np.expm1(l))
+    # Density in the loss: exp(-(l + e)/2) A^power / (4 M dlogA/dl), dlogA/dl = q exp(l) / A.
+    logs = -1.5 * l - e / 2 - math.log(4 * q)
+    share = np.exp(np.minimum(l[1:] + math.log(q) - log_a[1:], 0.0)) * (1 + 1e-9)
+    bent = np.where(share < 0.5, share * (1 - share), 0.25)
+    return log_a, logs, float(l[1] - l[0]) ** 2 * bent / 8
+
+
+class _TiltedNoise(NamedTuple):
+    """The weights of the nodes at one tilt, and what their sums say of errors."""
+
+    c: float
+    panels: int
+    weights: Reals
+    log_norm: float
+    norm_error: float
+    missed: float
+    slip: float
+    size: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +127,20 @@ class SampledLaplaceMgf:
         return top + np.log(total), -mean if self.add else mean, spread
 
     def line(self, c: float, h: float, nodes: int) -> MgfLine:
-        panels, missed = self._panels(c, h * nodes)
+        at = self._tilted(c, h * nodes)
+        log_a, _, _, moved = _noise(self.q, self.e, at.panels)
+        if nodes == 0:
+            error: Reals | float = len(log_a) * U + 2 * (at.slip + at.missed)
+            return MgfLine(at.log_norm, at.norm_error, np.ones(1, dtype=complex), error)
+        phi, rough = transform(-log_a if self.add else log_a, at.weights, h, nodes)
+        phases = (h * U * (6 * at.size + 32 * moved)) * np.arange(nodes + 1)
+        return MgfLine(at.log_norm, at.norm_error, phi, rough + 2 * (at.slip + at.missed) + phases)
+
+    def _tilted(self, c: float, t: float) -> _TiltedNoise:
+        panels, missed = self._panels(c, t)
+        last: _TiltedNoise | None = self.kept.get("tilted")
+        if last is not None and last.c == c and last.panels == panels and last.missed == missed:
+            return last
         log_a, logs, sizes, moved = _noise(self.q, self.e, panels)
         power = self._power(c)
         exponents = power * log_a + logs
@@ -101,25 +153,17 @@ class SampledLaplaceMgf:
         slip = 4 * U * (4 + float(weights @ np.abs(exponents)) + abs(power) * size)
         slip += 16 * U * (4 + self.e + moved * abs(power))
         norm_error = slip + missed + len(log_a) * U + 4 * U * (abs(top) + 1)
-        if nodes == 0:
-            error: Reals | float = len(log_a) * U + 2 * (slip + missed)
-            return MgfLine(top + math.log(total), norm_error, np.ones(1, dtype=complex), error)
-        phi, rough = transform(-log_a if self.add else log_a, weights, h, nodes)
-        error = rough + 2 * (slip + missed) + (h * U * (6 * size + 32 * moved)) * np.arange(nodes + 1)
-        return MgfLine(top + math.log(total), norm_error, phi, error)
+        found = _TiltedNoise(c, panels, weights, top + math.log(total), norm_error, missed, slip, size)
+        self.kept["tilted"] = found
+        return found
 
     def decay(self, c: float) -> Callable[[float], float]:
         """Return a bound that falls in t, by uniform laws stacked under the density of the loss."""
         self.kept["rule"] = self._new_rule(c, 0.0)  # so that a line does not depend on the lines before
-        norm, l = self.line(c, 0.0, 0), np.linspace(-self.e, self.e, 129)
-        log_a, power = self._log_a(l), self._power(c)
-        # Density in the loss: exp(-(l + e)/2) A^power / (4 M dlogA/dl), dlogA/dl = q exp(l) / A.
-        logs = (power + 1) * log_a - 1.5 * l - self.e / 2 - math.log(4 * self.q)
-        logs -= norm.log_norm + norm.norm_error
-        share = np.exp(np.minimum(l[1:] + math.log(self.q) - log_a[1:], 0.0)) * (1 + 1e-9)
-        bent = np.where(share < 0.5, share * (1 - share), 0.25)
-        bend = float(l[1] - l[0]) ** 2 * abs(power + 1) * bent / 8
-        floor = np.exp(np.minimum(np.minimum(logs[1:], logs[:-1]) - bend - 1e-6, 600.0))
+        norm, power = self.line(c, 0.0, 0), self._power(c)
+        log_a, logs, bends = _cells(self.q, self.e)
+        logs = (power + 1) * log_a + (logs - (norm.log_norm + norm.norm_error))
+        floor = np.exp(np.minimum(np.minimum(logs[1:], logs[:-1]) - abs(power + 1) * bends - 1e-6, 600.0))
         return falling(*stacked(floor, log_a))
 
     def _panels(self, c: float, t: float) -> tuple[int, float]:
@@ -149,10 +193,14 @@ class SampledLaplaceMgf:
             c, t = 3 * c, max(1.2 * t, 8 * c)
         low, high = (math.log1p(self.q * math.expm1(l)) for l in (-self.e, self.e))
         first = 2 * self.e / _WIDEST + (t + c) * (high - low) / _TURN
+        if wide:
+            panels, log_error = _both_sides(self.q, self.e, c, t, math.ceil(min(first, _MOST_PANELS)))
+            if log_error < _WANTED:
+                return _PanelRule(c, t, panels, log_error)
         panels = 1
         for finer in _FINER:
             panels = math.ceil(finer * min(first, _MOST_PANELS))
-            log_error = self._log_error(np.linspace(-self.e, self.e, panels + 1), c, t, wide=wide)
+            log_error = self._log_error(_edges(self.e, panels), c, t, wide=wide)
             if log_error - (0.0 if wide else self._least(c)) < _WANTED:
                 return _PanelRule(c, t, panels, log_error)
         if wide:
@@ -165,19 +213,46 @@ class SampledLaplaceMgf:
         If it is wide, it holds for all tilts up to c: the logarithms are linear in c, so the larger of their
         values at 0 and at c counts.
         """
-        half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
-        theta, away = half * _SINH, half * _COSH
-        left, right = middle - away, middle + away
-        there, cosine = self.q * np.exp(right), np.cos(theta)
-        logs = t * np.arctan2(there * np.sin(theta), 1 - self.q + there * cosine)
-        logs -= (left + self.e) / 2 + math.log(4)
+        on = _on_ellipses(self.q, self.e, edges, t)
         if self.add:
-            share = there / (1 - self.q + there)
-            worst = np.where(share < 0.5, share * (1 - share), 0.25)
-            tilted = -c * (self._log_a(left) + 0.5 * np.log1p(-2 * worst * (1 - cosine)))
+            tilted = -c * on.fall
+            logs = on.logs
         else:
-            rise = self._log_a(right)
-            tilted = c * rise
-            logs += rise
-        logs += np.maximum(tilted, 0.0) if wide else tilted
-        return gauss_log_error(np.where(theta < 1.5, logs, np.inf), half)
+            tilted = c * on.rise
+            logs = on.logs + on.rise
+        return _summed(on, logs + (np.maximum(tilted, 0.0) if wide else tilted))
+
+
+class _EllipseBounds(NamedTuple):
+    """Bounds on the ellipses around all panels: on the log of the rest of the integrand, and on log |A|."""
+
+    half: Reals
+    theta: Reals
+    logs: Reals  # phases up to a frequency, and the density
+    rise: Reals  # log |A| is at most this
+    fall: Reals  # and at least this
+
+
+def _on_ellipses(q: float, e: float, edges: Reals, t: float) -> _EllipseBounds:
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    theta, away = half * _SINH, half * _COSH
+    left, right = middle - away, middle + away
+    there, cosine = q * np.exp(right), np.cos(theta)
+    logs = t * np.arctan2(there * np.sin(theta), 1 - q + there * cosine)
+    logs -= (left + e) / 2 + math.log(4)
+    share = there / (1 - q + there)
+    worst = np.where(share < 0.5, share * (1 - share), 0.25)
+    fall = np.log1p(q * np.expm1(left)) + 0.5 * np.log1p(-2 * worst * (1 - cosine))
+    return _EllipseBounds(half, theta, logs, np.log1p(q * np.expm1(right)), fall)
+
+
+def _summed(on: _EllipseBounds, logs: Reals) -> float:
+    return gauss_log_error(np.where(on.theta < 1.5, logs, np.inf), on.half)
+
+
+@lru_cache(maxsize=256)
+def _both_sides(q: float, e: float, c: float, t: float, panels: int) -> tuple[int, float]:
+    """Return the panels and the log of the error of their rule, for both directions and tilts up to c."""
+    on = _on_ellipses(q, e, _edges(e, panels), t)
+    most = np.maximum(np.maximum(on.rise, (1 + c) * on.rise), np.maximum(-c * on.fall, 0.0))
+    return panels, _summed(on, on.logs + most)

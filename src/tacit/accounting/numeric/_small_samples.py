@@ -99,12 +99,12 @@ def _estimates(q: float, mu: float, times: int, *, add: bool) -> tuple[Reals, Re
     e = np.exp(np.linspace(math.log(0.01 * core), math.log(far), 90))
     x = (np.log1p(np.expm1(np.minimum(1.3 * e, _LARGEST)) / q) + mu * mu / 2) / mu
     x0 = 8.0 if add else x
-    squares = math.exp(mu * mu) * ndtr(x0 - 2 * mu) - 2 * ndtr(x0 - mu) + ndtr(x0)
-    squares = np.maximum(squares, 1e-300)
+    none, one, two = ndtr(x0), ndtr(x0 - mu), ndtr(x0 - 2 * mu)
+    squares = np.maximum(math.exp(mu * mu) * two - 2 * one + none, 1e-300)
     s = q * np.sqrt(times * squares)
     # skewness moves the quantiles (Cornish and Fisher)
-    cubes = math.exp(3 * mu * mu) * ndtr(x0 - 3 * mu) - 3 * math.exp(mu * mu) * ndtr(x0 - 2 * mu)
-    skewness = (cubes + 3 * ndtr(x0 - mu) - ndtr(x0)) / (squares * np.sqrt(times * squares))
+    cubes = math.exp(3 * mu * mu) * ndtr(x0 - 3 * mu) - 3 * math.exp(mu * mu) * two
+    skewness = (cubes + 3 * one - none) / (squares * np.sqrt(times * squares))
     moved = s * ((e / s) ** 2 - 1) * (-skewness if add else skewness) / 6
     there = e - np.clip(moved, -0.2 * e, 0.2 * e)
     about = ndtr(s / 2 - there / s) - np.exp(np.minimum(there, _LARGEST)) * ndtr(-s / 2 - there / s)

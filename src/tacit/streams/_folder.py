@@ -207,8 +207,8 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Real | Decimal) and math.isfinite(value) and value == int(value):
-        return str(int(value))  # 1.0 and 1 name one person, as in a data frame
+    if isinstance(value, Real | Decimal) and math.isfinite(value) and value == math.floor(value):
+        return str(math.floor(value))  # 1.0 and 1 name one person, as in a data frame
     return value.isoformat() if isinstance(value, date) else str(value)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -318,7 +318,7 @@ def _geometric(c: float, step: float, sine: Reals, cosine: Reals) -> Complexes:
     The real part of the denominator is 1 - exp(-c g) + 2 exp(-c g) sin^2(t g / 2), a sum of positive terms.
     """
     fall = math.exp(-c * step)
-    below = np.empty(len(sine), dtype=complex)
+    below: Any = np.empty(len(sine), dtype=complex)
     below.real = -math.expm1(-c * step) + 2 * fall * sine * sine
     below.imag = 2 * fall * sine * cosine
     found: Complexes = 1 / below

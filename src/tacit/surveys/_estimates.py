@@ -120,9 +120,12 @@ def mean(question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers) -> 
     n = _some(len(reports))
     radius = float(question.radius)
     scores = mean_scores(question, reports)
-    if covers == "population":
-        return EstimatedMean(float(scores.mean()), _error(scores, covers), float(scores.mean()), n)
     unit = (float(scores.mean()) - float(question.centre)) / radius
+    if covers == "population":
+        error = _error(scores, covers)
+        if isinstance(question.randomizer, NumberWindow):  # a few coins may all show one side
+            error = max(error, radius * float(np.sqrt(_least_variance(question.randomizer, unit) / n)))
+        return EstimatedMean(float(scores.mean()), error, float(scores.mean()), n)
     if isinstance(question.randomizer, NumberWindow):
         # with Duchi's coin alone the variance falls with |x|, and E x^2 >= (E x)^2; mixed, it is the same for
         # all x; the window alone is worst at the ends
@@ -134,6 +137,15 @@ def mean(question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers) -> 
         squares = _unit_scores(question, reports, lambda: question.levels() ** 2)
         error = _error(inner / radius, covers, spread=float(squares.mean()) - unit**2)
     return EstimatedMean(float(scores.mean()), radius * float(error), float(scores.mean()), n)
+
+
+def _least_variance(window: NumberWindow, unit: float) -> float:
+    """Return what a report of a number varies by at least, whatever the numbers, if their mean is near this.
+
+    With Duchi's coin alone a report varies by the square of its value less the square of the mean; mixed, the
+    coin adds at least this to the window; the window alone varies least at 0.
+    """
+    return window.variance(min(abs(unit), 1.0) if window.duchi else 0)
 
 
 def _unit_scores(question: SurveyQuestion, reports: NDArray[Any], levels: Any) -> Floats:

@@ -120,9 +120,12 @@ def mean(question: SurveyQuestion, reports: NDArray[Any], *, covers: Covers) -> 
     n = _some(len(reports))
     radius = float(question.radius)
     scores = mean_scores(question, reports)
-    if covers == "population":
-        return EstimatedMean(float(scores.mean()), _error(scores, covers), float(scores.mean()), n)
     unit = (float(scores.mean()) - float(question.centre)) / radius
+    if covers == "population":
+        error = _error(scores, covers)
+        if isinstance(question.randomizer, NumberWindow):  # a few coins may all show one side
+            error = max(error, radius * float(np.sqrt(_least_variance(question.randomizer, unit) / n)))
+        return EstimatedMean(float(scores.mean()), error, float(scores.mean()), n)
     if isinstance(question.randomizer, NumberWindow):
         error = np.sqrt(_window_variance(question.randomizer, question.randomizer.unbiased(reports)) / n)
     else:
@@ -144,6 +147,15 @@ def _window_variance(window: NumberWindow, values: Floats) -> float:
     if slope > -0.5:
         square = min(max((float((values**2).mean()) - least) / (slope + 1), square), 1.0)
     return least + slope * square
+
+
+def _least_variance(window: NumberWindow, unit: float) -> float:
+    """Return what a report of a number varies by at least, whatever the numbers, if their mean is near this.
+
+    With Duchi's coin alone a report varies by the square of its value less the square of the mean; mixed, the
+    coin adds at least this to the window; the window alone varies least at 0.
+    """
+    return window.variance(min(abs(unit), 1.0) if window.duchi else 0)
 
 
 def _unit_scores(question: SurveyQuestion, reports: NDArray[Any], levels: Any) -> Floats:

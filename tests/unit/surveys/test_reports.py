@@ -265,3 +265,13 @@ def test_answers_of_different_lengths_are_refused():
         tc.survey("two", {"a": ["x", "y"], "b": ["x", "y"]}, epsilon=1).randomize(
             {"a": ["x"], "b": ["x", "y"]}
         )
+
+
+def test_a_mean_of_a_few_coins_that_agree_has_an_interval():
+    survey = tc.survey("age", {"age": (0, 100)}, epsilon=0.5)
+    side = int(survey["age"].randomizer.reach) + 1
+    for of in ("population", "respondents"):
+        found = survey.collect({"age": [side] * 4}).mean("age", of=of)
+        assert found.high - found.low > 300  # one coin stands for -154 or 254
+    mixed = survey.collect({"age": [side, -side] * 500}).mean("age")
+    assert mixed.high - mixed.low == pytest.approx(2 * 1.96 * 204.1 / 1000**0.5, rel=2e-3)

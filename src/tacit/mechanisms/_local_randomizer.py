@@ -201,11 +201,7 @@ def read_answers(values: object, size: int, *, lowest: int = 0) -> NDArray[np.in
         raise unknown_answer()
     try:
         array = np.atleast_1d(np.asarray(values))
-        if array.dtype == object and not any(
-            isinstance(one, str | bytes | list | tuple) for one in array.flat
-        ):
-            whole = all(isinstance(one, int | np.integer) for one in array.flat)
-            array = array.astype(np.int64 if whole else np.float64)  # missing values become NaN, or fail
+        array = _of_one_type(array) if array.dtype == object else array
     except (TypeError, ValueError, OverflowError):
         raise unknown_answer() from None
     kind = array.dtype.kind
@@ -216,6 +212,17 @@ def read_answers(values: object, size: int, *, lowest: int = 0) -> NDArray[np.in
     if array.size and not (lowest <= array.min() and array.max() <= lowest + size - 1):
         raise unknown_answer()
     return array.astype(np.int64)
+
+
+def _of_one_type(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of Python objects as booleans, whole numbers or floats; missing values become NaN."""
+    kinds = set(map(type, array.ravel().tolist()))
+    if kinds <= {bool, np.bool_}:
+        return array.astype(np.bool_)
+    if any(issubclass(kind, bool | np.bool_ | str | bytes) for kind in kinds):
+        raise unknown_answer()
+    whole = all(issubclass(kind, int | np.integer) for kind in kinds)
+    return array.astype(np.int64 if whole else np.float64)
 
 
 def unknown_answer() -> TacitError:

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.accounting import Cost
+
 __all__ = ["Design"]
+
+_MOST_DRAWS = 100
 
 
 @dataclass(frozen=True, init=False, repr=False, slots=True)
@@ -159,6 +163,8 @@ class Design(LocalRandomizer):
         """
         red = open_chance("p1", p1), open_chance("p2", p2)
         times = count("draws", draws, zero=False)
+        if times > _MOST_DRAWS:
+            raise bad_parameter("draws", f"at most {_MOST_DRAWS}", draws, fix=Set(draws=3))
         if red[0] == red[1]:
             raise bad_parameter("p1 and p2", "different", p1, fix=Set(p1=0.8, p2=0.2))
         no, yes = (
@@ -202,6 +208,15 @@ class Design(LocalRandomizer):
                 raise no_epsilon(self.name)
             worst = max(worst, a / b, b / a)
         return log_up(worst)
+
+    @property
+    def cost(self) -> Cost:
+        """What one answer reveals about its respondent (replace): Warner's coin, or any with this epsilon."""
+        from tacit.accounting import Cost
+
+        if len(self.no) == 2 and self.no == self.yes[::-1]:
+            return Cost.randomized_response(self.epsilon, adjacency="replace")
+        return Cost.pure(self.epsilon, adjacency="replace")
 
     @property
     def asked(self) -> Fraction:  # type: ignore[override]

@@ -420,8 +420,12 @@ def test_answers_of_every_container_are_read(randomizer, values):
 def test_booleans_are_answers_to_yes_or_no_only():
     assert LISTS["Warner"].release([True, False]).shape == (2, 1)
     assert LISTS["Warner"].release(True) in ([0], [1])
+    assert LISTS["Warner"].release(pd.Series([True, False], dtype=object)).shape == (2, 1)
+    for values in ([True, False], np.array([True, False], object), np.array([True, 1], object)):
+        with pytest.raises(TacitError, match="declared answers"):
+            LISTS["k-ary"].release(values)
     with pytest.raises(TacitError, match="declared answers"):
-        LISTS["k-ary"].release([True, False])
+        LISTS["Warner"].release(pd.Series([True, None]))
 
 
 BAD_ANSWERS = [

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.accounting import Cost
 from tacit.errors import TacitError
 
 Design = tc.mechanisms.Design
@@ -41,6 +42,14 @@ def test_the_worked_case_of_a_thousand_answers(name):
     assert design.cost.adjacency == "replace"
     assert found.low < found.value < found.high
     assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.01)
+
+
+def test_a_symmetric_design_is_charged_as_warners_coin():
+    assert WORKED["forced"][0].cost == Cost.randomized_response(
+        WORKED["forced"][0].epsilon, adjacency="replace"
+    )
+    for name in ("forced, uneven", "unrelated"):
+        assert WORKED[name][0].cost == Cost.pure(WORKED[name][0].epsilon, adjacency="replace")
 
 
 def test_three_cards_per_person():
@@ -134,6 +143,7 @@ def test_the_predicted_variance_is_the_square_of_the_standard_error():
         lambda: Design.warner(math.nan),
         lambda: Design.kuk(0.5, 0.5),
         lambda: Design.kuk(0.8, 0.2, draws=0),
+        lambda: Design.kuk(0.8, 0.2, draws=101),
         lambda: Design.forced(truth=0.5, yes=0.5, no=0.5),
         lambda: Design.forced(truth=0, yes=0.5, no=0.5),
         lambda: Design.unrelated(asked=0.7, prevalence=0),

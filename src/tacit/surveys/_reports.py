@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.surveys._answering import SurveyReport
+    from tacit.surveys._heavy_hitters import HeavyHitters
     from tacit.surveys._intervals import Covers
     from tacit.surveys._regression import Regression
     from tacit.surveys._survey import Survey
@@ -208,6 +209,23 @@ class Reports(Reportable):
             (down, across), tuple(rows), confidence, covers, float(self.survey.epsilon),
             liar_bound(asked), one.respondents,
         )  # fmt: skip
+
+    def heavy_hitters(self, question: str | None = None, *, confidence: float = 0.95) -> HeavyHitters:
+        """Return the answers of a long list that stand out from the coins, with intervals; see `find_heavy`.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> words = tc.survey("words", 10_000, epsilon=4)
+        >>> words.randomize([7] * 3000 + [8] * 3000).heavy_hitters().answers
+        [7, 8]
+        """
+        from tacit.surveys._heavy_hitters import find_heavy
+
+        asked, _ = self._question(question)
+        labels = None if asked.answers == tuple(range(len(asked.answers))) else asked.answers
+        reports = self.answered[asked.name].reports
+        return find_heavy(reports, asked.support, confidence, labels=labels)
 
     def logistic(
         self, question: str, *, on: Sequence[str], answer: Any = None, confidence: float = 0.95

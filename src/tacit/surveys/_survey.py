@@ -17,7 +17,7 @@ from tacit.core import Forecast, Plan, Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code
-from tacit.mechanisms import LinearHashing, Memo, QuestionSample
+from tacit.mechanisms import LinearHashing, Memo, QuestionSample, SubsetSelection
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._answering import AnswerTask, SurveyReport, seed_label
 from tacit.surveys._memory import Memory, SequenceLoss, sequence_loss
@@ -102,7 +102,11 @@ class Survey(Reportable):
         The mixer must drop the order, the time, the network address and the invitation of every report, and
         must not show single reports to anyone. Without such a mixer, the cost is that of `cost`.
         """
-        return self.cost.shuffled(count("respondents", respondents, zero=False))
+        people = count("respondents", respondents, zero=False)
+        match self.questions:
+            case [SurveyQuestion(randomizer=SubsetSelection(subset=1, size=size))]:
+                return self.cost.shuffled(people, categories=size)
+        return self.cost.shuffled(people)
 
     def answer(
         self,

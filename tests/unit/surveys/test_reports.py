@@ -275,3 +275,17 @@ def test_a_mean_of_a_few_coins_that_agree_has_an_interval():
         assert found.high - found.low > 300  # one coin stands for -154 or 254
     mixed = survey.collect({"age": [side, -side] * 500}).mean("age")
     assert mixed.high - mixed.low == pytest.approx(2 * 1.96 * 204.1 / 1000**0.5, rel=2e-3)
+
+
+def test_frequent_answers_of_a_long_list_stand_out_under_their_names():
+    words = tc.survey("words", [f"word {i}" for i in range(3000)], epsilon=4)
+    found = words.randomize(["word 5"] * 2000 + ["word 2999"] * 1500).heavy_hitters()
+    assert set(found.answers) == {"word 5", "word 2999"}
+    with pytest.raises(tc.TacitError):
+        tc.survey("ages", (18, 90), epsilon=1).randomize([20, 30]).heavy_hitters()
+
+
+def test_shuffled_lists_are_charged_by_their_own_blanket():
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    assert poll.shuffled_cost(10_000).epsilon(delta=1e-6) == pytest.approx(0.0432, abs=2e-4)
+    assert poll.cost.shuffled(10_000).epsilon(delta=1e-6) > 0.05

@@ -75,6 +75,17 @@ def test_the_same_plan_again_is_free(folder):
     assert again["left"]["epsilon"] == "1/2"
 
 
+def test_an_alarm_is_free_and_says_how_often_it_is_wrong(folder):
+    before = answer("status", "flu", cwd=folder)["left"]
+    found = answer("alarm", "flu", "--baseline", "900", "--false-alarm", "0.01", cwd=folder)
+    assert found["alarms"] == []
+    assert 0 < found["rate"] <= 0.01
+    shown = tacit("stream", "alarm", "flu", "--baseline", "0", "--days-before", "3", cwd=folder)
+    assert shown.returncode == 2
+    assert "--baseline 40, or --days-before 14" in shown.stderr
+    assert answer("status", "flu", cwd=folder)["left"] == before
+
+
 @pytest.mark.parametrize(
     ("words", "code", "fix"),
     [

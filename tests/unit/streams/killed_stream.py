@@ -12,7 +12,8 @@ import tacit as tc
 from tacit.ledger import _ledger_run
 from tacit.streams import _folder, _task
 
-PLACE, DAYS, MOMENT, DAY = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+GIVEN = sys.argv[1:] if __name__ == "__main__" else [".", "0", "never", "0"]
+PLACE, DAYS, MOMENT, DAY = Path(GIVEN[0]), int(GIVEN[1]), GIVEN[2], int(GIVEN[3])
 LINK, INTEGERS, KEEP = os.link, _task.StreamTask._integers, _ledger_run.keep_instalment
 
 
@@ -24,10 +25,10 @@ def stop(moment, day):
 def main():
     flu = tc.stream(
         PLACE / "flu", name="flu", level="event", start="2026-01-01", days=DAYS,
-        budget=tc.Budget(rho=100), ledger=PLACE / "flu.ledger",
+        budget=tc.Budget(rho=2000), ledger=PLACE / "flu.ledger",
     )  # fmt: skip
     stop("declared", 0)
-    flu.begin(flu.plan(cases=tc.count(), rho=100, focus="total"))
+    flu.begin(flu.plan(cases=tc.count(), rho=2000, focus="total"))
     stop("begun", 0)
     for number in range(1, DAYS + 1):
         day = flu.horizon.name(number)
@@ -63,4 +64,5 @@ def watch(number):
     _ledger_run.keep_instalment = keeping
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import tacit as tc
 from command import tacit
 
 OPEN = (
@@ -114,3 +115,15 @@ def test_refusals_are_in_words_of_the_command_and_charge_nothing(folder, words, 
     assert fix in error["fix"]
     assert "stream." not in error["fix"]
     assert answer("status", "flu", cwd=folder) == before
+
+
+def test_an_alarm_that_was_planned_in_python_is_released_by_the_command(tmp_path):
+    flu = tc.stream(
+        tmp_path / "flu", name="flu", level="event", start="2026-01-01", days=9, budget=tc.Budget(epsilon=1),
+        ledger=tmp_path / "ledger",
+    )  # fmt: skip
+    flu.begin(flu.alarm_plan(baseline=90, epsilon=1))
+    flu.append("2026-01-01", [])
+    flu._ledger.close()
+    assert answer("release", "flu", "2026-01-01", cwd=tmp_path)["lines"] == [["2026-01-01", [], False, None]]
+    assert "1 day was watched" in tacit("stream", "release", "flu", "2026-01-01", cwd=tmp_path).stdout

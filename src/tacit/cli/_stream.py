@@ -230,6 +230,9 @@ def release(
     files.check()
     opened = _opened(folder)
     drawn = opened.release(day, _numbered(opened, number))
+    if drawn.content.kind != "series":  # an alarm that was planned in Python: yes or no, no files
+        show_json(drawn.content.to_json()) if as_json else say(repr(drawn))
+        return
     files.save(drawn.content.history, drawn.certificate, lambda path: drawn.plot().savefig(path))
     if as_json:
         show_json({

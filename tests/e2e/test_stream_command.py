@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import tacit as tc
 from command import tacit
 
 OPEN = (
@@ -75,6 +76,17 @@ def test_the_same_plan_again_is_free(folder):
     assert again["left"]["epsilon"] == "1/2"
 
 
+def test_an_alarm_is_free_and_says_how_often_it_is_wrong(folder):
+    before = answer("status", "flu", cwd=folder)["left"]
+    found = answer("alarm", "flu", "--baseline", "900", "--false-alarm", "0.01", cwd=folder)
+    assert found["alarms"] == []
+    assert 0 < found["rate"] <= 0.01
+    shown = tacit("stream", "alarm", "flu", "--baseline", "0", "--days-before", "3", cwd=folder)
+    assert shown.returncode == 2
+    assert "--baseline 40, or --days-before 14" in shown.stderr
+    assert answer("status", "flu", cwd=folder)["left"] == before
+
+
 @pytest.mark.parametrize(
     ("words", "code", "fix"),
     [
@@ -103,3 +115,15 @@ def test_refusals_are_in_words_of_the_command_and_charge_nothing(folder, words, 
     assert fix in error["fix"]
     assert "stream." not in error["fix"]
     assert answer("status", "flu", cwd=folder) == before
+
+
+def test_an_alarm_that_was_planned_in_python_is_released_by_the_command(tmp_path):
+    flu = tc.stream(
+        tmp_path / "flu", name="flu", level="event", start="2026-01-01", days=9, budget=tc.Budget(epsilon=1),
+        ledger=tmp_path / "ledger",
+    )  # fmt: skip
+    flu.begin(flu.alarm_plan(baseline=90, epsilon=1))
+    flu.append("2026-01-01", [])
+    flu._ledger.close()
+    assert answer("release", "flu", "2026-01-01", cwd=tmp_path)["lines"] == [["2026-01-01", [], False, None]]
+    assert "1 day was watched" in tacit("stream", "release", "flu", "2026-01-01", cwd=tmp_path).stdout

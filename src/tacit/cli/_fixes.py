@@ -43,12 +43,15 @@ __all__ = ["in_words_of_the_command", "speaks_python"]
 _SECTIONS: Final = frozenset({"bounds", "keys", "limits", "public", "types"})
 
 #: Parameters of the library that are options of a command, where the two names differ.
-_RENAMED: Final = {"epsilons": "epsilon", "families": "family", "most_days": "most-days", "priors": "prior"}
+_RENAMED: Final = {
+    "days_before": "days-before", "epsilons": "epsilon", "false_alarm": "false-alarm", "families": "family",
+    "most_days": "most-days", "priors": "prior",
+}  # fmt: skip
 _OPTIONS: Final = frozenset(
     {
-        "account", "charge", "confidence", "days", "delta", "epsilon", "error", "family", "focus", "k",
-        "level", "most-days", "n", "prior", "purpose", "rho", "samples", "size", "statement", "statistic",
-        "trials", "who", "within",
+        "account", "baseline", "charge", "confidence", "days", "days-before", "delta", "epsilon", "error",
+        "false-alarm", "family", "focus", "k", "level", "most-days", "n", "prior", "purpose", "rho",
+        "samples", "size", "statement", "statistic", "trials", "who", "window", "within",
     }
 )  # fmt: skip
 

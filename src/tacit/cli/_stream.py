@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -229,6 +230,9 @@ def release(
     files.check()
     opened = _opened(folder)
     drawn = opened.release(day, _numbered(opened, number))
+    if drawn.content.kind != "series":  # an alarm that was planned in Python: yes or no, no files
+        show_json(drawn.content.to_json()) if as_json else say(repr(drawn))
+        return
     files.save(drawn.content.history, drawn.certificate, lambda path: drawn.plot().savefig(path))
     if as_json:
         show_json({
@@ -240,6 +244,37 @@ def release(
         return
     say(repr(drawn), f"left: {opened.remaining}")
     files.report()
+
+
+@stream.command()
+def alarm(
+    folder: _StreamFolder,
+    *,
+    column: Annotated[str | None, typer.Option(help="A count of the plan, if it has several.")] = None,
+    baseline: Annotated[float | None, typer.Option(help="The quiet level, from public knowledge.")] = None,
+    days_before: Annotated[
+        int | None, typer.Option("--days-before", help="Instead: the mean of so many released days before.")
+    ] = None,
+    false_alarm: Annotated[
+        float, typer.Option("--false-alarm", help="The chance of any false alarm over the whole horizon.")
+    ] = 0.05,
+    window: Annotated[str, typer.Option(help="Watch each day, or 7 days: week.")] = "day",
+    number: Annotated[
+        int | None, typer.Option("--plan", help="Which plan, by its number in tacit stream status.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say on which released days a count was higher than noise alone would explain. Free."""
+    opened = _opened(folder)
+    found = opened.alarm(
+        column, baseline=baseline, days_before=days_before, false_alarm=false_alarm, window=window,  # type: ignore[arg-type]
+        plan=_numbered(opened, number),
+    )  # fmt: skip
+    judged = found.check()
+    if as_json:
+        show_json({"gap": found.gap, "rate": found.rate, "alarms": [asdict(one) for one in judged.rang]})
+        return
+    say(repr(judged))
 
 
 @stream.command()

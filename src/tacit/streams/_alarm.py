@@ -133,7 +133,13 @@ def read_rate(false_alarm: Number) -> float:
 
 
 def counted_column(task: StreamTask, column: str | None) -> Any:
-    """Return the column that is watched: a count."""
+    """Return the column that is watched: a count that the plan releases every day."""
+    if not task.noises:
+        raise TacitError(
+            "bad-parameter",
+            "this plan releases yes or no each day, and no noisy days",
+            fix="name a plan that releases a count",
+        )
     counts = {
         one.name: one
         for one in task.table.columns

@@ -79,7 +79,7 @@ class Stream(StreamAlarms, Dataset):
     (2, 2)
     >>> visits.status()
     stream visits: 2 of 90 days came in, the last one 2026-01-02
-    each day: visitors = count_units, of visits: released up to 2026-01-02
+    plan 1, each day: visitors = count_units, of visits: released up to 2026-01-02
     left: rho ... of 0.5
     """
 

@@ -163,3 +163,11 @@ def test_an_alarm_that_means_nothing_is_refused(given):
         flu.alarm(**given)
     assert refused.value.code == "bad-parameter"
     assert float(flu.remaining.epsilon) == 4
+
+
+def test_a_plan_that_says_yes_or_no_has_no_noisy_days_to_watch():
+    flu = person_stream()
+    flu.begin(flu.alarm_plan(baseline=5, epsilon=1))
+    with pytest.raises(TacitError) as refused:
+        flu.alarm(baseline=5)
+    assert refused.value.code == "bad-parameter"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +171,7 @@ def open_stream(
     if ledger is None and where is None:
         raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
                             fix=Set(ledger="flu.ledger"))  # fmt: skip
+    declared["bounds"] = {c: [Fraction(end) for end in pair] for c, pair in declared["bounds"].items()}
     books = open_ledger(ledger if ledger is not None else where)
     opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
     if where is not None:

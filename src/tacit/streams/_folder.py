@@ -119,6 +119,7 @@ class StreamFolder:
                 names = source.columns() or [c for c, _ in source.schema(day) or ()]
                 check(names)
                 _write(source, draft, unit, barred)
+            draft.chmod(0o600)  # true rows, for their owner alone
             _flush(draft)
             try:
                 os.link(draft, self.path(day))

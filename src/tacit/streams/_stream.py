@@ -323,7 +323,7 @@ class Stream(Dataset):
         needed |= {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
         given = set(names)
         lacking = sorted((set(expected) if expected else needed) - given)
-        extra = sorted(given - set(expected)) if expected else sorted(given & {KEPT})
+        extra = sorted(given - set(expected)) if expected else sorted(c for c in given if c.lower() == KEPT)
         if lacking or extra:
             word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
             raise TacitError(

@@ -490,3 +490,34 @@ def test_a_file_with_another_encoding_is_refused(tmp_path, flu):
     except TacitError as error:
         assert error.code == "bad-parameter"
         assert flu.status().appended == ()
+
+
+def test_a_stream_with_every_public_fact_is_opened_again(tmp_path):
+    ledger = tc.Ledger.memory()
+    facts = {
+        "keys": {"region": ["a", "b"]},
+        "bounds": {"temp": (-0.5, 45)},
+        "types": {"temp": "number"},
+        "never_null": ["temp"],
+    }
+    flu = declared(tmp_path / "flu", ledger=ledger, **facts)
+    flu.begin(flu.plan(temp=tc.sum("temp"), by="region", epsilon=900))
+    flu.append(DAYS[0], [{"region": "a", "temp": 99}])
+    again = open_stream(tmp_path / "flu", ledger=ledger)
+    assert values(again.release(DAYS[0]).daily["temp"]) == [45, 0]
+    assert again.declared == flu.declared
+
+
+def test_the_rows_of_a_day_are_for_their_owner_alone(tmp_path):
+    flu = declared(tmp_path / "flu")
+    flu.append(DAYS[0], [{"temp": 37}])
+    flu.append(DAYS[1], [])
+    files = sorted((tmp_path / "flu" / "days").iterdir())
+    assert [oct(path.stat().st_mode & 0o777) for path in files] == ["0o600"] * 2
+
+
+def test_rows_cannot_say_themselves_who_counts():
+    for name in ("kept_by_tacit", "KEPT_by_tacit"):
+        with pytest.raises(TacitError) as refusal:
+            persons().append(DAYS[0], pd.DataFrame({"pid": [1], name: [True]}))
+        assert refusal.value.code == "rows-differ"

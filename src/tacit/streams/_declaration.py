@@ -212,6 +212,13 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
     """Go on with the stream of a folder, or refuse if it was declared differently."""
     found = folder.load()
     if found is None:
+        if folder.days():
+            raise TacitError(
+                "stream-differs",
+                f"{folder.place} has the rows of days, but not the declaration of their stream",
+                why="in which days a person counts was decided by a declaration that is lost",
+                fix=Say("restore the file stream.json from a backup, or use another folder"),
+            )
         return
     before: dict[str, Any] = dict(found["declaration"])
     before.pop("ledger", None)

@@ -363,6 +363,8 @@ class Stream(Dataset):
 
     def _store(self) -> None:
         session = self._session
+        for one in (self._folder.load() or {}).get("begun", ()):  # another process may have begun a plan
+            session.begun.setdefault(one["plan"], one)
         self._folder.store({
             "declaration": self.declared,
             "columns": None if session.columns is None else list(session.columns),

@@ -521,3 +521,21 @@ def test_rows_cannot_say_themselves_who_counts():
         with pytest.raises(TacitError) as refusal:
             persons().append(DAYS[0], pd.DataFrame({"pid": [1], name: [True]}))
         assert refusal.value.code == "rows-differ"
+
+
+def test_a_plan_that_another_process_began_is_not_forgotten(tmp_path):
+    ledger = tc.Ledger.memory()
+    one, other = (declared(tmp_path / "flu", ledger=ledger) for _ in range(2))
+    for flu, epsilon in ((one, 9), (other, 8)):
+        flu.begin(flu.plan(n=tc.count(), epsilon=epsilon))
+    assert len(open_stream(tmp_path / "flu", ledger=ledger).status().plans) == 2
+
+
+def test_days_without_their_declaration_are_refused(tmp_path):
+    ledger = tc.Ledger.memory()
+    flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=2)
+    flu.append(DAYS[0], [{"pid": 1}])
+    (tmp_path / "flu" / "stream.json").unlink()
+    with pytest.raises(TacitError) as refusal:
+        persons(source=tmp_path / "flu", ledger=ledger, most_days=1)  # one person was let in twice
+    assert refusal.value.code == "stream-differs"

@@ -539,3 +539,22 @@ def test_days_without_their_declaration_are_refused(tmp_path):
     with pytest.raises(TacitError) as refusal:
         persons(source=tmp_path / "flu", ledger=ledger, most_days=1)  # one person was let in twice
     assert refusal.value.code == "stream-differs"
+
+
+STRANGE = [pd.NA, np.array([1, 2]), "\ud800", "\0", [1], float("inf"), "x\ry", 10**400, 10**5000]
+STRANGE += [Decimal("1e999999"), Decimal("sNaN"), Decimal("Infinity")]
+
+
+@pytest.mark.parametrize("cell", STRANGE, ids=range(len(STRANGE)))
+def test_a_strange_cell_keeps_nobody_else_out(cell):
+    flu = declared()
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.append(DAYS[0], [{"temp": 37}, {"temp": cell}, {"temp": 38}])
+    assert values(flu.release(DAYS[0]).daily["cases"]) == [3]
+
+
+@pytest.mark.parametrize("rows", [{"temp": [1, 2], "pid": [1]}, {"temp": 5}])
+def test_columns_that_do_not_fit_together_are_refused(rows):
+    with pytest.raises(TacitError) as refusal:
+        declared().append(DAYS[0], rows)
+    assert refusal.value.code == "bad-parameter"

@@ -216,8 +216,10 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Real | Decimal) and abs(value) < _WHOLE and value == int(value):
-        return str(int(value))  # 1.0 and 1 name one person, as in a data frame
+    if isinstance(value, Real | Decimal):
+        number: Any = value
+        if abs(number) < _WHOLE and number == int(number):
+            return str(int(number))  # 1.0 and 1 name one person, as in a data frame
     if isinstance(value, int) and abs(value) >= _WHOLE:
         return hex(value)  # Python writes no more than 4,300 digits
     return value.isoformat() if isinstance(value, date) else str(value)

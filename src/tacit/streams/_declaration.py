@@ -172,6 +172,7 @@ def open_stream(
     if ledger is None and where is None:
         raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
                             fix=Set(ledger="flu.ledger"))  # fmt: skip
+    declared["bounds"] = {c: [Fraction(end) for end in pair] for c, pair in declared["bounds"].items()}
     books = open_ledger(ledger if ledger is not None else where)
     declared["bounds"] = {c: [Fraction(end) for end in ends] for c, ends in declared["bounds"].items()}
     opened = stream(source, budget=books.account(declared["name"]).budget, ledger=books, **declared)
@@ -214,6 +215,13 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
     """Go on with the stream of a folder, or refuse if it was declared differently."""
     found = folder.load()
     if found is None:
+        if folder.days():
+            raise TacitError(
+                "stream-differs",
+                f"{folder.place} has the rows of days, but not the declaration of their stream",
+                why="in which days a person counts was decided by a declaration that is lost",
+                fix=Say("restore the file stream.json from a backup, or use another folder"),
+            )
         return
     before: dict[str, Any] = dict(found["declaration"])
     before.pop("ledger", None)

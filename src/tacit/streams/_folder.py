@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -35,6 +34,7 @@ __all__ = ["STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
 STREAM_SCHEMA = "tacit/stream/1"
 _FACTS = "stream.json"
 _EMPTY = "tacit_empty"
+_WHOLE = 2**127  # whole numbers up to here are written with their digits
 
 
 class StreamFolder:
@@ -119,6 +119,7 @@ class StreamFolder:
                 names = source.columns() or [c for c, _ in source.schema(day) or ()]
                 check(names)
                 _write(source, draft, unit, barred)
+            draft.chmod(0o600)  # true rows, for their owner alone
             _flush(draft)
             try:
                 os.link(draft, self.path(day))
@@ -145,8 +146,15 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
     Dictionaries are written to a CSV file in ``scratch`` first.
     """
     if isinstance(rows, Mapping):
-        columns = {str(name): list(values) for name, values in rows.items()}
-        lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+        try:
+            columns = {str(name): list(values) for name, values in rows.items()}
+            lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+        except (TypeError, ValueError):
+            raise TacitError(
+                "bad-parameter",
+                "the columns of a day are lists of the same length",
+                fix=Code('stream.append("2026-01-31", {"patient_id": [7, 8], "temp": [38.2, 36.9]})'),
+            ) from None
         return _as_csv(lines, tuple(columns), scratch)
     if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
         if not all(isinstance(row, Mapping) for row in rows):
@@ -195,7 +203,8 @@ def _as_csv(lines: list[dict[str, Any]], names: tuple[str, ...], scratch: Path) 
     if not names:
         return None
     path = scratch / "rows.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
+    # a cell that is not text in Unicode must not keep the rows of others out
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(names)
         writer.writerows([[_cell(line.get(name)) for name in names] for line in lines])
@@ -203,13 +212,27 @@ def _as_csv(lines: list[dict[str, Any]], names: tuple[str, ...], scratch: Path) 
 
 
 def _cell(value: object) -> str:
-    if value is None or value != value:
+    if _is_missing(value):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, Real | Decimal) and math.isfinite(value) and value == math.floor(value):
-        return str(math.floor(value))  # 1.0 and 1 name one person, as in a data frame
+    if isinstance(value, Real | Decimal):
+        number: Any = value
+        if abs(number) < _WHOLE and number == int(number):
+            return str(int(number))  # 1.0 and 1 name one person, as in a data frame
+    if isinstance(value, int) and abs(value) >= _WHOLE:
+        return hex(value)  # Python writes no more than 4,300 digits
     return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NaN, or what pandas writes for nothing."""
+    try:
+        return value is None or bool(value != value)
+    except ArithmeticError:  # the signalling NaN of a decimal
+        return True
+    except (TypeError, ValueError):  # pandas.NA, or a cell with several values
+        return type(value).__name__ == "NAType"
 
 
 def _nothing(path: Path) -> Source:

@@ -580,3 +580,63 @@ def test_threads_that_release_the_same_days_get_the_same_numbers(tmp_path):
     assert len(last) == 6
     for found in results:
         assert all(days == last[: len(days)] for days in found)
+
+
+def test_a_stream_with_every_public_fact_is_opened_again(tmp_path):
+    ledger = tc.Ledger.memory()
+    facts = {
+        "keys": {"region": ["a", "b"]},
+        "bounds": {"temp": (-0.5, 45)},
+        "types": {"temp": "number"},
+        "never_null": ["temp"],
+    }
+    flu = declared(tmp_path / "flu", ledger=ledger, **facts)
+    flu.begin(flu.plan(temp=tc.sum("temp"), by="region", epsilon=900))
+    flu.append(DAYS[0], [{"region": "a", "temp": 99}])
+    again = open_stream(tmp_path / "flu", ledger=ledger)
+    assert values(again.release(DAYS[0]).daily["temp"]) == [45, 0]
+    assert again.declared == flu.declared
+
+
+def test_the_rows_of_a_day_are_for_their_owner_alone(tmp_path):
+    flu = declared(tmp_path / "flu")
+    flu.append(DAYS[0], [{"temp": 37}])
+    flu.append(DAYS[1], [])
+    files = sorted((tmp_path / "flu" / "days").iterdir())
+    assert [oct(path.stat().st_mode & 0o777) for path in files] == ["0o600"] * 2
+
+
+def test_rows_cannot_say_themselves_who_counts():
+    for name in ("kept_by_tacit", "KEPT_by_tacit"):
+        with pytest.raises(TacitError) as refusal:
+            persons().append(DAYS[0], pd.DataFrame({"pid": [1], name: [True]}))
+        assert refusal.value.code == "rows-differ"
+
+
+def test_days_without_their_declaration_are_refused(tmp_path):
+    ledger = tc.Ledger.memory()
+    flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=2)
+    flu.append(DAYS[0], [{"pid": 1}])
+    (tmp_path / "flu" / "stream.json").unlink()
+    with pytest.raises(TacitError) as refusal:
+        persons(source=tmp_path / "flu", ledger=ledger, most_days=1)  # one person was let in twice
+    assert refusal.value.code == "stream-differs"
+
+
+STRANGE = [pd.NA, np.array([1, 2]), "\ud800", "\0", [1], float("inf"), "x\ry", 10**400, 10**5000]
+STRANGE += [Decimal("1e999999"), Decimal("sNaN"), Decimal("Infinity")]
+
+
+@pytest.mark.parametrize("cell", STRANGE, ids=range(len(STRANGE)))
+def test_a_strange_cell_keeps_nobody_else_out(cell):
+    flu = declared()
+    flu.begin(flu.plan(cases=tc.count(), epsilon=900))
+    flu.append(DAYS[0], [{"temp": 37}, {"temp": cell}, {"temp": 38}])
+    assert values(flu.release(DAYS[0]).daily["cases"]) == [3]
+
+
+@pytest.mark.parametrize("rows", [{"temp": [1, 2], "pid": [1]}, {"temp": 5}])
+def test_columns_that_do_not_fit_together_are_refused(rows):
+    with pytest.raises(TacitError) as refusal:
+        declared().append(DAYS[0], rows)
+    assert refusal.value.code == "bad-parameter"

@@ -161,8 +161,8 @@ def test_liars_move_no_estimate_beyond_the_bound(questions):
         ) * most - least  # a liar supports; an honest one does so with chance q
         assert poll.predict().liars[0] >= 0.01 * gain - 1e-12
     else:
-        most = randomizer.reach + (randomizer.window_chance < 1)
-        top = max(randomizer.unbiased([most, randomizer.reach or most]))
+        most = randomizer.reach + (randomizer.window_chance < 1)  # the sides of a coin lie beyond the window
+        top = randomizer.unbiased([-most, most]).max()
         assert poll.predict().liars[0] >= 0.01 * (top + 1) * float(question.radius) - 1e-12
 
 

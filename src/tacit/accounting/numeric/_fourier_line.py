@@ -318,11 +318,10 @@ def _geometric(c: float, step: float, sine: Reals, cosine: Reals) -> Complexes:
     The real part of the denominator is 1 - exp(-c g) + 2 exp(-c g) sin^2(t g / 2), a sum of positive terms.
     """
     fall = math.exp(-c * step)
-    below: Any = np.empty(len(sine), dtype=complex)
+    below: Complexes = np.empty(len(sine), dtype=complex)
     below.real = -math.expm1(-c * step) + 2 * fall * sine * sine
     below.imag = 2 * fall * sine * cosine
-    found: Complexes = 1 / below
-    return found
+    return 1 / below
 
 
 class _Product(NamedTuple):

@@ -52,7 +52,7 @@ def test_a_person_who_is_paid_as_an_event_is_caught():
     ids=["days", "tree", "tree, 2 days"],
 )
 def test_an_attack_reaches_most_of_the_promised_epsilon(noise):
-    found = audit(noise, samples=200_000)
+    found = audit(noise, samples=200_000 * noise.most_days**2)  # the worst event of two days is rarer
     assert found.holds, found
     assert found.epsilon_lower > 0.8
 

@@ -212,7 +212,7 @@ def test_an_empty_folder_is_refused_before_a_durable_account_is_opened(tmp_path)
 def test_a_name_with_signs_of_patterns_is_refused(tmp_path):
     parts(tmp_path / "visits")
     (tmp_path / "visits" / "part-0.parquet").rename(tmp_path / "visits" / "part-[12].parquet")
-    with pytest.raises(tc.TacitError, match="contains one of the signs"):
+    with pytest.raises(tc.TacitError, match="contains one of the characters"):
         tc.protect(tmp_path / "visits", unit="pid", budget=HUGE)
 
 

@@ -32,7 +32,8 @@ def test_a_plan_touches_no_data(tmp_path):
     with pytest.raises(TacitError) as failed:
         plan.release()
     assert failed.value.code == "unknown-table"  # the source was never there, so nothing is charged
-    assert "not-there" not in str(failed.value)
+    assert "not-there.parquet" in str(failed.value)
+    assert float(nowhere.remaining.epsilon) == 1
     assert nowhere.remaining.epsilon == 1
 
 

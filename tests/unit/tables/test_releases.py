@@ -69,10 +69,11 @@ def test_failures_after_the_charge_are_opaque_and_stay_charged(tmp_path):
     (tmp_path / "t.csv").write_text("pid,x\n1,2\n")
     data = tc.protect(tmp_path / "t.csv", unit="pid", bounds={"x": (0, 5)}, budget=tc.Budget(epsilon=1))
     plan = data.agg(s=tc.sum("x")).plan(epsilon=0.5)
-    (tmp_path / "t.csv").unlink()
+    (tmp_path / "t.csv").write_text("pid,hidden\n1,2\n")
     with pytest.raises(TacitError) as failed:
         plan.release()
     assert failed.value.code == "release-failed"
+    assert "hidden" not in str(failed.value)
     assert float(data.remaining.epsilon) == 0.5
     with pytest.raises(TacitError) as again:  # another try is another draw, and another charge
         plan.release()

@@ -30,13 +30,6 @@ class Series(Content):
     The three agree: the number of 7 days is the sum of their days. Of a column that is a mean, ``_7_days``
     and ``_so_far`` are means over these days. Values are estimates and need not be whole numbers.
 
-    Attributes
-    ----------
-    daily, weekly, totals
-        One line for each day and group: the day alone, the 7 days up to it, all days up to it.
-    today
-        The last day, one line for each group, with all three beside each other.
-
     Examples
     --------
     >>> import tacit as tc
@@ -95,7 +88,7 @@ class Series(Content):
 
     @property
     def today(self) -> AnswerTable:
-        """The last day."""
+        """The last day, one line for each group: the day, its 7 days and all days so far beside each other."""
         whole = self.history
         groups = len(whole) // self.days
         return replace(

@@ -267,8 +267,10 @@ class Survey(Reportable):
         drawn: Any = randomizer.release(truth)
         return drawn[:, None] if isinstance(randomizer, Memo) else drawn
 
-    def collect(self, source: Any, *, repeated: str = "refuse") -> Reports:
-        """Read reports that respondents sent.
+    def collect(
+        self, source: Any, *, repeated: str = "refuse", invitations: Iterable[object] | None = None
+    ) -> Reports:
+        """Read reports that respondents sent; a report without an answer, or not of this survey, is refused.
 
         Parameters
         ----------
@@ -277,10 +279,12 @@ class Survey(Reportable):
             Columns that are not questions are public facts about the respondents.
         repeated
             What happens if an invitation has two reports: ``refuse``, or keep the ``first`` and drop others.
+        invitations
+            Those that were sent; a report with another invitation, or with none, is refused.
         """
         from tacit.surveys._collection import collect
 
-        return collect(self, source, repeated=repeated)
+        return collect(self, source, repeated=repeated, invitations=invitations)
 
     def predict(self, respondents: int = 1000, *, confidence: float = 0.95) -> SurveyForecast:
         """Return how wide the intervals will be, before the survey: of the hardest share, and of means."""

@@ -13,6 +13,7 @@ from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares
 from tacit.surveys._intervals import normal_quantile, read_covers
 from tacit.surveys._norm_sub import BIAS, norm_sub
+from tacit.surveys._report_checks import caution
 from tacit.surveys._results import (
     CrossRow,
     CrossTable,
@@ -23,6 +24,7 @@ from tacit.surveys._results import (
     ShareRow,
     ShareTable,
     cut,
+    people,
 )
 
 if TYPE_CHECKING:
@@ -117,8 +119,9 @@ class Reports(Reportable):
         """
         asked, side = self._question(question)
         covers = read_covers(of)
-        found = []
+        found, warned = [], ""
         for group, reports in self._groups(asked, by):
+            warned = warned or caution(asked, reports)
             one = self._shares(asked, reports, side, covers, confidence)
             values = _normed(one.values) if norm_sub else one.values
             found += [
@@ -130,7 +133,7 @@ class Reports(Reportable):
         name = asked.name if side is None else asked.of[side][0]
         return ShareTable(
             name, by or "", tuple(found), confidence, covers, float(self.survey.epsilon),
-            self._liars(asked, side), (BIAS,) if norm_sub else (),
+            self._liars(asked, side), (BIAS,) if norm_sub else (), warned,
         )  # fmt: skip
 
     def mean(
@@ -144,14 +147,15 @@ class Reports(Reportable):
         """Estimate the mean of a number or a scale, with an interval; parameters as in `estimate`."""
         asked, _ = self._question(question)
         covers, z = read_covers(of), normal_quantile(confidence)
-        rows = []
+        rows, warned = [], ""
         for group, reports in self._groups(asked, by):
+            warned = warned or caution(asked, reports)
             one = mean(asked, reports, covers=covers)
             half = z * one.error
             rows.append(MeanRow(group, one.value, one.value - half, one.value + half, one.respondents))
         return MeanTable(
             asked.name, by or "", tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked) if not asked.gives_shares else self._liars_of_scale(asked),
+            liar_bound(asked) if not asked.gives_shares else self._liars_of_scale(asked), (), warned,
         )  # fmt: skip
 
     def difference(
@@ -197,7 +201,8 @@ class Reports(Reportable):
                 fix=Code(f'tc.survey(..., pairs=[("{down}", "{across}")])'),
             )
         covers = read_covers(of)
-        one = shares(asked, self.answered[asked.name].reports, covers=covers, confidence=confidence)
+        own = self.answered[asked.name].reports
+        one = shares(asked, own, covers=covers, confidence=confidence)
         turned = asked.of[0][0] != down
         rows = [
             CrossRow(*_turned(label, turned=turned), float(v), cut(low), cut(high), float(raw))
@@ -207,7 +212,7 @@ class Reports(Reportable):
         ]
         return CrossTable(
             (down, across), tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked), one.respondents,
+            liar_bound(asked), one.respondents, caution(asked, own),
         )  # fmt: skip
 
     def heavy_hitters(self, question: str | None = None, *, confidence: float = 0.95) -> HeavyHitters:
@@ -342,7 +347,7 @@ class Reports(Reportable):
         )
         columns = f"Public columns: {', '.join(self.public)}." if self.public else "No public columns."
         return Report(
-            f"reports of survey {self.survey.name}: {self.respondents:,} respondents",
+            f"reports of survey {self.survey.name}: {people(self.respondents)}",
             (),
             (ReportTable("", ("question", "reports", "randomizer"), rows),),
             (columns,),

@@ -104,3 +104,45 @@ def test_what_is_not_right_is_refused_and_nothing_is_written(folder, words, part
     assert refused.returncode == 2
     assert part in " ".join(refused.stderr.split())
     assert not (folder / "x.json").exists()
+
+
+def test_a_file_with_another_survey_is_replaced_only_with_force(tmp_path):
+    words = ["survey", "design", "poll.json", "--epsilon", "1", "--question"]
+    assert tacit(*words, "smokes=no,yes", cwd=tmp_path).returncode == 0
+    assert tacit(*words, "smokes=no,yes", cwd=tmp_path).returncode == 0  # the same survey
+    before = (tmp_path / "poll.json").read_bytes()
+    refused = tacit(*words, "drinks=no,yes", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    assert (tmp_path / "poll.json").read_bytes() == before
+    assert tacit(*words, "drinks=no,yes", "--force", cwd=tmp_path).returncode == 0
+    assert "drinks" in (tmp_path / "poll.json").read_text()
+
+
+def test_collected_reports_are_not_read_again(tmp_path):
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    (tmp_path / "in").mkdir()
+    poll.collect({"answer": [0, 1, 1]}).save(tmp_path / "in" / "a.jsonl")
+    words = ["survey", "collect", "poll.json", "in", "--out", "in/all.jsonl"]
+    for _ in range(2):
+        got = tacit(*words, cwd=tmp_path)
+        assert got.returncode == 0, got.stderr
+        assert "invitation, so repeated reports cannot be found" in got.stdout
+    assert poll.collect(tmp_path / "in" / "all.jsonl").respondents == 3
+    same = tacit("survey", "collect", "poll.json", "in/all.jsonl", "--out", "in/all.jsonl", cwd=tmp_path)
+    assert same.returncode == 2
+
+
+def test_only_reports_with_an_invitation_from_the_list_are_collected(tmp_path):
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    poll.randomize(["no"] * 3, invitations="abc").save(tmp_path / "r.csv")
+    words = ["survey", "collect", "poll.json", "r.csv", "--invitations", "sent.txt"]
+    assert "there is no file sent.txt" in tacit(*words, cwd=tmp_path).stderr
+    for sent, code in (("a\nb\nc\nd\n", 0), ("a\nc\n", 2)):
+        (tmp_path / "sent.txt").write_text(sent)
+        got = tacit(*words, cwd=tmp_path)
+        assert got.returncode == code, got.stderr
+    assert "report 2 (line 3 of r.csv)" in got.stderr
+    assert "repeated reports cannot be found" not in got.stdout

@@ -57,6 +57,7 @@ def design(
         str, typer.Option(help="auto; one question for each respondent; or split epsilon over all.")
     ] = "auto",
     respondents: Annotated[int, typer.Option(help="How many you expect, for the predicted error.")] = 1000,
+    force: Annotated[bool, typer.Option("--force", help="Replace another survey in this file.")] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Declare a survey, and see what is sent and how exact it will be, before anyone is asked."""
@@ -69,6 +70,8 @@ def design(
     pairs: list[Any] = [tuple(one.split(",")) for one in pair or ()]
     made = tc.survey(name or path.stem, asked, epsilon=epsilon, strategy=strategy, pairs=pairs)
     expected = made.predict(respondents)
+    if not force:
+        _check_free(path, made)
     write_file(path, made.save, "the survey", option="SURVEY")
     if as_json:
         show_json({"survey": str(path), "digest": made.digest, "document": made.document()})
@@ -120,16 +123,26 @@ def collect(
     repeated: Annotated[
         str, typer.Option(help="If an invitation has two reports: refuse, or keep the first.")
     ] = "refuse",
+    invitations: Annotated[
+        Path | None, typer.Option(help="A file of those that were sent, one on each line; refuse others.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Check reports and write them to one file; nothing is written if one of them is not right."""
     made = _load(path)
-    gathered = [one for file in _files(sources) for one in made.collect(file, repeated=repeated).documents()]
+    sent = None if invitations is None else _lines(invitations)
+    gathered = [
+        one
+        for file in _files(sources, out)
+        for one in made.collect(file, repeated=repeated, invitations=sent).documents()
+    ]
     reports = made.collect(gathered, repeated=repeated)
     write_file(out, reports.save, "the reports", option="--out")
     if as_json:
         show_json({"reports": str(out), "respondents": reports.respondents, "survey": made.digest})
         return
+    if reports.invitations is None:
+        say("Not every report has an invitation, so repeated reports cannot be found.\n")
     say(reports, f"Written to {out}. Next: tacit survey report {typed(str(path))} {typed(str(out))}")
 
 
@@ -189,12 +202,43 @@ def _load(path: Path) -> Survey:
     return load(path)
 
 
-def _files(sources: list[Path]) -> list[Path]:
-    """Return the files, and of a folder those that are in it, in order of their names."""
+def _check_free(path: Path, made: Survey) -> None:
+    """Refuse to replace another survey: reports that were made for it could not be collected any more."""
+    if not path.is_file():
+        return
+    try:
+        same = _load(path) == made
+    except TacitError:
+        same = False
+    if not same:
+        raise TacitError(
+            "cannot-write",
+            f"{path} exists and holds something else",
+            why="reports that were made for another survey can be collected only with its file",
+            fix=Say("write to another file, or add --force"),
+        )
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file that are not empty."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise _unclear(f"there is no file {path}", "check its name and its folder") from None
+    except (OSError, ValueError):
+        raise _unclear(f"the file {path} cannot be read", "a file of plain text in UTF-8") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _files(sources: list[Path], out: Path) -> list[Path]:
+    """Return the files, and of a folder those that are in it, in order of their names; never the result."""
     kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet"}
     found: list[Path] = []
     for source in sources:
         found += sorted(f for f in source.iterdir() if f.suffix in kinds) if source.is_dir() else [source]
+    if out.resolve() in {source.resolve() for source in sources}:
+        raise _unclear(f"{out} would be read and replaced", f"--out {typed('all-' + out.name)}")
+    found = [file for file in found if file.resolve() != out.resolve()]
     if not found:
         raise _unclear("the folder has no reports", "tacit survey collect poll.json reports/")
     return found

@@ -348,6 +348,12 @@ class CrossTable(_Rows):
         lead = (*_lead(self.caution), f"{people(self.respondents)}.")
         return Report(title, lead, (table,), self._notes(lie, odd, more))
 
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw the cells as a heat map, each with its share."""
+        from tacit.surveys._plots import plot_cells
+
+        return plot_cells(self, ax)
+
 
 def cut(end: float) -> float:
     """Cut the end of an interval to the shares that are possible."""

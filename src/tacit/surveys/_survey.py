@@ -16,7 +16,7 @@ import numpy as np
 from tacit.core import Forecast, Plan, Unit, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Code
+from tacit.fixes import Choose, Code, Set
 from tacit.mechanisms import LinearHashing, Memo, QuestionSample, SubsetSelection
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._answering import AnswerTask, SurveyReport, seed_label
@@ -256,7 +256,7 @@ class Survey(Reportable):
                 question, truth[rows], None if numbers is None else [numbers[i] for i in rows]
             )
             answered[question.name] = AnsweredQuestion(rows, drawn)
-        kept = {name: np.asarray(given[name]) for name in public}
+        kept = {name: _public_column(given, name) for name in _several(public)}
         return Reports(self, total, answered, kept, numbers)
 
     def _drawn(self, question: SurveyQuestion, truth: Any, numbers: list[str] | None) -> Any:
@@ -439,6 +439,19 @@ def load(path: str | Path) -> Survey:
 
 def _asked(question: SurveyQuestion) -> str:
     return "your answer" if question.name == "answer" else f"your answer to {question.name}"
+
+
+def _several(public: Sequence[str]) -> Sequence[str]:
+    if isinstance(public, str):
+        raise bad_parameter("public", "a list of columns", public, fix=Set(public=[public]))
+    return public
+
+
+def _public_column(given: Any, name: str) -> Any:
+    names = tuple(map(str, given.columns if hasattr(given, "columns") else given))
+    if name not in names:
+        raise TacitError("unknown-column", f"there is no column {name!r}", fix=Choose(names, given=name))
+    return np.asarray(given[name])
 
 
 def _between(question: SurveyQuestion) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
 from tacit.report import Report, Reportable, ReportTable
-from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares
+from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares, side_liar_bound
 from tacit.surveys._intervals import normal_quantile, read_covers
 from tacit.surveys._norm_sub import BIAS, norm_sub
 from tacit.surveys._report_checks import caution
@@ -26,6 +26,7 @@ from tacit.surveys._results import (
     cut,
     people,
 )
+from tacit.surveys._survey_questions import find_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -276,18 +277,7 @@ class Reports(Reportable):
 
     def _question(self, name: str | None) -> tuple[SurveyQuestion, int | None]:
         """Find a question, or the pair that it is a side of."""
-        if name is None and len(self.survey.questions) == 1:
-            return self.survey.questions[0], None
-        for question in self.survey.questions:
-            if question.name == name:
-                return question, None
-            for side, (own, _) in enumerate(question.of):
-                if own == name:
-                    return question, side
-        names = tuple(name for question in self.survey.questions for name in question.columns)
-        raise TacitError(
-            "unknown-column", f"the survey has no question {name!r}", fix=Choose(names, given=str(name or ""))
-        )
+        return find_question(self.survey.questions, name)
 
     def _labels(self, question: SurveyQuestion, side: int | None) -> Sequence[Any]:
         return question.answers if side is None else question.of[side][1]
@@ -301,12 +291,7 @@ class Reports(Reportable):
 
     def _liars(self, question: SurveyQuestion, side: int | None) -> float:
         """Return the bound for one answer; a side of a pair adds up the cells that one report can support."""
-        if side is None:
-            return liar_bound(question)
-        cells = len(question.of[1 - side][1])
-        most = min(cells, getattr(question.randomizer, "subset", cells))
-        p, q = float(question.support.p), float(question.support.q)
-        return 0.01 * max(most - q * cells, p + q * (cells - 1)) / (p - q)
+        return liar_bound(question) if side is None else side_liar_bound(question, side)
 
     def _liars_of_scale(self, question: SurveyQuestion) -> float:
         """Return the bound for a mean of a scale: the largest score of a report, less the lowest truth."""

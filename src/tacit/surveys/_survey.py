@@ -307,7 +307,7 @@ class Survey(Reportable):
         half_width
             Half the width of the interval: 0.03 for 3 points of a share; in its own units for a number.
         question
-            Which one; by default all of them.
+            Which one, also one side of a pair; by default all of them, if all give shares.
         share
             The expected share of an answer; by default the one that is hardest to estimate.
         confidence
@@ -315,8 +315,7 @@ class Survey(Reportable):
         """
         from tacit.surveys._forecasts import respondents_of
 
-        asked = self.questions if question is None else (self[question],)
-        return max(respondents_of(one, half_width, share, confidence) for one in asked)
+        return respondents_of(self, question, half_width, share, confidence)
 
     @property
     def digest(self) -> str:

@@ -72,7 +72,7 @@ def test_the_report_has_shares_means_and_intervals(folder):
     shown = tacit("survey", "report", "poll.json", "all.jsonl", cwd=folder)
     assert shown.returncode == 0, shown.stderr
     assert "smokes" in shown.stdout
-    assert "mood" in shown.stdout
+    assert "\n\nmood: estimated mean" in shown.stdout
     drawn = tacit(
         "survey", "report", "poll.json", "all.jsonl", "-q", "smokes", "--by", "region", "--plot", "bars.png",
         "--json", cwd=folder,
@@ -80,21 +80,33 @@ def test_the_report_has_shares_means_and_intervals(folder):
     assert drawn.returncode == 0, drawn.stderr
     [table] = json.loads(drawn.stdout)
     assert "smokes" in table["title"]
+    assert [(row["group"], row["answer"]) for row in table["rows"]][:2] == [("north", "no"), ("north", "yes")]
+    assert all(0 <= row["low"] <= row["high"] <= 1 for row in table["rows"])
+    assert table["epsilon"] == 2
     assert (folder / "bars.png").stat().st_size > 5000
+    said = tacit("survey", "report", "poll.json", "all.jsonl", "-q", "mood", "--plot", "m.png", cwd=folder)
+    assert "written: m.png" in said.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         (["design", "x.json", "--question", "smokes", "--epsilon", "1"], "has no name and answers"),
-        (["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"], "cannot be read"),
+        (["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"], "there is no file none.txt"),
+        (["design", "x.json", "--question", "drinks", "--epsilon", "1"], '--question "drinks=no,yes"'),
+        (["design", "x.json", "--question", "age=90..18", "--epsilon", "1"], '--question "age=18..90"'),
         (
             ["design", "x.json", "--question", "s=no,yes", "--text", "t=Really?", "--epsilon", "1"],
             "not in the survey",
         ),
+        (
+            ["design", "x.json", "--question", "s=no,yes", "--text", "t=Really?", "--epsilon", "1"],
+            "one of: s",
+        ),
         (["design", "x.json", "--question", "s=no", "--epsilon", "1"], "question 's'"),
-        (["form", "x.json"], "not a survey"),
+        (["form", "x.json"], "there is no file x.json"),
         (["report", "poll.json", "none.csv"], "a file that exists"),
+        (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "--question smokes"),
         (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "a picture shows one question"),
         (["form", "poll.json", "--post-to", "http://example.org"], "https://"),
     ],

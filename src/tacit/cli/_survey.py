@@ -10,7 +10,7 @@ import typer
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_file
 from tacit.errors import TacitError
-from tacit.fixes import Say
+from tacit.fixes import Choose, Say
 
 if TYPE_CHECKING:
     from tacit.surveys import DeclaredQuestion, Reports, Survey
@@ -27,7 +27,6 @@ app.add_typer(survey)
 SurveyArgument = Annotated[
     Path, typer.Argument(metavar="SURVEY", help="The survey's file, as design wrote it.")
 ]
-_EXAMPLE = 'tacit survey design poll.json --question "smokes=no,yes" --epsilon 1'
 
 
 @survey.command()
@@ -66,7 +65,11 @@ def design(
     texts = dict(_named(one, "--text") for one in text or ())
     asked = {name: _declared(name, given, texts.pop(name, "")) for name, given in map(_question, question)}
     if texts:
-        raise _unclear(f"--text names the question {next(iter(texts))!r}, which is not in the survey")
+        raise TacitError(
+            "bad-parameter",
+            f"--text names the question {next(iter(texts))!r}, which is not in the survey",
+            fix=Choose(tuple(asked), given=next(iter(texts))),
+        )
     pairs: list[Any] = [tuple(one.split(",")) for one in pair or ()]
     made = tc.survey(name or path.stem, asked, epsilon=epsilon, strategy=strategy, pairs=pairs)
     expected = made.predict(respondents)
@@ -176,12 +179,29 @@ def report(
     ]
     if plot is not None:
         if len(results) > 1:
-            raise _unclear("a picture shows one question, and the survey has several", '--question "smokes"')
+            raise _unclear(
+                "a picture shows one question, and the survey has several",
+                f"--question {typed(got.survey.questions[0].name)}",
+            )
         write_file(plot, lambda file: results[0].plot().savefig(file), "the picture")
     if as_json:
-        show_json([one.report() for one in results])
+        show_json([_figures(one) for one in results])
         return
-    say(*results)
+    for number, one in enumerate(results):
+        say(*([""] if number else []), one)
+    if plot is not None:
+        say(f"\nwritten: {plot}")
+
+
+def _figures(result: Any) -> dict[str, object]:
+    """Return a result for programs: its figures as numbers, and what the notes say."""
+    shown = result.report()
+    return {
+        "title": shown.title,
+        **result.to_dict(),
+        "rows": [row._asdict() for row in result.rows],
+        "notes": shown.notes,
+    }
 
 
 def _estimated(
@@ -247,7 +267,11 @@ def _files(sources: list[Path], out: Path) -> list[Path]:
 def _named(given: str, option: str) -> tuple[str, str]:
     name, sign, rest = given.partition("=")
     if not sign or not name.strip() or not rest.strip():
-        raise _unclear(f"{option} {given!r} has no name and answers with = between them")
+        example = "Do you smoke?" if option == "--text" else "no,yes"
+        raise _unclear(
+            f"{option} {given!r} has no name and answers with = between them",
+            f'{option} "{name.strip() or "smokes"}={example}"',
+        )
     return name.strip(), rest.strip()
 
 
@@ -261,17 +285,15 @@ def _declared(name: str, given: str, text: str) -> DeclaredQuestion:
     try:
         return question(_answers(given), text=text)
     except TacitError as refused:
-        raise _unclear(f"question {name!r}: {refused.what}") from None
+        form = "18..90" if ".." in given else "1:5" if ":" in given else "no,yes"
+        fix = f'--question "{name}={form}", with at least two different answers, or the lower bound first'
+        raise _unclear(f"question {name!r}: {refused.what}", fix) from None
 
 
 def _answers(given: str) -> Any:
     """Read answers as people type them: a list, a number between bounds, a scale, or a file of answers."""
     if given.startswith("@"):
-        try:
-            lines = Path(given[1:]).read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError):
-            raise _unclear(f"the file {given[1:]} cannot be read") from None
-        return [line.strip() for line in lines if line.strip()]
+        return _lines(Path(given[1:]))
     for sign, make in (("..", _bounds), (":", _scale)):
         low, found, high = given.partition(sign)
         if found and (ends := make(low, high)) is not None:
@@ -295,5 +317,5 @@ def _scale(low: str, high: str) -> range | None:
         return None
 
 
-def _unclear(what: str, fix: str = _EXAMPLE) -> TacitError:
+def _unclear(what: str, fix: str) -> TacitError:
     return TacitError("bad-parameter", what, fix=Say(fix))

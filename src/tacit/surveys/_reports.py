@@ -321,7 +321,9 @@ class Reports(Reportable):
             "unknown-column",
             f"the reports have no public column {name!r}",
             why="groups and predictors are columns that respondents or collector state openly",
-            fix=Choose(tuple(self.public), given=name),
+            fix=Choose(tuple(self.public), given=name)
+            if self.public
+            else "collect the reports with such a column; these have no public column",
         )
 
     def report(self) -> Report:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.core import needs, visible
 from tacit.errors import TacitError
-from tacit.fixes import Choose
+from tacit.fixes import Choose, Say
 from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from tacit.fixes import Fix
     from tacit.surveys._intervals import Covers
 
 __all__ = ["CrossTable", "DifferenceTable", "MeanRow", "MeanTable", "ShareRow", "ShareTable", "cut", "people"]
@@ -107,7 +108,9 @@ class ShareTable(_Rows):
         for row in self.rows:
             if key == ((row.group, row.answer) if self.by else row.answer):
                 return row
-        names = tuple(dict.fromkeys(str(row.answer) for row in self.rows))
+        names = tuple(
+            dict.fromkeys(f"{row.group}, {row.answer}" if self.by else str(row.answer) for row in self.rows)
+        )
         raise TacitError(
             "unknown-category", f"the table has no row {key!r}", fix=Choose(names, given=str(key))
         )
@@ -176,10 +179,10 @@ class MeanTable(_Rows):
         for row in self.rows:
             if row.group == group:
                 return row
-        names = tuple(row.group for row in self.rows)
-        raise TacitError(
-            "unknown-category", f"the table has no group {group!r}", fix=Choose(names, given=group)
+        fix: Fix = (
+            Choose(self._groups(), given=group) if self.by else Say("ask for the mean by a public column")
         )
+        raise TacitError("unknown-category", f"the table has no group {group!r}", fix=fix)
 
     @property
     def value(self) -> float:

@@ -429,8 +429,10 @@ def load(path: str | Path) -> Survey:
     >>> load(path) == poll
     True
     """
+    if not Path(path).is_file():
+        raise TacitError("bad-survey", f"there is no file {path}", fix="check its name and its folder")
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         raise _not_a_survey(f"{Path(path).name} cannot be read as JSON") from None
     return Survey.from_document(document)

@@ -314,3 +314,19 @@ def test_a_public_column_that_is_not_there_is_refused():
             poll.randomize(answers, public=["region"])
     with pytest.raises(TacitError, match="a list of columns"):
         poll.randomize({"age": [30]}, public="age")
+
+
+def test_a_fix_is_never_an_empty_list():
+    poll = tc.survey("poll", {"mood": range(1, 6)}, epsilon=2)
+    found = poll.randomize([1, 2, 3])
+    for ask in (lambda: found.mean(by="region"), lambda: found.mean()["north"]):
+        with pytest.raises(TacitError) as refusal:
+            ask()
+        assert "one of:" not in str(refusal.value.fix)
+    coin = tc.survey("coin", ["no", "yes"], epsilon=2)
+    table = coin.randomize({"answer": ["no"] * 4, "region": ["n"] * 4}, public=["region"]).estimate(
+        by="region"
+    )
+    with pytest.raises(TacitError) as refusal:
+        table["n"]
+    assert "n, yes" in str(refusal.value.fix)

@@ -192,3 +192,21 @@ def test_the_page_of_a_survey_says_what_is_sent():
     for words in ("picked at random", "6 of the 51 answers", "18 to 90", "by at most 7.39"):
         assert words in text
     assert math.isclose(float(tc.survey("x", ["a", "b"], epsilon=0.1).epsilon), 0.1)
+
+
+def test_a_list_of_two_numbers_is_not_a_number_between_them(tmp_path):
+    for given in ([18, 90], [90, 18]):
+        with pytest.raises(TacitError, match="'age'") as refusal:
+            tc.survey("poll", {"age": given}, epsilon=1)
+        assert "(18, 90)" in str(refusal.value.fix)
+    assert tc.survey("poll", {"age": [0, 1]}, epsilon=1)["age"].kind == "choice"
+
+
+def test_a_survey_file_that_does_not_exist_is_said_to_be_missing(tmp_path):
+    with pytest.raises(TacitError, match="there is no file"):
+        tc.surveys.load(tmp_path / "none.json")
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    text = (tmp_path / "poll.json").read_text()
+    (tmp_path / "poll.json").write_text("\ufeff" + text, encoding="utf-8")
+    assert tc.surveys.load(tmp_path / "poll.json") == poll

@@ -330,3 +330,10 @@ def test_a_fix_is_never_an_empty_list():
     with pytest.raises(TacitError) as refusal:
         table["n"]
     assert "n, yes" in str(refusal.value.fix)
+
+
+def test_every_respondent_has_one_invitation():
+    coin = tc.survey("coin", ["no", "yes"], epsilon=2)
+    for many in (range(2), range(4)):
+        with pytest.raises(TacitError, match="one for each of the 3 respondents"):
+            coin.randomize(["no"] * 3, invitations=many)

@@ -149,7 +149,7 @@ def _answered(
 
 def _read_reports(question: SurveyQuestion, given: Any) -> Any:
     randomizer: Any = question.law
-    if not isinstance(given, np.ndarray) and any(_has_boolean(one) for one in given):
+    if not isinstance(given, np.ndarray) and _has_boolean(given):
         raise bad_report_at("a report says true or false, and places of answers are whole numbers")
     try:
         return randomizer.read_reports(given)
@@ -157,9 +157,15 @@ def _read_reports(question: SurveyQuestion, given: Any) -> Any:
         raise bad_report_at("a report does not have the form of this question") from None
 
 
-def _has_boolean(one: Any) -> bool:
-    parts = one.values() if isinstance(one, dict) else one if isinstance(one, list) else (one,)
-    return bool in set(map(type, parts))
+def _has_boolean(given: Any) -> bool:
+    """Whether a report, or a part of one, is true or false; Python would read them as 1 and 0."""
+    types = set(map(type, given))
+    if bool in types:
+        return True
+    if not types & {list, dict}:
+        return False
+    nested = (one.values() if isinstance(one, dict) else one for one in given if isinstance(one, list | dict))
+    return any(bool in map(type, parts) for parts in nested)
 
 
 def _first_bad(question: SurveyQuestion, given: Any) -> int | None:

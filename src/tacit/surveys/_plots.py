@@ -112,7 +112,7 @@ def plot_cells(table: CrossTable, ax: Axes | None) -> Any:
         for y, row in enumerate(down):
             for x, column in enumerate(across):
                 cell = cells[row, column]
-                shown = f"{100 * cell.value:.1f} %\n[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+                shown = f"{100 * cell.value:z.1f} %\n[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
                 ax.text(x, y, shown, ha="center", va="center", fontsize=8)
     _name_answers(ax, [_name(answer) for answer in across])
     ax.set_yticks(range(len(down)), [_plain(_name(answer)) for answer in down])

@@ -12,6 +12,7 @@ from tacit.surveys._estimates import shares
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tacit.surveys._estimates import EstimatedShares
     from tacit.surveys._survey_questions import SurveyQuestion
 
 __all__ = ["caution"]
@@ -24,32 +25,32 @@ _FALSE = (
 )
 
 
-def caution(question: SurveyQuestion, reports: NDArray[Any]) -> str:
+def caution(question: SurveyQuestion, reports: NDArray[Any], found: EstimatedShares | None = None) -> str:
     """Return a sentence if the reports cannot have come from the randomizer, whatever the true answers.
 
     It depends on public facts and on reports that are private already. For a list, the rate of each answer
     lies between q and p up to the coins: an exact binomial test of both ends, at 1 in 1,000 for all answers
     together. For a number, the reports vary at least as much as the randomizer alone lets them vary, and
-    their mean lies between the bounds: six standard errors.
+    their mean lies between the bounds: six standard errors. ``found`` saves counting the answers again.
     """
     if not len(reports):
         return ""
     if isinstance(question.law, NumberWindow):
         return "" if _window_fits(question.law, question.law.unbiased(reports)) else _FALSE
-    return "" if _shares_fit(question, reports) else _FALSE
+    found = found or shares(question, reports, covers="respondents", confidence=0.95)
+    return "" if _shares_fit(question, found) else _FALSE
 
 
-def _shares_fit(question: SurveyQuestion, reports: NDArray[Any]) -> bool:
-    from scipy.stats import binom
+def _shares_fit(question: SurveyQuestion, found: EstimatedShares) -> bool:
+    from scipy.special import bdtr, bdtrc  # the tails of the binomial law
 
     law = question.law if isinstance(question.law, Design) else question.support
     low, high = sorted((float(law.p), float(law.q)))
-    found = shares(question, reports, covers="respondents", confidence=0.95)
     raw, draws = found.raw, found.respondents
     if isinstance(law, Design):
         raw, draws = raw[1:], draws * law.draws
     hits = np.rint(raw * draws)
-    tails = np.minimum(binom.cdf(hits, draws, low), binom.sf(hits - 1, draws, high))
+    tails = np.minimum(bdtr(hits, draws, low), bdtrc(hits - 1, draws, high))
     return bool(tails.min() >= _CHANCE / len(question.answers))
 
 

@@ -115,7 +115,7 @@ def _csv_columns(survey: Survey, path: Path) -> tuple[list[int], dict[str, list[
         text = path.read_text(encoding="utf-8-sig")  # spreadsheets write a mark before the first name
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(survey, text))
         head = [name.strip() for name in next(rows, [])]
-        found = [(rows.line_num, row) for row in rows if any(cell.strip() for cell in row)]
+        found = [(rows.line_num, row) for row in rows if any(row)]
     except (ValueError, csv.Error):  # not UTF-8, or a cell of more than 131,072 letters
         raise bad_report_at("the file cannot be read as CSV in UTF-8") from None
     if len(set(head)) != len(head):
@@ -166,7 +166,7 @@ def _from_documents(
 ) -> ReportColumns:
     given = list(documents)
     columns = ReportColumns(len(given), file=file, lines=lines)
-    found = [_document(one, columns.place(row)) for row, one in enumerate(given)]
+    found = [_document(one, columns, row) for row, one in enumerate(given)]
     names = [question.name for question in survey.questions]
     columns.facts = {
         "survey": [one.survey for one in found],
@@ -183,7 +183,7 @@ def _from_documents(
     return columns
 
 
-def _document(one: Any, place: str) -> SurveyReport:
+def _document(one: Any, columns: ReportColumns, row: int) -> SurveyReport:
     if isinstance(one, Release):
         one = one.content
     if isinstance(one, SurveyReport):
@@ -191,7 +191,8 @@ def _document(one: Any, place: str) -> SurveyReport:
     try:
         return SurveyReport.from_json(one)
     except TacitError as refused:
-        raise TacitError(refused.code, f"{place}: {refused.what}", why=refused.why, fix=refused.fix) from None
+        what = f"{columns.place(row)}: {refused.what}"
+        raise TacitError(refused.code, what, why=refused.why, fix=refused.fix) from None
 
 
 def _from_table(
@@ -233,14 +234,14 @@ def _check_names(names: set[str], table: Mapping[str, Any]) -> None:
 
 
 def _cells(columns: ReportColumns, values: Any) -> list[Any]:
+    row = 0
     found = []
-    for row, value in enumerate(values):
-        try:
+    try:
+        for row, value in enumerate(values):  # noqa: B007 - the row of the cell that fails
             found.append(_cell(value))
-        except (ValueError, RecursionError):
-            raise bad_report_at(
-                "a cell is neither a whole number nor a list of them", columns.place(row)
-            ) from None
+    except (ValueError, RecursionError):
+        what = "a cell is neither a whole number nor a list of them"
+        raise bad_report_at(what, columns.place(row)) from None
     return found
 
 

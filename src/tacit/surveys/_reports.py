@@ -122,8 +122,8 @@ class Reports(Reportable):
         covers = read_covers(of)
         found, warned = [], ""
         for group, reports in self._groups(asked, by):
-            warned = warned or caution(asked, reports)
             one = self._shares(asked, reports, side, covers, confidence)
+            warned = warned or caution(asked, reports, one if side is None else None)
             values = _normed(one.values) if norm_sub else one.values
             found += [
                 ShareRow(group, label, float(v), cut(low), cut(high), float(raw), one.respondents)
@@ -213,7 +213,7 @@ class Reports(Reportable):
         ]
         return CrossTable(
             (down, across), tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked), one.respondents, caution(asked, own),
+            liar_bound(asked), one.respondents, caution(asked, own, one),
         )  # fmt: skip
 
     def heavy_hitters(self, question: str | None = None, *, confidence: float = 0.95) -> HeavyHitters:

@@ -387,7 +387,7 @@ def people(respondents: int) -> str:
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:z.1f} %"  # z: a share of -0.0003 is 0.0 %
 
 
 def _label(answer: Any) -> str:

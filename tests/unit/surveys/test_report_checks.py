@@ -75,3 +75,9 @@ def test_a_cell_outside_the_possible_shares_has_the_note():
 def test_one_respondent_is_one_respondent():
     coin = tc.survey("coin", ["no", "yes"], epsilon=1)
     assert "1 respondent\n" in str(coin.collect({"answer": [1]}))
+
+
+def test_nothing_has_no_sign():
+    from tacit.surveys._results import _points
+
+    assert [_points(share) for share in (-0.0003, 0.0003, -0.002)] == ["0.0 %", "0.0 %", "-0.2 %"]

@@ -158,3 +158,13 @@ def test_only_reports_with_an_invitation_from_the_list_are_collected(tmp_path):
         assert got.returncode == code, got.stderr
     assert "report 2 (line 3 of r.csv)" in got.stderr
     assert "repeated reports cannot be found" not in got.stdout
+
+
+def test_a_question_without_reports_does_not_hide_the_others(tmp_path):
+    poll = tc.survey("poll", {"used": ["no", "yes"], "drinks": ["no", "yes"]}, epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    (tmp_path / "r.csv").write_text("used\n0\n1\n1\n")
+    got = tacit("survey", "report", "poll.json", "r.csv", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    assert "used: estimated shares" in got.stdout
+    assert "No reports yet: drinks." in got.stdout

@@ -173,9 +173,11 @@ def report(
 ) -> None:  # fmt: skip
     """Estimate shares and means from randomized reports, with intervals."""
     got = _load(path).collect(reports)
+    every = [one.name for one in got.survey.questions]
+    answered = [name for name in every if len(got.answered[name].rows)] or every
     results = [
         _estimated(got, one, by, across, of=of, confidence=confidence, norm_sub=norm_sub)
-        for one in ([question] if question else [q.name for q in got.survey.questions])
+        for one in ([question] if question else answered)
     ]
     if plot is not None:
         if len(results) > 1:
@@ -189,6 +191,8 @@ def report(
         return
     for number, one in enumerate(results):
         say(*([""] if number else []), one)
+    if not question and (silent := [name for name in every if name not in answered]):
+        say(f"\nNo reports yet: {', '.join(silent)}.")
     if plot is not None:
         say(f"\nwritten: {plot}")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
+import shutil
+import sys
 import textwrap
 from dataclasses import dataclass, is_dataclass
 from fractions import Fraction
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Report", "ReportTable", "Reportable", "plain"]
 
 _WIDTH = 100
+_NARROWEST = 20  # letters of a column that is wrapped
 _CELL = "text-align:left;padding:.15em 1.2em .15em 0"
 _TITLE = "caption-side:top;text-align:left;font-weight:600;padding:.6em 0 .2em;white-space:nowrap"
 
@@ -30,15 +34,15 @@ class ReportTable:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def text(self) -> str:
-        """Return the table as plain text; spaces align the columns."""
+    def text(self, width: int | None = None) -> str:
+        """Return the table as plain text; spaces align the columns, and ``width`` wraps the widest ones."""
         columns = zip(self.header, *self.rows, strict=True)
         widths = [max(len(cell) for cell in column) for column in columns]
+        room = math.inf if width is None else width - 2 * (len(widths) - 1)
+        while sum(widths) > room and max(widths) > _NARROWEST:
+            widths[widths.index(max(widths))] -= 1
         lines = [self.title] if self.title else []
-        lines += [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in (self.header, *self.rows)
-        ]
+        lines += [line for row in (self.header, *self.rows) for line in _row_lines(row, widths)]
         return "\n".join(lines)
 
     def html(self) -> str:
@@ -52,6 +56,18 @@ class ReportTable:
         return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
+def _row_lines(row: tuple[str, ...], widths: list[int]) -> list[str]:
+    """Return one row as lines; a cell that is wider than its column continues below."""
+    cells = [
+        [cell] if len(cell) <= width else textwrap.wrap(cell, width)
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    return [
+        "  ".join(part.ljust(width) for part, width in zip(parts, widths, strict=True)).rstrip()
+        for parts in zip_longest(*cells, fillvalue="")
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """A title, introductory sentences, tables, and notes that say what the figures cover."""
@@ -61,11 +77,13 @@ class Report:
     tables: tuple[ReportTable, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def text(self) -> str:
-        """Return the report as plain text, with long sentences wrapped."""
-        parts = [self.title, "=" * len(self.title), *(textwrap.fill(line, _WIDTH) for line in self.lead)]
-        parts += ["\n" + table.text() for table in self.tables]
-        parts += ["\n" + textwrap.fill(note, _WIDTH) for note in self.notes]
+    def text(self, width: int | None = None) -> str:
+        """Return the report as plain text, with long sentences wrapped; ``width`` also wraps tables."""
+        most = min(_WIDTH, width or _WIDTH)
+        parts = [self.title, "=" * min(len(self.title), most)]
+        parts += [textwrap.fill(line, most) for line in self.lead]
+        parts += ["\n" + table.text(width) for table in self.tables]
+        parts += ["\n" + textwrap.fill(note, most) for note in self.notes]
         return "\n".join(parts)
 
     def html(self) -> str:
@@ -103,10 +121,10 @@ class Reportable:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return self.report().text()
+        return self.report().text(_terminal_width())
 
     def __repr__(self) -> str:
-        return self.report().text()
+        return self.report().text(_terminal_width())
 
     def __rich__(self) -> RenderableType:
         return self.report()
@@ -119,6 +137,14 @@ class Reportable:
         if not is_dataclass(self):
             raise TypeError(f"{type(self).__name__} is not a dataclass")
         return {field.name: plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+
+def _terminal_width() -> int | None:
+    """Return how many letters fit into a line of the terminal; None where output goes elsewhere."""
+    stream = sys.stdout
+    if stream is None or not stream.isatty():
+        return None
+    return max(shutil.get_terminal_size().columns, 2 * _NARROWEST)
 
 
 def plain(value: object) -> object:

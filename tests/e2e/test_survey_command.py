@@ -72,7 +72,7 @@ def test_the_report_has_shares_means_and_intervals(folder):
     shown = tacit("survey", "report", "poll.json", "all.jsonl", cwd=folder)
     assert shown.returncode == 0, shown.stderr
     assert "smokes" in shown.stdout
-    assert "mood" in shown.stdout
+    assert "\n\nmood: estimated mean" in shown.stdout
     drawn = tacit(
         "survey", "report", "poll.json", "all.jsonl", "-q", "smokes", "--by", "region", "--plot", "bars.png",
         "--json", cwd=folder,
@@ -80,21 +80,33 @@ def test_the_report_has_shares_means_and_intervals(folder):
     assert drawn.returncode == 0, drawn.stderr
     [table] = json.loads(drawn.stdout)
     assert "smokes" in table["title"]
+    assert [(row["group"], row["answer"]) for row in table["rows"]][:2] == [("north", "no"), ("north", "yes")]
+    assert all(0 <= row["low"] <= row["high"] <= 1 for row in table["rows"])
+    assert table["epsilon"] == 2
     assert (folder / "bars.png").stat().st_size > 5000
+    said = tacit("survey", "report", "poll.json", "all.jsonl", "-q", "mood", "--plot", "m.png", cwd=folder)
+    assert "written: m.png" in said.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         (["design", "x.json", "--question", "smokes", "--epsilon", "1"], "has no name and answers"),
-        (["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"], "cannot be read"),
+        (["design", "x.json", "--question", "s=@none.txt", "--epsilon", "1"], "there is no file none.txt"),
+        (["design", "x.json", "--question", "drinks", "--epsilon", "1"], '--question "drinks=no,yes"'),
+        (["design", "x.json", "--question", "age=90..18", "--epsilon", "1"], '--question "age=18..90"'),
         (
             ["design", "x.json", "--question", "s=no,yes", "--text", "t=Really?", "--epsilon", "1"],
             "not in the survey",
         ),
+        (
+            ["design", "x.json", "--question", "s=no,yes", "--text", "t=Really?", "--epsilon", "1"],
+            "one of: s",
+        ),
         (["design", "x.json", "--question", "s=no", "--epsilon", "1"], "question 's'"),
-        (["form", "x.json"], "not a survey"),
+        (["form", "x.json"], "there is no file x.json"),
         (["report", "poll.json", "none.csv"], "a file that exists"),
+        (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "--question smokes"),
         (["report", "poll.json", "all.jsonl", "--plot", "x.png"], "a picture shows one question"),
         (["form", "poll.json", "--post-to", "http://example.org"], "https://"),
     ],
@@ -104,3 +116,55 @@ def test_what_is_not_right_is_refused_and_nothing_is_written(folder, words, part
     assert refused.returncode == 2
     assert part in " ".join(refused.stderr.split())
     assert not (folder / "x.json").exists()
+
+
+def test_a_file_with_another_survey_is_replaced_only_with_force(tmp_path):
+    words = ["survey", "design", "poll.json", "--epsilon", "1", "--question"]
+    assert tacit(*words, "smokes=no,yes", cwd=tmp_path).returncode == 0
+    assert tacit(*words, "smokes=no,yes", cwd=tmp_path).returncode == 0  # the same survey
+    before = (tmp_path / "poll.json").read_bytes()
+    refused = tacit(*words, "drinks=no,yes", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    assert (tmp_path / "poll.json").read_bytes() == before
+    assert tacit(*words, "drinks=no,yes", "--force", cwd=tmp_path).returncode == 0
+    assert "drinks" in (tmp_path / "poll.json").read_text()
+
+
+def test_collected_reports_are_not_read_again(tmp_path):
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    (tmp_path / "in").mkdir()
+    poll.collect({"answer": [0, 1, 1]}).save(tmp_path / "in" / "a.jsonl")
+    words = ["survey", "collect", "poll.json", "in", "--out", "in/all.jsonl"]
+    for _ in range(2):
+        got = tacit(*words, cwd=tmp_path)
+        assert got.returncode == 0, got.stderr
+        assert "invitation, so repeated reports cannot be found" in got.stdout
+    assert poll.collect(tmp_path / "in" / "all.jsonl").respondents == 3
+    same = tacit("survey", "collect", "poll.json", "in/all.jsonl", "--out", "in/all.jsonl", cwd=tmp_path)
+    assert same.returncode == 2
+
+
+def test_only_reports_with_an_invitation_from_the_list_are_collected(tmp_path):
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    poll.randomize(["no"] * 3, invitations="abc").save(tmp_path / "r.csv")
+    words = ["survey", "collect", "poll.json", "r.csv", "--invitations", "sent.txt"]
+    assert "there is no file sent.txt" in tacit(*words, cwd=tmp_path).stderr
+    for sent, code in (("a\nb\nc\nd\n", 0), ("a\nc\n", 2)):
+        (tmp_path / "sent.txt").write_text(sent)
+        got = tacit(*words, cwd=tmp_path)
+        assert got.returncode == code, got.stderr
+    assert "report 2 (line 3 of r.csv)" in got.stderr
+    assert "repeated reports cannot be found" not in got.stdout
+
+
+def test_a_question_without_reports_does_not_hide_the_others(tmp_path):
+    poll = tc.survey("poll", {"used": ["no", "yes"], "drinks": ["no", "yes"]}, epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    (tmp_path / "r.csv").write_text("used\n0\n1\n1\n")
+    got = tacit("survey", "report", "poll.json", "r.csv", cwd=tmp_path)
+    assert got.returncode == 0, got.stderr
+    assert "used: estimated shares" in got.stdout
+    assert "No reports yet: drinks." in got.stdout

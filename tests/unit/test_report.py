@@ -1,5 +1,6 @@
 """One page of facts, shown in the same way everywhere."""
 
+import io
 import json
 from dataclasses import dataclass
 
@@ -57,3 +58,26 @@ def test_what_is_not_a_dataclass_has_no_plain_data():
         Odd().to_dict()
     with pytest.raises(NotImplementedError):
         str(Odd())
+
+
+def test_a_terminal_gets_lines_that_fit(monkeypatch):
+    class Wide(Reportable):
+        def report(self):
+            cells = ("smokes", "the true answer with chance 73.1 %, " * 4, "any other one with 26.9 % " * 2)
+            table = ReportTable("", ("question", "sent", "other"), (cells, ("age", "a number", "")))
+            return Report("wide", ("word " * 40,), (table,), ("note " * 40,))
+
+    assert max(map(len, str(Wide()).splitlines())) > 150  # into a file: one line for each row
+    monkeypatch.setattr("sys.stdout", Screen())
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = str(Wide()).splitlines()
+    assert max(map(len, shown)) <= 80
+    assert " ".join(shown).count("73.1") == 4
+    assert any(line.split() == ["age", "a", "number"] for line in shown)
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self):
+        return True

@@ -10,7 +10,7 @@ import typer
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, typed, write_file
 from tacit.errors import TacitError
-from tacit.fixes import Say
+from tacit.fixes import Choose, Say
 
 if TYPE_CHECKING:
     from tacit.surveys import DeclaredQuestion, Reports, Survey
@@ -27,7 +27,6 @@ app.add_typer(survey)
 SurveyArgument = Annotated[
     Path, typer.Argument(metavar="SURVEY", help="The survey's file, as design wrote it.")
 ]
-_EXAMPLE = 'tacit survey design poll.json --question "smokes=no,yes" --epsilon 1'
 
 
 @survey.command()
@@ -57,6 +56,7 @@ def design(
         str, typer.Option(help="auto; one question for each respondent; or split epsilon over all.")
     ] = "auto",
     respondents: Annotated[int, typer.Option(help="How many you expect, for the predicted error.")] = 1000,
+    force: Annotated[bool, typer.Option("--force", help="Replace another survey in this file.")] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Declare a survey, and see what is sent and how exact it will be, before anyone is asked."""
@@ -65,10 +65,16 @@ def design(
     texts = dict(_named(one, "--text") for one in text or ())
     asked = {name: _declared(name, given, texts.pop(name, "")) for name, given in map(_question, question)}
     if texts:
-        raise _unclear(f"--text names the question {next(iter(texts))!r}, which is not in the survey")
+        raise TacitError(
+            "bad-parameter",
+            f"--text names the question {next(iter(texts))!r}, which is not in the survey",
+            fix=Choose(tuple(asked), given=next(iter(texts))),
+        )
     pairs: list[Any] = [tuple(one.split(",")) for one in pair or ()]
     made = tc.survey(name or path.stem, asked, epsilon=epsilon, strategy=strategy, pairs=pairs)
     expected = made.predict(respondents)
+    if not force:
+        _check_free(path, made)
     write_file(path, made.save, "the survey", option="SURVEY")
     if as_json:
         show_json({"survey": str(path), "digest": made.digest, "document": made.document()})
@@ -120,16 +126,26 @@ def collect(
     repeated: Annotated[
         str, typer.Option(help="If an invitation has two reports: refuse, or keep the first.")
     ] = "refuse",
+    invitations: Annotated[
+        Path | None, typer.Option(help="A file of those that were sent, one on each line; refuse others.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Check reports and write them to one file; nothing is written if one of them is not right."""
     made = _load(path)
-    gathered = [one for file in _files(sources) for one in made.collect(file, repeated=repeated).documents()]
+    sent = None if invitations is None else _lines(invitations)
+    gathered = [
+        one
+        for file in _files(sources, out)
+        for one in made.collect(file, repeated=repeated, invitations=sent).documents()
+    ]
     reports = made.collect(gathered, repeated=repeated)
     write_file(out, reports.save, "the reports", option="--out")
     if as_json:
         show_json({"reports": str(out), "respondents": reports.respondents, "survey": made.digest})
         return
+    if reports.invitations is None:
+        say("Not every report has an invitation, so repeated reports cannot be found.\n")
     say(reports, f"Written to {out}. Next: tacit survey report {typed(str(path))} {typed(str(out))}")
 
 
@@ -157,18 +173,39 @@ def report(
 ) -> None:  # fmt: skip
     """Estimate shares and means from randomized reports, with intervals."""
     got = _load(path).collect(reports)
+    every = [one.name for one in got.survey.questions]
+    answered = [name for name in every if len(got.answered[name].rows)] or every
     results = [
         _estimated(got, one, by, across, of=of, confidence=confidence, norm_sub=norm_sub)
-        for one in ([question] if question else [q.name for q in got.survey.questions])
+        for one in ([question] if question else answered)
     ]
     if plot is not None:
         if len(results) > 1:
-            raise _unclear("a picture shows one question, and the survey has several", '--question "smokes"')
+            raise _unclear(
+                "a picture shows one question, and the survey has several",
+                f"--question {typed(got.survey.questions[0].name)}",
+            )
         write_file(plot, lambda file: results[0].plot().savefig(file), "the picture")
     if as_json:
-        show_json([one.report() for one in results])
+        show_json([_figures(one) for one in results])
         return
-    say(*results)
+    for number, one in enumerate(results):
+        say(*([""] if number else []), one)
+    if not question and (silent := [name for name in every if name not in answered]):
+        say(f"\nNo reports yet: {', '.join(silent)}.")
+    if plot is not None:
+        say(f"\nwritten: {plot}")
+
+
+def _figures(result: Any) -> dict[str, object]:
+    """Return a result for programs: its figures as numbers, and what the notes say."""
+    shown = result.report()
+    return {
+        "title": shown.title,
+        **result.to_dict(),
+        "rows": [row._asdict() for row in result.rows],
+        "notes": shown.notes,
+    }
 
 
 def _estimated(
@@ -189,12 +226,43 @@ def _load(path: Path) -> Survey:
     return load(path)
 
 
-def _files(sources: list[Path]) -> list[Path]:
-    """Return the files, and of a folder those that are in it, in order of their names."""
+def _check_free(path: Path, made: Survey) -> None:
+    """Refuse to replace another survey: reports that were made for it could not be collected any more."""
+    if not path.is_file():
+        return
+    try:
+        same = _load(path) == made
+    except TacitError:
+        same = False
+    if not same:
+        raise TacitError(
+            "cannot-write",
+            f"{path} exists and holds something else",
+            why="reports that were made for another survey can be collected only with its file",
+            fix=Say("write to another file, or add --force"),
+        )
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file that are not empty."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise _unclear(f"there is no file {path}", "check its name and its folder") from None
+    except (OSError, ValueError):
+        raise _unclear(f"the file {path} cannot be read", "a file of plain text in UTF-8") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _files(sources: list[Path], out: Path) -> list[Path]:
+    """Return the files, and of a folder those that are in it, in order of their names; never the result."""
     kinds = {".json", ".jsonl", ".ndjson", ".csv", ".parquet"}
     found: list[Path] = []
     for source in sources:
         found += sorted(f for f in source.iterdir() if f.suffix in kinds) if source.is_dir() else [source]
+    if out.resolve() in {source.resolve() for source in sources}:
+        raise _unclear(f"{out} would be read and replaced", f"--out {typed('all-' + out.name)}")
+    found = [file for file in found if file.resolve() != out.resolve()]
     if not found:
         raise _unclear("the folder has no reports", "tacit survey collect poll.json reports/")
     return found
@@ -203,7 +271,11 @@ def _files(sources: list[Path]) -> list[Path]:
 def _named(given: str, option: str) -> tuple[str, str]:
     name, sign, rest = given.partition("=")
     if not sign or not name.strip() or not rest.strip():
-        raise _unclear(f"{option} {given!r} has no name and answers with = between them")
+        example = "Do you smoke?" if option == "--text" else "no,yes"
+        raise _unclear(
+            f"{option} {given!r} has no name and answers with = between them",
+            f'{option} "{name.strip() or "smokes"}={example}"',
+        )
     return name.strip(), rest.strip()
 
 
@@ -217,17 +289,15 @@ def _declared(name: str, given: str, text: str) -> DeclaredQuestion:
     try:
         return question(_answers(given), text=text)
     except TacitError as refused:
-        raise _unclear(f"question {name!r}: {refused.what}") from None
+        form = "18..90" if ".." in given else "1:5" if ":" in given else "no,yes"
+        fix = f'--question "{name}={form}", with at least two different answers, or the lower bound first'
+        raise _unclear(f"question {name!r}: {refused.what}", fix) from None
 
 
 def _answers(given: str) -> Any:
     """Read answers as people type them: a list, a number between bounds, a scale, or a file of answers."""
     if given.startswith("@"):
-        try:
-            lines = Path(given[1:]).read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError):
-            raise _unclear(f"the file {given[1:]} cannot be read") from None
-        return [line.strip() for line in lines if line.strip()]
+        return _lines(Path(given[1:]))
     for sign, make in (("..", _bounds), (":", _scale)):
         low, found, high = given.partition(sign)
         if found and (ends := make(low, high)) is not None:
@@ -251,5 +321,5 @@ def _scale(low: str, high: str) -> range | None:
         return None
 
 
-def _unclear(what: str, fix: str = _EXAMPLE) -> TacitError:
+def _unclear(what: str, fix: str) -> TacitError:
     return TacitError("bad-parameter", what, fix=Say(fix))

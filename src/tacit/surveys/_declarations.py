@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import rational
-from tacit.fixes import Choose, Code, Set
+from tacit.fixes import Choose, Code, Either, Set
 
 if TYPE_CHECKING:
     from tacit.exact import Number
@@ -137,6 +137,14 @@ def _read_answers(
                 return "number", (), (low, high)
         case str():
             pass
+        case [int() as low, int() as high] if abs(high - low) > 1 and not isinstance(given, tuple):
+            raise bad_parameter(
+                "answers",
+                "a pair of bounds in round brackets for a number",
+                given,
+                why="a list of two numbers would allow these two answers and nothing between them",
+                fix=Either(Code(f"({min(low, high)}, {max(low, high)})"), Code(f'["{low}", "{high}"]')),
+            )
         case _ if isinstance(given, Sequence) or hasattr(given, "tolist"):
             labels = tuple(getattr(given, "tolist", lambda: given)())  # type: ignore[arg-type]
             if are_labels(labels):

@@ -23,10 +23,12 @@ __all__ = [
     "EstimatedShares",
     "liar_bound",
     "margin",
+    "margin_variance",
     "mean",
     "mean_scores",
     "share_variance",
     "shares",
+    "side_liar_bound",
 ]
 
 
@@ -103,6 +105,34 @@ def margin(
         errors[place] = _error(score, covers, spread=values[place] * (1 - values[place]))
     half = normal_quantile(confidence) * errors
     return EstimatedShares(values, values - half, values + half, raw, n)
+
+
+def margin_variance(question: SurveyQuestion, side: int, respondents: int) -> ShareVariance:
+    """Return the variance of an estimated share of one side of a pair, for a population.
+
+    A report that names ``d`` of ``K`` cells holds the true one with chance p, and the others at random: how
+    many of the ``k`` cells of a label it names is hypergeometric. The cells of a hash count as independent.
+    """
+    randomizer = question.support
+    p, q, cells = float(randomizer.p), float(randomizer.q), len(question.answers)
+    k, d = len(question.of[1 - side][1]), getattr(randomizer, "subset", None)
+
+    def others(label: int, named: int) -> tuple[float, float]:
+        """Return the mean and variance of how many cells of a label are named, besides the true one."""
+        if d is None:
+            return label * q, label * q * (1 - q)
+        part, rest = label / (cells - 1), max(cells - 2, 1)
+        return named * part, named * part * (1 - part) * (cells - 1 - named) / rest
+
+    def variance(label: int, own: int) -> float:
+        """Mix reports with the true cell and those without; ``own`` is 1 if the true cell has the label."""
+        (high, spread), (low, other) = others(label, (d or 1) - 1), others(label, d or 1)
+        gap = own + high - low
+        return float((p * spread + (1 - p) * other + p * (1 - p) * gap**2) / (p - q) ** 2)
+
+    inside, outside = variance(k - 1, 1), variance(k, 0)
+    n = respondents
+    return ShareVariance(outside / n, (inside - outside + 1) / n, -1 / n)
 
 
 def mean_scores(question: SurveyQuestion, reports: NDArray[Any]) -> Floats:
@@ -196,6 +226,14 @@ def liar_bound(question: SurveyQuestion, liars: float = 0.01) -> float:
             top = max(top, randomizer.reach * randomizer.window_factor)
         return liars * float((top + 1) * question.radius)
     return float("inf")
+
+
+def side_liar_bound(question: SurveyQuestion, side: int) -> float:
+    """Return the bound for a share of one side of a pair: a report can support several cells of a label."""
+    cells = len(question.of[1 - side][1])
+    most = min(cells, getattr(question.randomizer, "subset", cells))
+    p, q = float(question.support.p), float(question.support.q)
+    return 0.01 * max(most - q * cells, p + q * (cells - 1)) / (p - q)
 
 
 def _some(respondents: int) -> int:

@@ -67,6 +67,13 @@ def _answer(question: SurveyQuestion, answer: Any) -> Any:
 
 def _yes(question: SurveyQuestion, own: Any, answer: Any) -> tuple[NDArray[np.bool_], float, float]:
     """Return whether each report supports the answer, and with which chance it does if true and if not."""
+    if not question.gives_shares:
+        raise TacitError(
+            "bad-parameter",
+            f"the answer to {question.name!r} is a number, and this model needs a list of answers",
+            why="a report of a number lies near it and does not name an answer",
+            fix="make it the outcome of a linear model, or ask for groups such as ages 18 to 29",
+        )
     place = question.place_of(_answer(question, answer))
     if isinstance(question.law, Design):
         if question.law.draws != 1:

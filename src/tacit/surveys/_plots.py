@@ -9,9 +9,9 @@ from tacit.core import needs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from tacit.surveys._results import MeanTable, ShareRow, ShareTable
+    from tacit.surveys._results import CrossTable, MeanTable, ShareRow, ShareTable
 
-__all__ = ["plot_means", "plot_shares"]
+__all__ = ["plot_cells", "plot_means", "plot_shares"]
 
 _MOST = 40  # bars in one picture; more cannot be read
 _COLOURS = ("#0b7285", "#c25e00", "#1b7f4b", "#b3261e", "#5f3dc4", "#555555", "#a61e4d", "#7a5c00")
@@ -92,12 +92,43 @@ def plot_means(table: MeanTable, ax: Axes | None) -> Any:
     return ax
 
 
-def _titled(ax: Axes, table: ShareTable | MeanTable, label: str, *, below: str) -> None:
+def plot_cells(table: CrossTable, ax: Axes | None) -> Any:
+    """Draw a cross-table as a heat map: one cell for each pair of answers, with its share and interval."""
+    needs("plot", "matplotlib", "tacit[plot]")
+    down = list(dict.fromkeys(cell.row for cell in table.rows))[:_MOST]
+    across = list(dict.fromkeys(cell.column for cell in table.rows))[:_MOST]
+    if ax is None:
+        from tacit.picture import Picture
+
+        size = (2 + 1.4 * len(across), 1.8 + 0.6 * len(down))
+        picture = Picture(min(max(5.5, size[0]), 20), min(max(3.8, size[1]), 20))
+        plot_cells(table, picture.subplots())
+        return picture
+    cells = {(cell.row, cell.column): cell for cell in table.rows}
+    values = [[100 * cells[r, c].value for c in across] for r in down]
+    top = max(1.0, *(value for row in values for value in row))
+    ax.imshow(values, cmap="Blues", vmin=0, vmax=1.6 * top, aspect="auto")  # dark text stays readable
+    if len(across) <= 8:
+        for y, row in enumerate(down):
+            for x, column in enumerate(across):
+                cell = cells[row, column]
+                shown = f"{100 * cell.value:z.1f} %\n[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+                ax.text(x, y, shown, ha="center", va="center", fontsize=8)
+    _name_answers(ax, [_name(answer) for answer in across])
+    ax.set_yticks(range(len(down)), [_plain(_name(answer)) for answer in down])
+    ax.set_title(_plain(_title(table, " by ".join(table.questions))), fontsize=9, loc="left")
+    ax.set_ylabel(_plain(table.questions[0]))
+    ax.set_xlabel(_plain(table.questions[1]))
+    return ax
+
+
+def _title(table: ShareTable | MeanTable | CrossTable, name: str) -> str:
     covered = "coins and sampling" if table.of == "population" else "coins"
-    title = (
-        f"{table.question}: epsilon {table.epsilon:g}\n{table.confidence * 100:g} % intervals for {covered}"
-    )
-    ax.set_title(_plain(title), fontsize=9, loc="left")
+    return f"{name}: epsilon {table.epsilon:g}\n{table.confidence * 100:g} % intervals for {covered}"
+
+
+def _titled(ax: Axes, table: ShareTable | MeanTable, label: str, *, below: str) -> None:
+    ax.set_title(_plain(_title(table, table.question)), fontsize=9, loc="left")
     ax.set_ylabel(label)
     ax.set_xlabel(_plain(below))
     ax.grid(axis="y", alpha=0.3)

@@ -16,6 +16,7 @@ import numpy as np
 from tacit.errors import TacitError
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._intervals import normal_quantile
+from tacit.surveys._results import people
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,7 +110,7 @@ class Regression(Reportable):
                 "Carriers answer truthfully with chance {:.4g} (error {:.2g}).".format(*self.honesty)
             )
         table = ReportTable("", ("predictor", "coefficient", "error", f"{level} interval"), rows)
-        return Report(self.kind, (f"{self.respondents:,} respondents.",), (table,), (" ".join(notes),))
+        return Report(self.kind, (f"{people(self.respondents)}.",), (table,), (" ".join(notes),))
 
 
 def fit_logistic(

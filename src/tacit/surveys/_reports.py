@@ -10,9 +10,10 @@ import numpy as np
 from tacit.errors import TacitError
 from tacit.fixes import Choose, Code
 from tacit.report import Report, Reportable, ReportTable
-from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares
+from tacit.surveys._estimates import EstimatedShares, liar_bound, margin, mean, shares, side_liar_bound
 from tacit.surveys._intervals import normal_quantile, read_covers
 from tacit.surveys._norm_sub import BIAS, norm_sub
+from tacit.surveys._report_checks import caution
 from tacit.surveys._results import (
     CrossRow,
     CrossTable,
@@ -23,7 +24,9 @@ from tacit.surveys._results import (
     ShareRow,
     ShareTable,
     cut,
+    people,
 )
+from tacit.surveys._survey_questions import find_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -117,9 +120,10 @@ class Reports(Reportable):
         """
         asked, side = self._question(question)
         covers = read_covers(of)
-        found = []
+        found, warned = [], ""
         for group, reports in self._groups(asked, by):
             one = self._shares(asked, reports, side, covers, confidence)
+            warned = warned or caution(asked, reports, one if side is None else None)
             values = _normed(one.values) if norm_sub else one.values
             found += [
                 ShareRow(group, label, float(v), cut(low), cut(high), float(raw), one.respondents)
@@ -130,7 +134,7 @@ class Reports(Reportable):
         name = asked.name if side is None else asked.of[side][0]
         return ShareTable(
             name, by or "", tuple(found), confidence, covers, float(self.survey.epsilon),
-            self._liars(asked, side), (BIAS,) if norm_sub else (),
+            self._liars(asked, side), (BIAS,) if norm_sub else (), warned,
         )  # fmt: skip
 
     def mean(
@@ -144,14 +148,15 @@ class Reports(Reportable):
         """Estimate the mean of a number or a scale, with an interval; parameters as in `estimate`."""
         asked, _ = self._question(question)
         covers, z = read_covers(of), normal_quantile(confidence)
-        rows = []
+        rows, warned = [], ""
         for group, reports in self._groups(asked, by):
+            warned = warned or caution(asked, reports)
             one = mean(asked, reports, covers=covers)
             half = z * one.error
             rows.append(MeanRow(group, one.value, one.value - half, one.value + half, one.respondents))
         return MeanTable(
             asked.name, by or "", tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked) if not asked.gives_shares else self._liars_of_scale(asked),
+            liar_bound(asked) if not asked.gives_shares else self._liars_of_scale(asked), (), warned,
         )  # fmt: skip
 
     def difference(
@@ -197,7 +202,8 @@ class Reports(Reportable):
                 fix=Code(f'tc.survey(..., pairs=[("{down}", "{across}")])'),
             )
         covers = read_covers(of)
-        one = shares(asked, self.answered[asked.name].reports, covers=covers, confidence=confidence)
+        own = self.answered[asked.name].reports
+        one = shares(asked, own, covers=covers, confidence=confidence)
         turned = asked.of[0][0] != down
         rows = [
             CrossRow(*_turned(label, turned=turned), float(v), cut(low), cut(high), float(raw))
@@ -207,7 +213,7 @@ class Reports(Reportable):
         ]
         return CrossTable(
             (down, across), tuple(rows), confidence, covers, float(self.survey.epsilon),
-            liar_bound(asked), one.respondents,
+            liar_bound(asked), one.respondents, caution(asked, own, one),
         )  # fmt: skip
 
     def heavy_hitters(self, question: str | None = None, *, confidence: float = 0.95) -> HeavyHitters:
@@ -271,18 +277,7 @@ class Reports(Reportable):
 
     def _question(self, name: str | None) -> tuple[SurveyQuestion, int | None]:
         """Find a question, or the pair that it is a side of."""
-        if name is None and len(self.survey.questions) == 1:
-            return self.survey.questions[0], None
-        for question in self.survey.questions:
-            if question.name == name:
-                return question, None
-            for side, (own, _) in enumerate(question.of):
-                if own == name:
-                    return question, side
-        names = tuple(name for question in self.survey.questions for name in question.columns)
-        raise TacitError(
-            "unknown-column", f"the survey has no question {name!r}", fix=Choose(names, given=str(name or ""))
-        )
+        return find_question(self.survey.questions, name)
 
     def _labels(self, question: SurveyQuestion, side: int | None) -> Sequence[Any]:
         return question.answers if side is None else question.of[side][1]
@@ -296,12 +291,7 @@ class Reports(Reportable):
 
     def _liars(self, question: SurveyQuestion, side: int | None) -> float:
         """Return the bound for one answer; a side of a pair adds up the cells that one report can support."""
-        if side is None:
-            return liar_bound(question)
-        cells = len(question.of[1 - side][1])
-        most = min(cells, getattr(question.randomizer, "subset", cells))
-        p, q = float(question.support.p), float(question.support.q)
-        return 0.01 * max(most - q * cells, p + q * (cells - 1)) / (p - q)
+        return liar_bound(question) if side is None else side_liar_bound(question, side)
 
     def _liars_of_scale(self, question: SurveyQuestion) -> float:
         """Return the bound for a mean of a scale: the largest score of a report, less the lowest truth."""
@@ -331,7 +321,9 @@ class Reports(Reportable):
             "unknown-column",
             f"the reports have no public column {name!r}",
             why="groups and predictors are columns that respondents or collector state openly",
-            fix=Choose(tuple(self.public), given=name),
+            fix=Choose(tuple(self.public), given=name)
+            if self.public
+            else "collect the reports with such a column; these have no public column",
         )
 
     def report(self) -> Report:
@@ -342,7 +334,7 @@ class Reports(Reportable):
         )
         columns = f"Public columns: {', '.join(self.public)}." if self.public else "No public columns."
         return Report(
-            f"reports of survey {self.survey.name}: {self.respondents:,} respondents",
+            f"reports of survey {self.survey.name}: {people(self.respondents)}",
             (),
             (ReportTable("", ("question", "reports", "randomizer"), rows),),
             (columns,),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacit.core import needs, visible
 from tacit.errors import TacitError
-from tacit.fixes import Choose
+from tacit.fixes import Choose, Say
 from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from tacit.fixes import Fix
     from tacit.surveys._intervals import Covers
 
-__all__ = ["CrossTable", "DifferenceTable", "MeanRow", "MeanTable", "ShareRow", "ShareTable", "cut"]
+__all__ = ["CrossTable", "DifferenceTable", "MeanRow", "MeanTable", "ShareRow", "ShareTable", "cut", "people"]
 
 _MOST_ROWS = 60
 
@@ -88,6 +89,8 @@ class ShareTable(_Rows):
         How far 1 % dishonest respondents can move a share.
     marks
         What was done to the estimates.
+    caution
+        A warning if the reports do not fit the randomizer, else an empty text.
     """
 
     question: str
@@ -98,13 +101,16 @@ class ShareTable(_Rows):
     epsilon: float
     liars: float
     marks: tuple[str, ...] = ()
+    caution: str = ""
 
     def __getitem__(self, key: Any) -> ShareRow:
         """Return the row of an answer; with groups, of ``group, answer``."""
         for row in self.rows:
             if key == ((row.group, row.answer) if self.by else row.answer):
                 return row
-        names = tuple(dict.fromkeys(str(row.answer) for row in self.rows))
+        names = tuple(
+            dict.fromkeys(f"{row.group}, {row.answer}" if self.by else str(row.answer) for row in self.rows)
+        )
         raise TacitError(
             "unknown-category", f"the table has no row {key!r}", fix=Choose(names, given=str(key))
         )
@@ -124,13 +130,16 @@ class ShareTable(_Rows):
             f"The {_MOST_ROWS} largest of {len(self.rows):,} shares; the largest of many estimates are too "
         )
         lie = f"1 % dishonest respondents can move a share by up to {100 * self.liars:.3g} points."
-        below = any(row.value < 0 or row.value > 1 for row in self.rows) and not self.marks
-        odd = "Estimates below 0 % or above 100 % are due to the coins; set to 0, they would bias a total."
         return Report(
             f"{self.question}: estimated shares, epsilon {self.epsilon:g}",
-            (),
+            _lead(self.caution),
             (ReportTable("", head, shown),),
-            self._notes(lie, odd if below else "", *self.marks, most + "large on average." if many else ""),
+            self._notes(
+                lie,
+                "" if self.marks or self.caution else _outside(self.rows),
+                *self.marks,
+                most + "large on average." if many else "",
+            ),
         )
 
     def _shown_rows(self) -> Sequence[ShareRow]:
@@ -151,7 +160,7 @@ class MeanTable(_Rows):
 
     Parameters
     ----------
-    question, by, rows, confidence, of, epsilon, liars, marks
+    question, by, rows, confidence, of, epsilon, liars, marks, caution
         As in `ShareTable`; ``liars`` is in the units of the question.
     """
 
@@ -163,16 +172,17 @@ class MeanTable(_Rows):
     epsilon: float
     liars: float
     marks: tuple[str, ...] = ()
+    caution: str = ""
 
     def __getitem__(self, group: str) -> MeanRow:
         """Return the row of a group."""
         for row in self.rows:
             if row.group == group:
                 return row
-        names = tuple(row.group for row in self.rows)
-        raise TacitError(
-            "unknown-category", f"the table has no group {group!r}", fix=Choose(names, given=group)
+        fix: Fix = (
+            Choose(self._groups(), given=group) if self.by else Say("ask for the mean by a public column")
         )
+        raise TacitError("unknown-category", f"the table has no group {group!r}", fix=fix)
 
     @property
     def value(self) -> float:
@@ -208,7 +218,8 @@ class MeanTable(_Rows):
         )
         lie = f"1 % dishonest respondents can move the mean by up to {self.liars:.3g}."
         title = f"{self.question}: estimated mean, epsilon {self.epsilon:g}"
-        return Report(title, (), (ReportTable("", head, shown),), self._notes(lie, *self.marks))
+        notes = self._notes(lie, *self.marks)
+        return Report(title, _lead(self.caution), (ReportTable("", head, shown),), notes)
 
     def plot(self, *, ax: Axes | None = None) -> Any:
         """Draw the means with their intervals."""
@@ -294,7 +305,7 @@ class CrossTable(_Rows):
         The names of both: down, and across.
     rows
         One for each cell.
-    confidence, of, epsilon, liars
+    confidence, of, epsilon, liars, caution
         As in `ShareTable`.
     respondents
         How many reports there are.
@@ -307,6 +318,7 @@ class CrossTable(_Rows):
     epsilon: float
     liars: float
     respondents: int
+    caution: str = ""
 
     def __getitem__(self, key: tuple[Any, Any]) -> CrossRow:
         """Return the cell of a pair of answers."""
@@ -335,7 +347,15 @@ class CrossTable(_Rows):
         lie = f"1 % dishonest respondents can move a cell by up to {100 * self.liars:.3g} points."
         more = "Not all cells are shown; the result has them all." if left_out else ""
         title = f"{' by '.join(self.questions)}: estimated shares of all, epsilon {self.epsilon:g}"
-        return Report(title, (f"{self.respondents:,} respondents.",), (table,), self._notes(lie, more))
+        odd = "" if self.caution else _outside(self.rows)
+        lead = (*_lead(self.caution), f"{people(self.respondents)}.")
+        return Report(title, lead, (table,), self._notes(lie, odd, more))
+
+    def plot(self, *, ax: Axes | None = None) -> Any:
+        """Draw the cells as a heat map, each with its share."""
+        from tacit.surveys._plots import plot_cells
+
+        return plot_cells(self, ax)
 
 
 def cut(end: float) -> float:
@@ -350,8 +370,24 @@ def _covered(result: ShareTable | MeanTable | DifferenceTable | CrossTable) -> s
     return f"{level} for these respondents: the coins alone, not the sampling of respondents."
 
 
+def _outside(rows: Sequence[ShareRow | CrossRow]) -> str:
+    """Return the note about estimates that no share can have: intervals are cut, estimates are not."""
+    if all(0 <= row.value <= 1 for row in rows):
+        return ""
+    return "Estimates below 0 % or above 100 % are due to the coins; set to 0, they would bias a total."
+
+
+def _lead(caution: str) -> tuple[str, ...]:
+    return (caution,) if caution else ()
+
+
+def people(respondents: int) -> str:
+    """Say how many respondents there are."""
+    return "1 respondent" if respondents == 1 else f"{respondents:,} respondents"
+
+
 def _points(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:z.1f} %"  # z: a share of -0.0003 is 0.0 %
 
 
 def _label(answer: Any) -> str:

@@ -169,11 +169,11 @@ class StringHashing:
     def _code(self, text: str) -> int:
         """Return the first bytes as a number, filled with zero bytes."""
         given: object = text
-        if not isinstance(given, str) or not text or text[0] == "\0":
+        if not isinstance(given, str) or not text or text[0] == "\0" or _half_letter(text):
             raise TacitError(
                 "unknown-category",
-                "an answer is not text, is empty or starts with a zero byte",
-                why="an empty text has no code",
+                "an answer is not text, is empty, starts with a zero byte or holds half a letter",
+                why="such a text has no code in UTF-8",
                 fix=Say('let people who do not answer send a word such as "none"'),
             )
         return int.from_bytes(text.encode()[: self.length].ljust(self.length, b"\0"), "big")
@@ -189,6 +189,11 @@ class StringHashing:
             f"StringHashing(epsilon={float(first.asked):g}, the first {self.length} bytes of a text in "
             f"{len(self.steps)} steps)"
         )
+
+
+def _half_letter(text: str) -> bool:
+    """Whether text holds one half of a pair of code units, which UTF-8 cannot write."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _continued(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -11,24 +10,28 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tacit.core import Forecast, Plan, Unit, read_identity
-from tacit.errors import TacitError, bad_parameter
+from tacit.core import Plan, Unit, read_identity
+from tacit.errors import TacitError
 from tacit.exact import count, rational
-from tacit.fixes import Choose, Code
-from tacit.mechanisms import LinearHashing, Memo, QuestionSample, SubsetSelection
+from tacit.fixes import Choose
+from tacit.mechanisms import Memo, QuestionSample, SubsetSelection
 from tacit.report import Report, Reportable, ReportTable
-from tacit.surveys._answering import AnswerTask, SurveyReport, seed_label
 from tacit.surveys._memory import Memory, SequenceLoss, sequence_loss
 from tacit.surveys._respondent_words import gives_away, what_is_sent
-from tacit.surveys._survey_documents import SURVEY_SCHEMA, digest_of_survey, read_survey_document
+from tacit.surveys._survey_documents import (
+    SURVEY_SCHEMA,
+    check_total,
+    digest_of_survey,
+    not_a_survey,
+    read_survey_document,
+)
 from tacit.surveys._survey_questions import SurveyQuestion, question_from_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tacit.accounting import Cost
+    from tacit.surveys._answering import SurveyReport
     from tacit.surveys._forecasts import SurveyForecast
     from tacit.surveys._reports import Reports
 
@@ -132,47 +135,9 @@ class Survey(Reportable):
         memory
             The respondent's own memory of permanent answers, for a survey that is repeated.
         """
-        self._check_memory(memory)
-        given = self._by_name(answers)
-        places = tuple(
-            int(question.encode({name: [given[name]] for name in question.columns})[0])
-            for question in self.questions
-        )
-        number = None if invitation is None else str(invitation)
-        task = AnswerTask(
-            self.digest,
-            str(self.epsilon),
-            self.questions,
-            places,
-            self.strategy == "one",
-            number,
-            public,
-            memory,
-        )
-        identity = read_identity(name=self.name, unit=Unit("respondent"), adjacency="replace")
-        forecast = [
-            Forecast(
-                q.name,
-                q.text or _asked(q),
-                q.randomizer.describe(),
-                None,
-                "one report says little",
-            )
-            for q in self.questions
-        ]
-        return Plan.local(
-            identity, task, promised={"epsilon": self.epsilon}, forecast=forecast,
-            facts=self._respondent_facts(public), asked=self.name,
-        )  # fmt: skip
+        from tacit.surveys._true_answers import plan_for
 
-    def _respondent_facts(self, public: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-        facts = [(f"sent for {q.name}", what_is_sent(q)) for q in self.questions]
-        if self.strategy == "one" and len(self.questions) > 1:
-            facts.insert(0, ("asked", f"one of the {len(self.questions)} questions, drawn at random"))
-        facts += [("public", f"{name} is sent as it is")] if (name := ", ".join(public or {})) else []
-        if self.is_repeated:
-            facts.append(("repeated", self.sequence(12).words))
-        return [*facts, ("gives away", gives_away(self.epsilon))]
+        return plan_for(self, answers, invitation=invitation, public=public, memory=memory)
 
     @property
     def is_repeated(self) -> bool:
@@ -191,37 +156,6 @@ class Survey(Reportable):
         """
         return sequence_loss(self.questions, self.epsilon, reports, different, one=self.strategy == "one")
 
-    def _check_memory(self, memory: Memory | None) -> None:
-        if memory is None and self.is_repeated:
-            raise TacitError(
-                "bad-parameter",
-                "a repeated survey needs the respondent's memory",
-                why="a new permanent answer each time would give away more than the survey promises",
-                fix=Code("memory=tc.surveys.Memory(survey.digest)"),
-            )
-        if memory is not None and (not self.is_repeated or memory.survey != self.digest):
-            raise TacitError(
-                "other-survey",
-                "the memory belongs to another survey",
-                why="permanent answers are drawn with the odds of one survey",
-                fix=Code("memory=tc.surveys.Memory(survey.digest)"),
-            )
-
-    def _by_name(self, answers: Any) -> Mapping[str, Any]:
-        columns = [name for question in self.questions for name in question.columns]
-        given = answers
-        if not isinstance(answers, Mapping) and not hasattr(answers, "columns"):
-            given = {columns[0]: answers} if len(columns) == 1 else {}
-        known = set(given.columns if hasattr(given, "columns") else given)
-        if missing := [name for name in columns if name not in known]:
-            raise TacitError(
-                "unknown-category",
-                f"there is no answer to {missing[0]!r}",
-                why="a question that is left out would show something about the respondent",
-                fix="declare an answer for people who do not answer, such as 'no answer'",
-            )
-        return given  # type: ignore[no-any-return]
-
     def randomize(
         self, answers: Any, *, public: Sequence[str] = (), invitations: Iterable[object] | None = None
     ) -> Reports:
@@ -236,39 +170,14 @@ class Survey(Reportable):
         invitations
             One number for each respondent.
         """
-        from tacit.surveys._reports import AnsweredQuestion, Reports
+        from tacit.surveys._true_answers import randomized
 
-        given = self._by_name(answers)
-        encoded = [
-            question.encode({name: given[name] for name in question.columns}) for question in self.questions
-        ]
-        total = len(encoded[0])
-        if any(len(one) != total for one in encoded):
-            raise bad_parameter("answers", "as many answers to each question", [len(one) for one in encoded])
-        numbers = None if invitations is None else tuple(map(str, invitations))
-        asked = np.zeros(total, dtype=np.int64)
-        if self.strategy == "one":
-            asked = QuestionSample([question.randomizer for question in self.questions]).draw(total)
-        answered = {}
-        for place, (question, truth) in enumerate(zip(self.questions, encoded, strict=True)):
-            rows = np.nonzero(asked == place)[0] if self.strategy == "one" else np.arange(total)
-            drawn = self._drawn(
-                question, truth[rows], None if numbers is None else [numbers[i] for i in rows]
-            )
-            answered[question.name] = AnsweredQuestion(rows, drawn)
-        kept = {name: np.asarray(given[name]) for name in public}
-        return Reports(self, total, answered, kept, numbers)
+        return randomized(self, answers, public=public, invitations=invitations)
 
-    def _drawn(self, question: SurveyQuestion, truth: Any, numbers: list[str] | None) -> Any:
-        randomizer = question.randomizer
-        if isinstance(randomizer, LinearHashing) and numbers is not None:
-            label = seed_label(self.digest, question.name)
-            return randomizer.release(truth, seeds=randomizer.seeds_for(numbers, label=label))
-        drawn: Any = randomizer.release(truth)
-        return drawn[:, None] if isinstance(randomizer, Memo) else drawn
-
-    def collect(self, source: Any, *, repeated: str = "refuse") -> Reports:
-        """Read reports that respondents sent.
+    def collect(
+        self, source: Any, *, repeated: str = "refuse", invitations: Iterable[object] | None = None
+    ) -> Reports:
+        """Read reports that respondents sent; a report without an answer, or not of this survey, is refused.
 
         Parameters
         ----------
@@ -277,10 +186,12 @@ class Survey(Reportable):
             Columns that are not questions are public facts about the respondents.
         repeated
             What happens if an invitation has two reports: ``refuse``, or keep the ``first`` and drop others.
+        invitations
+            Those that were sent; a report with another invitation, or with none, is refused.
         """
         from tacit.surveys._collection import collect
 
-        return collect(self, source, repeated=repeated)
+        return collect(self, source, repeated=repeated, invitations=invitations)
 
     def predict(self, respondents: int = 1000, *, confidence: float = 0.95) -> SurveyForecast:
         """Return how wide the intervals will be, before the survey: of the hardest share, and of means."""
@@ -303,7 +214,7 @@ class Survey(Reportable):
         half_width
             Half the width of the interval: 0.03 for 3 points of a share; in its own units for a number.
         question
-            Which one; by default all of them.
+            Which one, also one side of a pair; by default all of them, if all give shares.
         share
             The expected share of an answer; by default the one that is hardest to estimate.
         confidence
@@ -311,8 +222,7 @@ class Survey(Reportable):
         """
         from tacit.surveys._forecasts import respondents_of
 
-        asked = self.questions if question is None else (self[question],)
-        return max(respondents_of(one, half_width, share, confidence) for one in asked)
+        return respondents_of(self, question, half_width, share, confidence)
 
     @property
     def digest(self) -> str:
@@ -345,10 +255,10 @@ class Survey(Reportable):
                 fields["strategy"],
             )
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-            raise _not_a_survey("it lacks a part of a survey") from None
+            raise not_a_survey("it lacks a part of a survey") from None
         except TacitError as refused:
-            raise _not_a_survey(refused.what) from None
-        _check_total(made)
+            raise not_a_survey(refused.what) from None
+        check_total(made)
         return made
 
     def save(self, path: str | Path) -> None:
@@ -426,38 +336,15 @@ def load(path: str | Path) -> Survey:
     >>> load(path) == poll
     True
     """
+    if not Path(path).is_file():
+        raise TacitError("bad-survey", f"there is no file {path}", fix="check its name and its folder")
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):
-        raise _not_a_survey(f"{Path(path).name} cannot be read as JSON") from None
+        raise not_a_survey(f"{Path(path).name} cannot be read as JSON") from None
     return Survey.from_document(document)
-
-
-def _asked(question: SurveyQuestion) -> str:
-    return "your answer" if question.name == "answer" else f"your answer to {question.name}"
 
 
 def _between(question: SurveyQuestion) -> str:
     low, high = question.bounds or (0, 0)
     return f"{float(low):g} to {float(high):g}"
-
-
-def _check_total(made: Survey) -> None:
-    """Refuse a document whose randomizers give away more than it says."""
-    each = [question.randomizer.epsilon for question in made.questions]
-    memos = [isinstance(question.randomizer, Memo) for question in made.questions]
-    if any(memos) and (not all(memos) or made.strategy == "one"):
-        raise _not_a_survey("a survey that is repeated asks every question each time, each with a memo")
-    total = max(each, default=0) if made.strategy == "one" else sum(each)
-    names = [name for question in made.questions for name in question.columns]
-    if total > made.epsilon or len(set(names)) != len(names) or not each:
-        raise _not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")
-
-
-def _not_a_survey(why: str) -> TacitError:
-    return TacitError(
-        "bad-survey",
-        "this is not a survey that this version of Tacit can read",
-        why=why,
-        fix=Code("survey.save(path) writes one"),
-    )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.errors import TacitError
 from tacit.fixes import Code
+from tacit.mechanisms import Memo
 
-__all__ = ["SURVEY_SCHEMA", "digest_of_survey", "read_survey_document"]
+if TYPE_CHECKING:
+    from tacit.surveys._survey import Survey
+
+__all__ = ["SURVEY_SCHEMA", "check_total", "digest_of_survey", "not_a_survey", "read_survey_document"]
 
 SURVEY_SCHEMA = "tacit/survey/1"
 _STRATEGIES = ("one", "split")
@@ -37,9 +41,26 @@ def read_survey_document(document: object) -> Mapping[str, Any]:
         and isinstance(document.get("questions"), list)
     ):
         return document
-    raise TacitError(
+    raise not_a_survey(f"a survey is a document with the schema {SURVEY_SCHEMA}")
+
+
+def check_total(made: Survey) -> None:
+    """Refuse a document whose randomizers give away more than it says."""
+    each = [question.randomizer.epsilon for question in made.questions]
+    memos = [isinstance(question.randomizer, Memo) for question in made.questions]
+    if any(memos) and (not all(memos) or made.strategy == "one"):
+        raise not_a_survey("a survey that is repeated asks every question each time, each with a memo")
+    total = max(each, default=0) if made.strategy == "one" else sum(each)
+    names = [name for question in made.questions for name in question.columns]
+    if total > made.epsilon or len(set(names)) != len(names) or not each:
+        raise not_a_survey("its randomizers give away more than the stated epsilon, or a name is used twice")
+
+
+def not_a_survey(why: str) -> TacitError:
+    """Refuse a document, with the reason."""
+    return TacitError(
         "bad-survey",
         "this is not a survey that this version of Tacit can read",
-        why=f"a survey is a document with the schema {SURVEY_SCHEMA}",
+        why=why,
         fix=Code("survey.save(path) writes one"),
     )

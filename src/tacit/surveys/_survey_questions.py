@@ -23,14 +23,14 @@ from tacit.mechanisms import (
 from tacit.surveys._declarations import are_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tacit.mechanisms import LocalRandomizer
     from tacit.surveys._declarations import AnswerLabel, DeclaredQuestion, QuestionKind
 
-__all__ = ["DECLARED", "SurveyQuestion", "question_from_document", "with_randomizer"]
+__all__ = ["DECLARED", "SurveyQuestion", "find_question", "question_from_document", "with_randomizer"]
 
 #: Why a question has its randomizer, where its declaration names one.
 DECLARED = "the declared randomizer"
@@ -198,6 +198,21 @@ class SurveyQuestion:
         if self.bounds is not None:
             document["bounds"] = [str(end) for end in self.bounds]
         return {**document, "randomizer": self.randomizer.to_json(), "share": str(self.share)}
+
+
+def find_question(questions: Sequence[SurveyQuestion], name: str | None) -> tuple[SurveyQuestion, int | None]:
+    """Find a question by its name, or the pair that it is a side of; a single question needs no name."""
+    if name is None and len(questions) == 1:
+        return questions[0], None
+    for question in questions:
+        if question.name == name:
+            return question, None
+        for side, (own, _) in enumerate(question.of):
+            if own == name:
+                return question, side
+    names = tuple(name for question in questions for name in question.columns)
+    what = "the survey has several questions" if name is None else f"the survey has no question {name!r}"
+    raise TacitError("unknown-column", what, fix=Choose(names, given=str(name or "")))
 
 
 def question_from_document(document: Mapping[str, Any]) -> SurveyQuestion:

@@ -96,13 +96,14 @@ def randomize_waves(survey: Survey, waves: Sequence[Any]) -> list[Reports]:
     (100, True)
     """
     from tacit.surveys._reports import AnsweredQuestion, Reports
+    from tacit.surveys._true_answers import by_name
 
     if not survey.is_repeated:
         raise bad_parameter("survey", "one that is repeated", survey.name, fix=Set(epsilon=2, once=1))
     permanent: dict[tuple[str, int], NDArray[np.int64]] = {}
     found = []
     for wave in waves:
-        given = survey._by_name(wave)  # noqa: SLF001 - of this room
+        given = by_name(survey, wave)
         answered = {}
         for question in survey.questions:
             memo, truths = question.randomizer, question.encode({n: given[n] for n in question.columns})

@@ -183,3 +183,9 @@ def test_no_report_gives_away_more_than_epsilon():
             sent = {"seed": report["seed"].tolist(), "answer": int(report["answer"])}
             largest = max(largest, abs(randomizer.privacy_loss(sent, one, other)))
     assert 0.999 < largest <= float(plan.cost.epsilon(delta=0))
+
+
+def test_half_a_letter_is_refused():
+    for texts in ("\ud800", ["a\udfff"]):
+        with pytest.raises(TacitError, match="half a letter"):
+            StringHashing(epsilon=4).release(texts)

@@ -1,6 +1,7 @@
 """Estimates from reports: what they are called, what they cover, and how they are shown."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -289,3 +290,50 @@ def test_shuffled_lists_are_charged_by_their_own_blanket():
     poll = tc.survey("poll", ["no", "yes"], epsilon=1)
     assert poll.shuffled_cost(10_000).epsilon(delta=1e-6) == pytest.approx(0.0432, abs=2e-4)
     assert poll.cost.shuffled(10_000).epsilon(delta=1e-6) > 0.05
+
+
+def test_a_cross_table_is_drawn_as_a_heat_map(tmp_path):
+    pair = tc.survey("pair", {"a": ["n", "y"], "b": ["x", "y", "$z$"]}, pairs=[("a", "b")], epsilon=2)
+    table = pair.randomize({"a": ["n"] * 50, "b": ["x"] * 50}).crosstab("a", "b")
+    table.plot().savefig(tmp_path / "cells.png")
+    assert (tmp_path / "cells.png").stat().st_size > 5000
+
+
+def test_a_number_is_not_a_randomized_predictor_of_a_model():
+    poll = tc.survey("poll", {"age": (18, 90)}, epsilon=2)
+    found = poll.randomize({"age": [30] * 50, "income": range(50)}, public=["income"])
+    for fit in (lambda: found.linear("income", on=["age"]), lambda: found.logistic("age", on=["income"])):
+        with pytest.raises(TacitError, match="'age' is a number"):
+            fit()
+
+
+def test_a_public_column_that_is_not_there_is_refused():
+    poll = tc.survey("poll", {"age": (18, 90)}, epsilon=2)
+    for answers in ([30], {"age": [30]}, pd.DataFrame({"age": [30]})):
+        with pytest.raises(TacitError, match="no column 'region'"):
+            poll.randomize(answers, public=["region"])
+    with pytest.raises(TacitError, match="a list of columns"):
+        poll.randomize({"age": [30]}, public="age")
+
+
+def test_a_fix_is_never_an_empty_list():
+    poll = tc.survey("poll", {"mood": range(1, 6)}, epsilon=2)
+    found = poll.randomize([1, 2, 3])
+    for ask in (lambda: found.mean(by="region"), lambda: found.mean()["north"]):
+        with pytest.raises(TacitError) as refusal:
+            ask()
+        assert "one of:" not in str(refusal.value.fix)
+    coin = tc.survey("coin", ["no", "yes"], epsilon=2)
+    table = coin.randomize({"answer": ["no"] * 4, "region": ["n"] * 4}, public=["region"]).estimate(
+        by="region"
+    )
+    with pytest.raises(TacitError) as refusal:
+        table["n"]
+    assert "n, yes" in str(refusal.value.fix)
+
+
+def test_every_respondent_has_one_invitation():
+    coin = tc.survey("coin", ["no", "yes"], epsilon=2)
+    for many in (range(2), range(4)):
+        with pytest.raises(TacitError, match="one for each of the 3 respondents"):
+            coin.randomize(["no"] * 3, invitations=many)

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
+import tacit as tc
 from tacit.errors import TacitError
 from tacit.surveys._sample_sizes import choose_strategy, respondents_needed, share_half_width, worst_share
 
@@ -45,3 +47,46 @@ def test_splitting_wins_only_for_a_large_epsilon(m, epsilon):
 def test_a_half_width_of_nothing_is_refused():
     with pytest.raises(TacitError, match="half_width must be a positive number"):
         respondents_needed(0.75, 0.25, half_width=0)
+
+
+MIXED = tc.survey("mixed", {"smokes": ["no", "yes"], "age": (18, 90)}, epsilon=2)
+
+
+def test_one_half_width_does_not_serve_a_share_and_an_age():
+    with pytest.raises(TacitError) as refusal:
+        MIXED.respondents_for(half_width=0.03)
+    assert "smokes (a share from 0 to 1), age (a number from 18 to 90)" in refusal.value.what
+    assert 'question="smokes"' in str(refusal.value.fix)
+    assert MIXED.respondents_for(half_width=2, question="age") > 100
+    shares = tc.survey("two", {"a": ["n", "y"], "b": ["n", "y"]}, epsilon=2)
+    assert shares.respondents_for(half_width=0.03) == shares.respondents_for(half_width=0.03, question="a")
+
+
+def test_half_a_share_is_not_a_half_width():
+    for survey, name in ((MIXED, "smokes"), (tc.survey("coin", ["no", "yes"], epsilon=1), None)):
+        with pytest.raises(TacitError, match=r"below 0\.5 for a share"):
+            survey.respondents_for(half_width=3, question=name)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2, 5])
+def test_a_side_of_a_pair_has_its_own_figure(epsilon):
+    answers = {"used": ["no", "yes"], "place": list("abcdef")}
+    poll = tc.survey("pair", answers, pairs=[("used", "place")], epsilon=epsilon)
+    forecast = poll.predict(4000)
+    assert set(forecast.names) == {poll.questions[0].name, "used", "place"}
+    truth = {"used": ["no", "yes"] * 2000, "place": list("ab") * 2000}
+    found = poll.randomize(truth)
+    for side in ("used", "place"):
+        row = found.estimate(side)[{"used": "yes", "place": "a"}[side]]
+        half = (row.high - row.low) / 2
+        n = poll.respondents_for(half_width=half, question=side, share=0.5)
+        assert n == pytest.approx(4000, rel=0.15)
+    needed = poll.respondents_for(half_width=0.03, question="used")
+    assert poll.predict(needed)["used"] == pytest.approx(0.03, rel=0.01)
+
+
+def test_the_name_of_a_question_is_asked_for():
+    found = MIXED.randomize({"smokes": ["no"] * 9, "age": np.arange(20, 29)})
+    with pytest.raises(TacitError, match="has several questions") as refusal:
+        found.estimate()
+    assert "smokes, age" in str(refusal.value.fix)

@@ -159,7 +159,9 @@ def test_respondents_are_predicted_before_the_survey():
     people = poll.respondents_for(half_width=0.03, question="smokes")
     assert people == 4 * 1_840
     assert poll.predict(people)["smokes"] == pytest.approx(0.03, abs=1e-4)
-    assert poll.respondents_for(half_width=0.03) >= poll.respondents_for(half_width=0.03, question="state")
+    lists = tc.survey("two", {name: FOUR[name] for name in ("smokes", "state")}, epsilon=2)
+    each = [lists.respondents_for(half_width=0.03, question=name) for name in ("smokes", "state")]
+    assert lists.respondents_for(half_width=0.03) == max(each)
     refused("unknown-column", poll.predict(10).__getitem__, "none")
     refused("unknown-column", poll.respondents_for, half_width=0.1, question="none")
     refused("bad-parameter", poll.respondents_for, half_width=0.1, question="age", share=2)
@@ -190,3 +192,21 @@ def test_the_page_of_a_survey_says_what_is_sent():
     for words in ("picked at random", "6 of the 51 answers", "18 to 90", "by at most 7.39"):
         assert words in text
     assert math.isclose(float(tc.survey("x", ["a", "b"], epsilon=0.1).epsilon), 0.1)
+
+
+def test_a_list_of_two_numbers_is_not_a_number_between_them(tmp_path):
+    for given in ([18, 90], [90, 18]):
+        with pytest.raises(TacitError, match="'age'") as refusal:
+            tc.survey("poll", {"age": given}, epsilon=1)
+        assert "(18, 90)" in str(refusal.value.fix)
+    assert tc.survey("poll", {"age": [0, 1]}, epsilon=1)["age"].kind == "choice"
+
+
+def test_a_survey_file_that_does_not_exist_is_said_to_be_missing(tmp_path):
+    with pytest.raises(TacitError, match="there is no file"):
+        tc.surveys.load(tmp_path / "none.json")
+    poll = tc.survey("poll", ["no", "yes"], epsilon=1)
+    poll.save(tmp_path / "poll.json")
+    text = (tmp_path / "poll.json").read_text()
+    (tmp_path / "poll.json").write_text("\ufeff" + text, encoding="utf-8")
+    assert tc.surveys.load(tmp_path / "poll.json") == poll

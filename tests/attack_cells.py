@@ -8,6 +8,7 @@ import io
 import itertools
 import math
 import random
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -335,6 +336,18 @@ def pandas_cell(value: Any, how: str) -> Any:
     return made.decode(errors="replace") if isinstance(made, bytes) else made
 
 
+def merged_by_pandas(values: list[Any]) -> bool:
+    """Whether equal values of different types meet: as categories, pandas would make 0 and False one.
+
+    The rows of one person would then change the cells of another before Tacit sees them.
+    """
+    kinds: dict[Any, set[type]] = {}
+    for value in values:
+        if isinstance(value, Hashable):
+            kinds.setdefault(value, set()).add(type(value))
+    return any(len(found) > 1 for found in kinds.values())
+
+
 def make_pandas(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pd.DataFrame:
     """Build a frame whose types pandas infers from all values together, or objects."""
     columns = {}
@@ -342,7 +355,7 @@ def make_pandas(shape: TableShape, rows: list[Row], style: dict[str, Any]) -> pd
         values = [pandas_cell(row[at], how) for row in rows]
         try:
             columns[name] = pd.Series(values, dtype=None if how in {"inferred", "category"} else how)
-            if how == "category":
+            if how == "category" and not merged_by_pandas(values):
                 columns[name] = columns[name].astype("category")
         except (TypeError, ValueError, OverflowError, ArithmeticError):
             columns[name] = pd.Series(values, dtype=object)

@@ -88,7 +88,7 @@ class Series(Content):
 
     @property
     def today(self) -> AnswerTable:
-        """The last day, one line for each group: the day, its 7 days and all days so far beside each other."""
+        """The last day, one line for each group: the day, its 7 days and all days so far."""
         whole = self.history
         groups = len(whole) // self.days
         return replace(

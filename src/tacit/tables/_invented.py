@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tacit.core import Table
@@ -24,6 +25,8 @@ from tacit.tables._task import exact_integers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import duckdb
 
     from tacit.core import Fact, Identity
     from tacit.tables._task import TableTask
@@ -39,6 +42,7 @@ _NUMBERS = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e308, -1e308, 
 _TEXTS = ("", "A", "a", " A", "É", "0", "NaN", "a\nb", "'; --", "\u202e")
 _DAYS = (datetime(1, 1, 1), datetime(1970, 1, 1), datetime(2024, 2, 29, 23, 59), datetime(9999, 12, 31))  # noqa: DTZ001
 _UNITS = 4  # units beside the one that differs
+_SIDES = 40  # datasets in one database: with more of them it takes longer to find a table
 _SECRET = 20_240_229  # both neighbours rank a unit's rows with the same secret, as one release would
 
 
@@ -119,6 +123,8 @@ class InventedTables:
         self._who = contribution(question, row_level=by_row, adjacency=identity.adjacency)
         limit = max((scan.rows or 1 for scan in _found(question.input, Scan)), default=1)
         self._most = 1 if by_row else min(limit + 2, 40)
+        self._opened: duckdb.DuckDBPyConnection | None = None
+        self._sides, self._numbers = 0, count()
 
     def pair(self) -> TablePair:
         """Invent two neighbours, and compare the exact integers of every step."""
@@ -155,25 +161,32 @@ class InventedTables:
 
     def _on(self, rows: Mapping[str, InventedRows]) -> TableTask:
         """Return the task on these rows; the exact integers are computed once and kept."""
-        import duckdb
-
-        database = duckdb.connect()
+        database = self._database()
         owner = self._identity.unit.columns
         places = {}
         for name, table in (self._tables | self._public).items():
-            columns = self._columns(table)
+            columns, place = self._columns(table), f"{name} {next(self._numbers)}"
             typed = ", ".join(f"{quote(c)} {_TYPES[k]}" for c, k in columns.items())
-            database.execute(f"CREATE TABLE {quote(name)} ({typed})")
+            database.execute(f"CREATE TABLE {quote(place)} ({typed})")
             if rows[name]:
                 marks = f"({', '.join('?' * len(columns))})"
                 lines = ", ".join([marks] * len(rows[name]))
                 values = [value for row in rows[name] for value in row]
-                database.execute(f"INSERT INTO {quote(name)} VALUES {lines}", values)  # noqa: S608
-            source = read_source((database, name))
+                database.execute(f"INSERT INTO {quote(place)} VALUES {lines}", values)  # noqa: S608
+            source = read_source((database, place))
             public = table.key is not None
             places[name] = SourceTable(source, *((None,) if public else (owner, grid_columns(table.facts))))
         engine = _Kept(DuckDB(places, key=_SECRET, snapshot=None))
         return replace(self._task, engine=engine)  # type: ignore[arg-type]  # integers is all that a task asks
+
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        """Return the database for the next rows: many share one, since to open one takes longest."""
+        if self._opened is None or self._sides == _SIDES:
+            import duckdb
+
+            self._opened, self._sides = duckdb.connect(config={"threads": 1}), 0
+        self._sides += 1
+        return self._opened
 
     def _columns(self, table: Table) -> dict[str, str]:
         """Return the columns of a table with their kinds: declared, or as the question reads them."""

@@ -275,6 +275,8 @@ def most_common(column: str | Expr, k: int = 1, candidates: Iterable[object] | N
     'most_common(hospital)'
     """
     top = whole("k", k, zero=False)
+    if top > 10_000:  # before anything is as long as k
+        raise bad_parameter("k", "at most the number of candidates (10,000 at most)", k, fix=Set(k=1))
     if candidates is None:
         return MostCommonOf(as_node(column), (), top)
     values = read_keys("candidates", candidates)

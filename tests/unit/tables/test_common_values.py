@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 
 import duckdb
 import numpy as np
@@ -132,3 +133,16 @@ def test_the_plan_says_which_lead_is_enough():
     points = float(best.note.split()[3])
     p = math.exp(-points / 3)  # scale: 3 points
     assert 0.95 <= (1 - (1 - p) ** 3) / (3 * p) < 0.9501
+
+
+def test_a_huge_number_of_picks_is_refused_before_anything_is_as_long():
+    start = time.process_time()
+    for ask in (
+        lambda: tc.most_common("ward", 10**9),
+        lambda: tc.most_common("ward", 10**9, ["a", "b"]),
+        lambda: protected().sql("SELECT MOST_COMMON(ward, 1000000000) FROM d"),
+    ):
+        with pytest.raises(tc.TacitError, match="at most the number of candidates") as refused:
+            ask()
+        assert refused.value.code == "bad-parameter"
+    assert time.process_time() - start < 10

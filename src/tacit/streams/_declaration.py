@@ -129,6 +129,7 @@ def stream(
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
     with opened._lock():  # noqa: SLF001 - made here
+        opened._refresh()  # noqa: SLF001
         opened._store()  # noqa: SLF001
     return opened
 
@@ -179,6 +180,7 @@ def open_stream(
     if where is not None:
         opened.declared["ledger"] = where
         with opened._lock():  # noqa: SLF001 - made here
+            opened._refresh()  # noqa: SLF001
             opened._store()  # noqa: SLF001
     return opened
 

@@ -1,7 +1,7 @@
 """The folder of a stream: a file with its declaration, and one Parquet file for the rows of each day.
 
 Each file is written beside its place, flushed to the disk and then put into place in one step, so that a
-crash leaves a whole file or none. A day's file is never replaced.
+crash leaves a whole file or none. A day's file is replaced only on request, and as a whole.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
     from tacit.engines import Source
 
-__all__ = ["STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
+__all__ = ["REPORTS", "STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
 
 STREAM_SCHEMA = "tacit/stream/1"
+#: Where a book of reports keeps the rows of days that have not closed.
+REPORTS = "reports"
 _FACTS = "stream.json"
 _EMPTY = "tacit_empty"
 _WHOLE = 2**127  # whole numbers up to here are written with their digits
@@ -97,6 +99,14 @@ class StreamFolder:
         found = read_source(self.path(day)).schema(day) or ()
         return tuple(name for name, _ in found if name not in {_EMPTY, KEPT})
 
+    def is_empty(self, day: str) -> bool:
+        """Whether nobody came on a day that came in."""
+        import duckdb
+
+        with duckdb.connect() as con:
+            found = con.execute("SELECT 1 FROM read_parquet(?) LIMIT 1", [str(self.path(day))])
+            return found.fetchone() is None
+
     def append(
         self,
         day: str,
@@ -104,8 +114,10 @@ class StreamFolder:
         check: Callable[[Sequence[str]], None],
         unit: str | None = None,
         barred: Callable[[Iterable[str]], list[str]] | None = None,
+        *,
+        replace: bool = False,
     ) -> bool:
-        """Store the rows of a day; return False if its file was there already.
+        """Store the rows of a day; return False if its file was there already and is not to be replaced.
 
         ``check`` may refuse the columns before anything is stored.
         """
@@ -121,10 +133,13 @@ class StreamFolder:
                 _write(source, draft, unit, barred)
             draft.chmod(0o600)  # true rows, for their owner alone
             _flush(draft)
-            try:
-                os.link(draft, self.path(day))
-            except FileExistsError:
-                return False
+            if replace:
+                draft.replace(self.path(day))
+            else:
+                try:
+                    os.link(draft, self.path(day))
+                except FileExistsError:
+                    return False
         _flush(self._days)
         return True
 

@@ -640,3 +640,61 @@ def test_columns_that_do_not_fit_together_are_refused(rows):
     with pytest.raises(TacitError) as refusal:
         declared().append(DAYS[0], rows)
     assert refusal.value.code == "bad-parameter"
+
+
+def test_a_day_that_was_not_released_can_be_replaced(flu):
+    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=900))
+    flu.append(DAYS[0], rows(0, 10))
+    flu.append(DAYS[1], rows(1, 10))
+    flu.release(DAYS[0])
+    flu.append(DAYS[1], rows(1, 40), replace=True)
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[0], rows(0, 40), replace=True)
+    assert refusal.value.code == "day-closed"
+    assert values(flu.release(DAYS[1]).daily["cases"]) == [5, 5, 20, 20]
+
+
+def test_after_a_replacement_every_person_still_counts_in_the_declared_days(tmp_path):
+    ledger = tc.Ledger.memory()
+    one, two = (persons(source=tmp_path / "flu", ledger=ledger, most_days=1) for _ in range(2))
+    one.append(DAYS[0], [{"pid": 1}])
+    two.append(DAYS[1], [{"pid": 1}, {"pid": 2}])  # 1 has had a day
+    one.append(DAYS[0], [{"pid": 3}, {"pid": 2}], replace=True)  # 2 has had a day as well
+    two.append(DAYS[2], [{"pid": 3}, {"pid": 1}])
+    one.begin(one.plan(cases=tc.count(), epsilon=900))
+    assert values(one.release(DAYS[2]).daily["cases"]) == [1, 1, 1]
+
+
+def test_the_first_day_can_be_replaced_by_rows_with_other_columns(tmp_path):
+    ledger = tc.Ledger.memory()
+    flu, other = (declared(tmp_path / "flu", ledger=ledger) for _ in range(2))
+    flu.append(DAYS[0], [{"age": 1}])
+    flu.append(DAYS[0], [{"temp": 1}], replace=True)
+    other.append(DAYS[1], [{"temp": 2}])
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[1], [{"age": 1}], replace=True)
+    assert refusal.value.code == "rows-differ"
+
+
+@pytest.mark.parametrize("name", ["", " ", "column0", "Unnamed: 0"])
+def test_columns_without_a_name_are_refused(flu, name):
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[0], rows(0, 3).assign(**{name: 1}))
+    assert refusal.value.code == "rows-differ"
+    assert flu.status().appended == ()
+
+
+def test_a_file_comes_in_under_one_day(tmp_path):
+    flu = declared()
+    (tmp_path / "day.csv").write_text("age\n40\n7\n")
+    (tmp_path / "copy.csv").write_text("age\n40\n7\n")
+    (tmp_path / "empty.csv").write_text("age\n")
+    flu.append(DAYS[0], tmp_path / "day.csv")
+    with pytest.raises(TacitError) as refusal:
+        flu.append(DAYS[1], tmp_path / "copy.csv")
+    assert refusal.value.code == "rows-twice"
+    assert flu.status().appended == (DAYS[0],)
+    flu.append(DAYS[1], tmp_path / "copy.csv", again=True)
+    flu.append(DAYS[2], tmp_path / "empty.csv")
+    flu.append(DAYS[3], str(tmp_path / "empty.csv"))
+    flu.append(DAYS[0], tmp_path / "day.csv", replace=True, again=True)

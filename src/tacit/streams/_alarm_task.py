@@ -12,11 +12,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Forecast, Plan, members_of
+from tacit.engines import KEPT
 from tacit.errors import TacitError
 from tacit.exact import Number, count, rational
 from tacit.mechanisms import DiscreteLaplace, SparseVector
 from tacit.streams._alarm import read_rate
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
+from tacit.streams._planning import unseen_fact
 from tacit.streams._task import DaysWanted, StreamTask
 
 if TYPE_CHECKING:
@@ -144,8 +146,8 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
         task,
         promised={"epsilon": goal.epsilon},
         forecast=[Forecast("alarm", "yes or no each day", vector.describe(), None, "yes or no")],
-        facts=facts,
-        asked=f"alarm, each day: {one.asked}",
+        facts=lambda: [*facts, *unseen_fact(stream, request)],
+        asked=f"alarm, each day: {one.asked.replace(f', where {KEPT}', '')}",
         request=lambda: request,
     )
 

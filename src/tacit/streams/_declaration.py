@@ -88,8 +88,8 @@ def stream(
     >>> flu = stream(
     ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8)
     ... )
-    >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
     >>> flu.append("2026-01-01", [{"result": "positive"}, {"result": "negative"}])
+    >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
     >>> release = flu.release("2026-01-01")
     >>> release["positive"].low[0] <= release["positive"].value[0]
     True

@@ -195,6 +195,21 @@ class StreamRows:
                     fix=refusal.fix,
                 ) from None
 
+    def _unseen_columns(self, request: Any) -> list[str]:
+        """Return the columns that a plan names and that are not known: not declared, and in no rows yet."""
+        known, unseen = [*(self._session.columns or sorted(self._declared_columns)), KEPT], list[str]()
+        while True:
+            table = self._protected(SimpleNamespace(columns=[*known, *unseen]))
+            try:
+                self._one_day(table, request)
+            except TacitError as refusal:
+                name = refusal.fix.given if isinstance(refusal.fix, Choose) else ""
+                if refusal.code != "unknown-column" or not name or name in unseen:
+                    raise
+                unseen.append(name)
+            else:
+                return unseen
+
     def _came_before(self, number: int) -> TacitError:
         day, closed = self.horizon.name(number), self._is_closed(number)
         late = Say("keep late rows for a stream of their own, or declare a day to be the day of the report")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacit.streams._stream import Stream
     from tacit.tables import TableTask
 
-__all__ = ["Charging", "StreamGoal", "make_stream_plan"]
+__all__ = ["Charging", "StreamGoal", "make_stream_plan", "unseen_fact"]
 
 Charging = Literal["run", "day"]
 _WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far"}
@@ -138,11 +138,21 @@ def make_stream_plan(
         task,
         promised={name: value for name, value in promised.items() if value},
         forecast=_forecast(table, choice.mechanisms, goal),
-        facts=[*_facts(stream, table, choice, goal), *([("delta", warning)] if warning else [])],
+        facts=lambda: [
+            *_facts(stream, table, choice, goal),
+            *unseen_fact(stream, request),
+            *([("delta", warning)] if warning else []),
+        ],
         confidence=float(goal.confidence),
         asked=f"each day: {pure.asked.replace(f', where {KEPT}', '')}",
         request=lambda: request,
     )
+
+
+def unseen_fact(stream: Stream, request: JSON) -> list[tuple[str, str]]:
+    """Say which columns the plan names that were neither declared nor in any rows so far."""
+    unseen = stream._unseen_columns(request)  # noqa: SLF001 - the parts of a stream
+    return [("columns not seen yet", ", ".join(unseen))] if unseen else []
 
 
 def _moves(pure: TableTask, concentrated: TableTask) -> list[tuple[int, int]]:

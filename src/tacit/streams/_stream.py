@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from tacit.core import Dataset, Plan, Release
 from tacit.engines import KEPT
 from tacit.errors import TacitError
-from tacit.fixes import Choose, Code
+from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.streams._admission import folder_lock
 from tacit.streams._alarms import StreamAlarms
 from tacit.streams._incoming import StreamRows
@@ -199,7 +199,7 @@ class Stream(StreamRows, StreamAlarms, Dataset):
                 "unknown-column",
                 f"the rows have no column {missing.args[0]!r}",
                 why="the plan needs it",
-                fix=Choose(tuple(table.columns), given=str(missing.args[0])),
+                fix=Choose(tuple(c for c in table.columns if c != KEPT), given=str(missing.args[0])),
             ) from None
 
     def _template(self) -> TableDataset:
@@ -217,10 +217,23 @@ class Stream(StreamRows, StreamAlarms, Dataset):
     def begin(self, plan: Plan[Series], *, who: str = "", purpose: str = "") -> None:
         """Charge a plan, or go on with one that was charged before; the folder remembers it.
 
-        With ``charge="day"`` only the first day is charged now, and each other day when it is released.
+        With ``charge="day"`` only the first day is charged now, and each other day when it is released. If
+        the plan names columns that were not declared, the rows of a first day must have come in, so that a
+        misspelt column is refused before the charge.
         """
+        self._refresh()
+        request = cast("Any", plan.to_json()["request"])
         if self._session.columns is not None:
-            self._rebuild(cast("Any", plan.to_json()["request"]))  # refuses columns that the rows lack
+            self._rebuild(request)  # refuses columns that the rows lack
+        elif unseen := self._unseen_columns(request):
+            raise TacitError(
+                "unknown-column",
+                f"no rows have come in yet, and the plan names columns that were not declared: "
+                f"{', '.join(unseen)}",
+                why="a misspelt column would make the plan useless after its charge; nothing was charged",
+                fix=Either(Say("append the rows of the first day before you begin the plan"),
+                           Set(types=dict.fromkeys(unseen, "text"))),
+            )  # fmt: skip
         plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}

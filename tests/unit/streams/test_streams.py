@@ -463,7 +463,7 @@ def test_status_names_the_days_that_are_missing(flu):
 
 
 def test_rows_that_lack_a_column_of_a_plan_are_refused_before_they_are_stored():
-    flu = declared()
+    flu = declared(types={"result": "text"})
     flu.begin(flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=1))
     with pytest.raises(TacitError, match="result") as refusal:
         flu.append(DAYS[0], [{"outcome": "positive"}])
@@ -525,7 +525,7 @@ def test_a_released_day_whose_file_was_removed_stays_closed(flu):
 
 @pytest.mark.parametrize("charge", ["run", "day"])
 def test_certificates_state_what_was_charged_for_each_unit(charge):
-    flu = declared(budget=tc.Budget(rho=0.5))
+    flu = declared(budget=tc.Budget(rho=0.5), types={"x": "number"})
     plan = flu.plan(cases=tc.count(), n=tc.histogram("x", [0, 1, 2]), rho=0.5, charge=charge)
     flu.begin(plan)
     for number in range(3):
@@ -698,3 +698,30 @@ def test_a_file_comes_in_under_one_day(tmp_path):
     flu.append(DAYS[2], tmp_path / "empty.csv")
     flu.append(DAYS[3], str(tmp_path / "empty.csv"))
     flu.append(DAYS[0], tmp_path / "day.csv", replace=True, again=True)
+
+
+@pytest.mark.parametrize("level", ["event", "person"])
+def test_a_misspelt_column_is_refused_before_the_charge_also_without_rows(level):
+    flu = persons() if level == "person" else declared()
+    plan = flu.plan(cases=tc.count(), where="reslt = 'positive' AND agee > 3", epsilon=900)
+    assert ("columns not seen yet", "reslt, agee") in plan.facts
+    with pytest.raises(TacitError, match="reslt, agee") as refusal:
+        flu.begin(plan)
+    assert refusal.value.code == "unknown-column"
+    assert "kept_by_tacit" not in f"{refusal.value}{plan}"
+    assert flu.remaining.epsilon == 1000
+    flu.append(DAYS[0], [{"pid": 1, "result": "positive", "age": 3}])
+    with pytest.raises(TacitError) as refusal:
+        flu.begin(plan)
+    assert "kept_by_tacit" not in str(refusal.value)
+    assert flu.remaining.epsilon == 1000
+    good = flu.plan(cases=tc.count(), where="result = 'positive'", epsilon=900)
+    assert "columns not seen yet" not in dict(good.facts)
+    flu.begin(good)
+
+
+def test_an_alarm_plan_with_a_misspelt_column_is_refused_before_the_charge():
+    flu = persons()
+    with pytest.raises(TacitError) as refusal:
+        flu.begin(flu.alarm_plan(baseline=5, epsilon=1, where="reslt = 'positive'"))
+    assert refusal.value.code == "unknown-column"

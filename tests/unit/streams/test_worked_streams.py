@@ -12,8 +12,9 @@ import tacit as tc
 
 def test_daily_positive_tests_for_a_year_cost_what_one_day_costs():
     tests = tc.stream(
-        None, name="tests", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8)
-    )
+        None, name="tests", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8),
+        types={"positive": "number"},
+    )  # fmt: skip
     plan = tests.plan(positive=tc.count(), where="positive = 1", epsilon=0.8)
     assert plan.cost.epsilon(delta=0) == pytest.approx(0.8)
     assert plan.mechanisms[0]["noise"]["scale"] == "5/4"  # b = 1 / 0.8

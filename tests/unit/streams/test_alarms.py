@@ -121,6 +121,7 @@ def test_a_further_alarm_watches_from_a_later_day_and_is_charged():
         flu.append(f"2026-01-0{day}", [{"patient": n} for n in range(200)])
     said = [line.alarm for line in flu.release("2026-01-03").content]
     assert said == [None, None, True]
+    assert [line.alarm for line in flu.release("2026-01-02").content] == [None, None]
     assert float(flu.remaining.epsilon) == 2
 
 

@@ -109,9 +109,27 @@ def test_a_release_is_stored_and_free(flu):
     third = flu.release(DAYS[2])
     fourth = flu.release(DAYS[3])
     assert flu.release(DAYS[2]).daily.columns == third.daily.columns
-    assert flu.release(DAYS[0]).day == third.day  # the days were released together
+    first = flu.release(DAYS[0])  # the days were released together
+    assert (first.day, first.days) == (DAYS[0], 1)
+    assert first.daily["cases"].value == third.daily["cases"].value[:2]
+    assert flu.release(DAYS[0]).to_dict() == first.to_dict()
     assert fourth.daily["cases"].value[:6] == third.daily["cases"].value
     assert flu.remaining.epsilon == left
+
+
+@pytest.mark.parametrize("goal", [{"epsilon": 1, "focus": "total"}, {"rho": 1, "focus": "total"}], ids=str)
+def test_a_release_of_an_earlier_day_ends_with_it(goal):
+    flu = declared()
+    flu.begin(flu.plan(cases=tc.count(), **goal))
+    for number in range(9):
+        flu.append(DAYS[number], rows(number, 10))
+    whole = flu.release(DAYS[8])
+    for number in range(9):
+        part = flu.release(DAYS[number])
+        assert part.day == DAYS[number]
+        assert part.to_dict()["day"] == DAYS[: number + 1]
+        assert part.certificate.matches(flu._ledger)
+    assert part.to_dict() == whole.to_dict()
 
 
 def test_a_release_can_be_saved_read_shown_and_drawn(flu, tmp_path):

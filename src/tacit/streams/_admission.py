@@ -34,6 +34,11 @@ class Admission:
     _kept: dict[str, list[int]] = field(default_factory=dict)
     _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
+    @property
+    def rule(self) -> str:
+        """The rule in words; it is kept beside the marks that were made by it."""
+        return f"most_days={self.most_days} apart={self.apart}"
+
     def refresh(self, folder: StreamFolder, horizon: Horizon, but: str = "") -> None:
         """Read the days that came in since, but for one; all of them, if a day was replaced."""
         files = {day: _version(folder.path(day)) for day in folder.days() if day != but}

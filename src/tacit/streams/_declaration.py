@@ -13,6 +13,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, open_ledger
+from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
 from tacit.streams._stream import Level, Stream, _Session
@@ -80,7 +81,7 @@ def stream(
     bounds, keys, types, never_null, limits
         Public facts, as in `tacit.protect`; ``limits`` bound what one person adds on one day.
     ledger
-        A `Ledger`, or where to open one; None keeps it in memory.
+        A `Ledger`, or where to open one; needed with a folder. None keeps it in memory.
 
     Examples
     --------
@@ -109,6 +110,15 @@ def stream(
 
     made("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
+    if source is not None:
+        _check_folder(source)
+        if ledger is None:
+            raise TacitError(
+                "bad-parameter",
+                "a stream with a folder needs a ledger of its own",
+                why="a ledger in memory forgets what was charged when the program ends",
+                fix=Set(ledger=f"{name}.ledger"),
+            )
     folder = StreamFolder.temporary() if source is None else StreamFolder(Path(source).absolute())
     where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
     declared: dict[str, JSON] = {
@@ -160,6 +170,7 @@ def open_stream(
     365
     >>> folder.cleanup()
     """
+    _check_folder(source)
     found = StreamFolder(Path(source).absolute()).load()
     if found is None:
         raise TacitError(
@@ -183,6 +194,16 @@ def open_stream(
             opened._refresh()  # noqa: SLF001
             opened._store()  # noqa: SLF001
     return opened
+
+
+def _check_folder(source: str | os.PathLike[str]) -> None:
+    if Path(source).exists() and not Path(source).is_dir():
+        raise TacitError(
+            "bad-parameter",
+            f"{os.fspath(source)} is a file, and a stream needs a folder",
+            why="a stream keeps its declaration and the rows of each day in a folder",
+            fix=Say("name a new folder, and append the file as the rows of its day"),
+        )
 
 
 def _read_level(level: object, unit: object, most_days: object, apart: object) -> tuple[Unit, int, int]:
@@ -231,12 +252,25 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
     if other is not None:
         raise TacitError(
             "stream-differs",
-            f"the folder belongs to a stream that was declared with another {other}",
+            f"the folder belongs to a stream that was declared differently: {other}",
             why=f"it was {before.get(other)!r}; noise and price were chosen for the first declaration",
             fix=Say("repeat the first declaration, or use another folder"),
         )
+    if declared["level"] == "person":
+        rule = Admission(str(declared["unit"]), _whole(declared["most_days"]), _whole(declared["apart"])).rule
+        if folder.note() not in {"", rule}:
+            raise TacitError(
+                "stream-differs",
+                "the rows of this stream were marked by other values of most_days and apart",
+                why=f"it was {folder.note()}; the file stream.json was changed since",
+                fix=Say("restore the file stream.json from a backup, or use another folder"),
+            )
     session.columns = None if found["columns"] is None else tuple(found["columns"])
     session.begun = {one["plan"]: one for one in found["begun"]}
+
+
+def _whole(value: JSON) -> int:
+    return int(str(value))
 
 
 def _plain(value: object) -> JSON:

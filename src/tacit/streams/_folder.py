@@ -20,7 +20,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines import KEPT, read_source, write_rows
+from tacit.engines import KEPT, read_note, read_source, write_rows
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 
@@ -99,6 +99,10 @@ class StreamFolder:
         found = read_source(self.path(day)).schema(day) or ()
         return tuple(name for name, _ in found if name not in {_EMPTY, KEPT})
 
+    def note(self) -> str:
+        """Return the note beside the rows of the first day that has one; empty for none."""
+        return next((note for day in self.days()[:8] if (note := read_note(self.path(day)))), "")
+
     def is_empty(self, day: str) -> bool:
         """Whether nobody came on a day that came in."""
         import duckdb
@@ -115,6 +119,7 @@ class StreamFolder:
         unit: str | None = None,
         barred: Callable[[Iterable[str]], list[str]] | None = None,
         *,
+        note: str = "",
         replace: bool = False,
     ) -> bool:
         """Store the rows of a day; return False if its file was there already and is not to be replaced.
@@ -130,7 +135,7 @@ class StreamFolder:
             else:
                 names = source.columns() or [c for c, _ in source.schema(day) or ()]
                 check(names)
-                _write(source, draft, unit, barred)
+                _write(source, draft, unit, barred, note)
             draft.chmod(0o600)  # true rows, for their owner alone
             _flush(draft)
             if replace:
@@ -199,12 +204,16 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
 
 
 def _write(
-    source: Source, draft: Path, unit: str | None, barred: Callable[[Iterable[str]], list[str]] | None
+    source: Source,
+    draft: Path,
+    unit: str | None,
+    barred: Callable[[Iterable[str]], list[str]] | None,
+    note: str,
 ) -> None:
     import duckdb
 
     try:
-        write_rows(source, draft, unit, barred)
+        write_rows(source, draft, unit, barred, note)
     except duckdb.Error as error:
         raise TacitError(
             "bad-parameter",

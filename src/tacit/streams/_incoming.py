@@ -91,12 +91,13 @@ class StreamRows:
             source = rows_as_source(rows, Path(scratch))
             if self._folder.days() in ([], [name]):
                 self._session.columns = None  # these rows are the first ones
-            unit, barred = None, None
+            unit, barred, rule = None, None, ""
             if self.level == "person":
-                unit = self.unit.column
                 admission = self._admission(name)
+                unit, rule = self.unit.column, admission.rule
                 barred = lambda owners: admission.barred(number, owners)  # noqa: E731
-            if not self._folder.append(name, source, self._check_columns, unit, barred, replace=replace):
+            check = self._check_columns
+            if not self._folder.append(name, source, check, unit, barred, note=rule, replace=replace):
                 raise self._came_before(number)
             self._note_rows(name, digest)
 

@@ -51,7 +51,8 @@ class ReportBook:
     >>> import tacit as tc
     >>> folder = tempfile.TemporaryDirectory()
     >>> flu = tc.stream(
-    ...     folder.name, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
+    ...     folder.name, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1),
+    ...     ledger=tc.Ledger.memory(),
     ... )
     >>> book = ReportBook(flu, lag=1)
     >>> book.report("2026-01-01", {"2026-01-01": [{"age": 40}]})

@@ -1,5 +1,6 @@
 """Streams from declaration to release: counts, means and histograms, levels, charges, refusals."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from decimal import Decimal
@@ -355,9 +356,10 @@ def test_another_declaration_of_the_same_folder_is_refused(tmp_path, changed):
 
 
 def test_a_damaged_declaration_is_refused(tmp_path):
-    declared(tmp_path / "flu")
+    ledger = tc.Ledger.memory()
+    declared(tmp_path / "flu", ledger=ledger)
     (tmp_path / "flu" / "stream.json").write_text("{")
-    for again in (lambda: declared(tmp_path / "flu"), lambda: open_stream(tmp_path / "flu")):
+    for again in (lambda: declared(tmp_path / "flu", ledger=ledger), lambda: open_stream(tmp_path / "flu")):
         with pytest.raises(TacitError) as refusal:
             again()
         assert refusal.value.code == "stream-differs"
@@ -617,7 +619,7 @@ def test_a_stream_with_every_public_fact_is_opened_again(tmp_path):
 
 
 def test_the_rows_of_a_day_are_for_their_owner_alone(tmp_path):
-    flu = declared(tmp_path / "flu")
+    flu = declared(tmp_path / "flu", ledger=tc.Ledger.memory())
     flu.append(DAYS[0], [{"temp": 37}])
     flu.append(DAYS[1], [])
     files = sorted((tmp_path / "flu" / "days").iterdir())
@@ -743,3 +745,31 @@ def test_an_alarm_plan_with_a_misspelt_column_is_refused_before_the_charge():
     with pytest.raises(TacitError) as refusal:
         flu.begin(flu.alarm_plan(baseline=5, epsilon=1, where="reslt = 'positive'"))
     assert refusal.value.code == "unknown-column"
+
+
+@pytest.mark.parametrize("fact", ["most_days", "apart"])
+def test_marks_that_were_made_by_another_rule_are_refused(tmp_path, fact):
+    ledger = tc.Ledger.memory()
+    flu = persons(source=tmp_path / "flu", ledger=ledger, most_days=3, apart=2)
+    flu.append(DAYS[0], [])
+    flu.append(DAYS[1], [{"pid": 1}])
+    facts = tmp_path / "flu" / "stream.json"
+    found = json.loads(facts.read_text())
+    facts.write_text(json.dumps({**found, "declaration": {**found["declaration"], fact: 1}}))
+    with pytest.raises(TacitError) as refusal:
+        open_stream(tmp_path / "flu", ledger=ledger)
+    assert refusal.value.code == "stream-differs"
+    facts.write_text(json.dumps(found))
+    assert open_stream(tmp_path / "flu", ledger=ledger).declared == flu.declared
+
+
+def test_a_folder_is_a_folder_and_has_a_ledger(tmp_path):
+    (tmp_path / "day.csv").write_text("age\n3\n")
+    for act in (lambda: declared(tmp_path / "day.csv"), lambda: open_stream(tmp_path / "day.csv")):
+        with pytest.raises(TacitError, match="is a file") as refusal:
+            act()
+        assert refusal.value.code == "bad-parameter"
+    with pytest.raises(TacitError, match="ledger") as refusal:
+        declared(tmp_path / "flu")
+    assert refusal.value.code == "bad-parameter"
+    assert not (tmp_path / "flu").exists()

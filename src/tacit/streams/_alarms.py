@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.streams._alarm import make_alarm
 from tacit.streams._alarm_task import AlarmGoal, make_alarm_plan
+from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import count
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ class StreamAlarms:
         goal = AlarmGoal.read(
             baseline=baseline, epsilon=epsilon, false_alarm=false_alarm, alarms=alarms, since=first
         )
-        one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
+        with fixes_of_streams():
+            one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
         question = cast("Any", one.to_json()["request"])["question"]
         request: Any = {"question": question, "goal": {"confidence": "19/20"}, "alarm": goal.to_json()}
         return make_alarm_plan(cast("Stream", self), one, request, goal)

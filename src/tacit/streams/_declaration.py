@@ -17,6 +17,7 @@ from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
 from tacit.streams._stream import Level, Stream, _Session
+from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import protect
 
 if TYPE_CHECKING:
@@ -99,14 +100,16 @@ def stream(
     """
     whom, most, gap = _read_level(level, unit, most_days, apart)
     horizon = read_horizon(start, days)
-    identity = read_identity(name=name, version=version, unit=whom)
+    with fixes_of_streams():
+        identity = read_identity(name=name, version=version, unit=whom)
 
     def made(day: object) -> TableDataset:
         """Declare the rows of one day; its plans are never released, and its ledger is in memory."""
-        return protect(
-            day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds, keys=keys,
-            types=types, never_null=never_null, limits=None if level == "event" else limits,
-        )  # fmt: skip
+        with fixes_of_streams():
+            return protect(
+                day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds,
+                keys=keys, types=types, never_null=never_null, limits=None if level == "event" else limits,
+            )  # fmt: skip
 
     made("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
@@ -134,7 +137,8 @@ def stream(
     _join(folder, session, declared)
     books = open_ledger(ledger)
     blocks = None if level == "person" else Blocks("day", kind="date")
-    open_account(identity, budget, books, blocks=blocks)
+    with fixes_of_streams():
+        open_account(identity, budget, books, blocks=blocks)
     opened = Stream(identity, books, horizon, level, most, gap, declared, folder, made, session)
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
@@ -215,7 +219,7 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
             "bad-parameter",
             "rows belong to a unit at the levels person-day and person, and to nobody at the level event",
             why="at event level each row stands for itself",
-            fix=Either(Declare("unit", "patient_id"), Set(level="event")),
+            fix=Either(Declare("unit", "patient_id", function="tc.stream"), Set(level="event")),
         )
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
     if level != "person":

@@ -15,6 +15,7 @@ from tacit.streams._incoming import StreamRows
 from tacit.streams._planning import StreamGoal, make_stream_plan
 from tacit.streams._progress import BegunPlan
 from tacit.streams._status import StreamStatus
+from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import col
 
 if TYPE_CHECKING:
@@ -161,10 +162,11 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             charge=charge,
             size=size,
         )
-        rows = self._rows(where)
         named = [by] if isinstance(by, str) else list(by or ())
-        query = (rows.group_by(*named) if named else rows).agg(**aggregates)
-        one = query.plan(epsilon=1, confidence=goal.confidence)
+        with fixes_of_streams():
+            rows = self._rows(where)
+            query = (rows.group_by(*named) if named else rows).agg(**aggregates)
+            one = query.plan(epsilon=1, confidence=goal.confidence)
         request = {"question": cast("Any", one.to_json()["request"])["question"], "goal": goal.to_json()}
         return make_stream_plan(
             self, one, query.plan(rho=1, confidence=goal.confidence), cast("JSON", request), goal

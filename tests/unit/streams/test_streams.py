@@ -773,3 +773,19 @@ def test_a_folder_is_a_folder_and_has_a_ledger(tmp_path):
         declared(tmp_path / "flu")
     assert refusal.value.code == "bad-parameter"
     assert not (tmp_path / "flu").exists()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda flu: flu.plan(n=tc.mean("age"), epsilon=1),
+        lambda flu: flu.plan(n=tc.count(), by="ward", epsilon=1),
+        lambda flu: declared(level="person-day"),
+        lambda flu: declared(budget=3),
+        lambda flu: declared(bounds={"temp": (1, 0)}),
+    ],
+)
+def test_fixes_speak_of_streams(flu, act):
+    with pytest.raises(TacitError) as refusal:
+        act(flu)
+    assert "tc.protect" not in str(refusal.value)

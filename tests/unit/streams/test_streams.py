@@ -791,3 +791,28 @@ def test_fixes_speak_of_streams(flu, act):
     with pytest.raises(TacitError) as refusal:
         act(flu)
     assert "tc.protect" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("goal", [{"epsilon": 1, "focus": "day"}, {"rho": 0.5, "focus": "total"}], ids=str)
+def test_a_plan_states_the_error_of_the_total_on_the_last_day(goal):
+    flu = declared(days=12, budget=tc.Budget(epsilon=1) if "epsilon" in goal else tc.Budget(rho=1))
+    plan = flu.plan(cases=tc.count(), **goal)
+    flu.begin(plan)
+    for number in range(12):
+        flu.append(DAYS[number], [])
+    last = flu.release(DAYS[11])["cases_so_far"]
+    assert plan.forecast[2].error == pytest.approx((last.high[0] - last.low[0]) / 2, rel=0.02)
+    assert "on the last day" in plan.forecast[2].meaning
+
+
+@pytest.mark.parametrize("level", ["event", "person-day", "person"])
+def test_a_plan_says_that_the_budget_is_not_enough_and_which_limit_holds_by_default(level):
+    more = {} if level == "event" else {"unit": "pid", "limits": None}
+    flu = declared(
+        level=level, budget=tc.Budget(epsilon=1), **more, **({"most_days": 2} if level == "person" else {})
+    )
+    facts = repr(flu.plan(cases=tc.count(), epsilon=2)).replace("\n", " ")
+    assert facts.count("left afterwards: not enough for this question") == 1
+    assert ("at most 10 rows (default)" in facts) == (level != "event")
+    enough = repr(flu.plan(cases=tc.count(), epsilon=0.5)).replace("\n", " ")
+    assert enough.count("left afterwards: epsilon 0.5 of 1") == 1

@@ -331,7 +331,8 @@ def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:
     if not 1 <= number <= len(plans):
         raise TacitError(
             "not-begun",
-            f"there is no plan {number}; {len(plans)} were begun",
+            f"there is no plan {number}; "
+            + ("1 plan was begun" if len(plans) == 1 else f"{len(plans)} plans were begun"),
             fix=Say("run tacit stream status to see the plans"),
         )
     return plans[number - 1]

@@ -130,7 +130,7 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
     days = stream.horizon.days - goal.since + 1
     gap, rate = _smallest_gap(goal, moved, days)
     vector = _vector(goal, moved, goal.baseline + gap)
-    words = f"a count at least {gap:,} above the declared {float(goal.baseline):g}, but for the noise"
+    words = f"the count is at least {gap:,} above the declared {float(goal.baseline):g}, but for the noise"
     task = AlarmTask(
         table, (), stream.horizon, stream.facts, False, (), stream._open_day, DaysWanted(),  # noqa: FBT003, SLF001
         vector, goal.since, rate, words,
@@ -138,8 +138,13 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
     facts = [
         ("days", f"{days:,}, from {stream.horizon.name(goal.since)} to {stream.horizon.last}"),
         ("protects", stream.promise),
+        ("run", "all days are charged at once, when the plan is begun"),
         ("baseline", f"{float(goal.baseline):g}, declared"),
-        ("alarm", f"at {gap:,} above the baseline, but for the noise; ends after {goal.alarms} yes"),
+        (
+            "alarm",
+            f"at {gap:,} above the baseline, but for the noise; ends after "
+            + ("the first yes" if goal.alarms == 1 else f"{goal.alarms} times yes"),
+        ),
         (
             "false alarms",
             f"at most {rate * 100:.2g} % over all days together, if no day exceeds the baseline",

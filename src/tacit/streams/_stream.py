@@ -107,9 +107,9 @@ class Stream(StreamRows, StreamAlarms, Dataset):
             return "each row"
         if self.level == "person-day":
             return f"everything that one {noun.removesuffix(' and day')} does on one day"
-        often = "1 day" if self.most_days == 1 else f"the first {self.most_days} days"
-        gap = f", at least {self.apart} days apart," if self.apart > 1 else ""
-        return f"each {noun}, who counts in {often}{gap} of all"
+        often = "1 day" if self.most_days == 1 else f"{self.most_days} days"
+        gap = f", at least {self.apart} days apart" if self.apart > 1 and self.most_days > 1 else ""
+        return f"each {noun}, who counts on at most {often}{gap}"
 
     def plan(
         self,

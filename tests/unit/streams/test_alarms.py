@@ -136,9 +136,10 @@ def test_a_further_alarm_watches_from_a_later_day_and_is_charged():
     assert float(flu.remaining.epsilon) == 2
 
 
-def test_one_person_moves_the_watched_counts_one_way_and_within_the_sensitivity():
-    rng = np.random.default_rng(5)
-    for _ in range(6):
+@pytest.mark.parametrize(("seed", "trials"), [(5, 1), (6, 1), pytest.param(7, 12, marks=pytest.mark.long)])
+def test_one_person_moves_the_watched_counts_one_way_and_within_the_sensitivity(seed, trials):
+    rng = np.random.default_rng(seed)
+    for _ in range(trials):
         days = [[{"patient": int(p)} for p in rng.integers(0, 4, rng.integers(0, 12))] for _ in range(4)]
         counts = []
         for gone in (None, 0):

@@ -113,24 +113,12 @@ def stream(
 
     made("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
-    if source is not None:
-        _check_folder(source)
-        if ledger is None:
-            raise TacitError(
-                "bad-parameter",
-                "a stream with a folder needs a ledger of its own",
-                why="a ledger in memory forgets what was charged when the program ends",
-                fix=Set(ledger=f"{name}.ledger"),
-            )
-    folder = StreamFolder.temporary() if source is None else StreamFolder(Path(source).absolute())
+    folder = _folder_of(source, name, ledger)
     where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
     declared: dict[str, JSON] = {
         "name": name, "version": version, "unit": unit, "level": level,
         "start": horizon.start.isoformat(), "days": horizon.days, "most_days": most, "apart": gap,
-        "bounds": {c: [str(rational(c, b, zero=True, negative=True)) for b in pair]
-                   for c, pair in (bounds or {}).items()},
-        "keys": {c: [_plain(v) for v in values] for c, values in (keys or {}).items()},
-        "types": {c: str(t) for c, t in (types or {}).items()},
+        **_facts_as_json(bounds, keys, types),
         "never_null": list(never_null),
         "limits": dict(limits) if limits else None,
     }  # fmt: skip
@@ -198,6 +186,21 @@ def open_stream(
             opened._refresh()  # noqa: SLF001
             opened._store()  # noqa: SLF001
     return opened
+
+
+def _folder_of(source: str | os.PathLike[str] | None, name: str, ledger: object) -> StreamFolder:
+    """Return the folder of a stream, or a temporary one; a folder that stays needs a ledger that stays."""
+    if source is None:
+        return StreamFolder.temporary()
+    _check_folder(source)
+    if ledger is None:
+        raise TacitError(
+            "bad-parameter",
+            "a stream with a folder needs a ledger of its own",
+            why="a ledger in memory forgets what was charged when the program ends",
+            fix=Set(ledger=f"{name}.ledger"),
+        )
+    return StreamFolder(Path(source).absolute())
 
 
 def _check_folder(source: str | os.PathLike[str]) -> None:
@@ -271,6 +274,22 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
             )
     session.columns = None if found["columns"] is None else tuple(found["columns"])
     session.begun = {one["plan"]: one for one in found["begun"]}
+
+
+def _facts_as_json(
+    bounds: Mapping[str, Sequence[Number]] | None,
+    keys: Mapping[str, Sequence[object]] | None,
+    types: Mapping[str, str] | None,
+) -> dict[str, JSON]:
+    """Return the public facts about columns as the folder keeps them."""
+    return {
+        "bounds": {
+            c: [str(rational(c, b, zero=True, negative=True)) for b in pair]
+            for c, pair in (bounds or {}).items()
+        },
+        "keys": {c: [_plain(v) for v in values] for c, values in (keys or {}).items()},
+        "types": {c: str(t) for c, t in (types or {}).items()},
+    }
 
 
 def _whole(value: JSON) -> int:

@@ -83,7 +83,14 @@ class AlarmDays(Content):
             "rate": self.rate,
             "threshold": self.threshold,
             "lines": [
-                [line.day, list(line.group), line.alarm, line.value, line.excess] for line in self.lines
+                [
+                    line.day,
+                    list(line.group),
+                    line.alarm,
+                    line.value,
+                    *([line.excess] if line.value is not None else []),
+                ]
+                for line in self.lines
             ],
         }
 

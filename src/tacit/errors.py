@@ -83,6 +83,7 @@ CODES: Final[dict[str, str]] = {
     "day-twice": "the rows of a day came in before",
     "day-closed": "rows came in for a day that was released already",
     "day-missing": "the rows of a day, or of one before it, have not come in yet",
+    "rows-twice": "a file came in as the rows of another day before",
     "rows-differ": "the rows of a day do not have the columns of their stream",
     "not-begun": "a stream was asked for a day before a plan was begun",
 }

@@ -118,6 +118,8 @@ class Declare:
     example
         Whether the value only shows the form. A range must come from public knowledge, so nobody should copy
         it blindly.
+    function
+        The function that declares it.
 
     Examples
     --------
@@ -131,6 +133,7 @@ class Declare:
     value: object
     column: str = ""
     example: bool = True
+    function: str = "tc.protect"
 
     def __str__(self) -> str:
         a_range = self.fact == "bounds" and self.example
@@ -139,7 +142,7 @@ class Declare:
             value = f"tc.Budget({Set(**self.value)})"
         if self.fact in _BY_COLUMN and self.column:
             value = f"{{{_literal(self.column)}: {value}}}"
-        return f"tc.protect(..., {self.fact}={value})" + (FROM_PUBLIC_KNOWLEDGE if a_range else "")
+        return f"{self.function}(..., {self.fact}={value})" + (FROM_PUBLIC_KNOWLEDGE if a_range else "")
 
 
 def more_names(names: Sequence[str]) -> str:

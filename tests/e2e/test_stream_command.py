@@ -127,3 +127,18 @@ def test_an_alarm_that_was_planned_in_python_is_released_by_the_command(tmp_path
     flu._ledger.close()
     assert answer("release", "flu", "2026-01-01", cwd=tmp_path)["lines"] == [["2026-01-01", [], False, None]]
     assert "1 day was watched" in tacit("stream", "release", "flu", "2026-01-01", cwd=tmp_path).stdout
+
+
+def test_wrong_files_are_refused_or_replaced(tmp_path):
+    (tmp_path / "one.csv").write_text("age\n40\n7\n", encoding="utf-8")
+    (tmp_path / "two.csv").write_text("age\n41\n", encoding="utf-8")
+    declare = ("--level", "event", "--start", "2026-01-01", "--days", "9", "--epsilon", "1")
+    assert refusal("open", "one.csv", *declare, cwd=tmp_path)["code"] == "bad-parameter"
+    answer("open", "flu", *declare, cwd=tmp_path)
+    misspelt = ("--ask", "n=count", "--where", "agee > 3", "--epsilon", "1")
+    assert refusal("begin", "flu", *misspelt, cwd=tmp_path)["code"] == "unknown-column"
+    answer("append", "flu", "2026-01-01", "one.csv", cwd=tmp_path)
+    assert refusal("append", "flu", "2026-01-02", "one.csv", cwd=tmp_path)["code"] == "rows-twice"
+    assert refusal("append", "flu", "2026-01-01", "two.csv", cwd=tmp_path)["code"] == "day-twice"
+    answer("append", "flu", "2026-01-01", "two.csv", "--replace", cwd=tmp_path)
+    answer("append", "flu", "2026-01-02", "two.csv", "--again", cwd=tmp_path)

@@ -69,6 +69,7 @@ ADVICE: Final[dict[str, str]] = {
     "stream-differs": "check the name of the folder; tacit stream open declares a new stream",
     "day-outside": "run tacit stream status to see the days of the stream",
     "day-twice": "run tacit stream status to see which days came in",
+    "rows-twice": "give the file of this day, or --again if the two days have the same rows",
     "day-closed": "keep the late rows for a stream of their own",
     "day-missing": "run tacit stream append for the missing day; with --nobody if it had no rows",
     "rows-differ": "give the day the same columns as the days before it",

@@ -47,6 +47,7 @@ _RENAMED: Final = {
     "days_before": "days-before", "epsilons": "epsilon", "false_alarm": "false-alarm", "families": "family",
     "most_days": "most-days", "priors": "prior",
 }  # fmt: skip
+_FLAGS: Final = frozenset({"again", "replace"})
 _OPTIONS: Final = frozenset(
     {
         "account", "baseline", "charge", "confidence", "days", "days-before", "delta", "epsilon", "error",
@@ -122,6 +123,8 @@ def _parameter(name: str, value: object, context: CommandContext) -> str:
         case _ if name in get_args(FactName):
             return _declare(Declare(name, value), context)  # type: ignore[arg-type]
     option = _RENAMED.get(name, name)
+    if option in _FLAGS and value is True:
+        return f"--{option}"
     if option not in _OPTIONS:
         return ""
     values = list(value) if isinstance(value, list | tuple) else [value]

@@ -184,6 +184,12 @@ def append(
     ] = None,
     *,
     nobody: Annotated[bool, typer.Option("--nobody", help="Nobody came on this day.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="In place of the rows of a day that was not released.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also if the same file came in as another day before.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Store the rows of a day, all of them at once. Charges nothing."""
@@ -195,7 +201,7 @@ def append(
             why="a day comes in with its rows, or with the word that nobody came",
             fix=Say(f"tacit stream append {typed(str(folder))} {typed(day)} rows.csv, or --nobody instead"),
         )
-    opened.append(day, [] if rows is None else rows)
+    opened.append(day, [] if rows is None else rows, replace=replace, again=again)
     name = opened.horizon.name(opened.horizon.number(day))
     if as_json:
         show_json({"day": name, "stored": True})
@@ -325,7 +331,8 @@ def _numbered(opened: Stream, number: int | None) -> Plan[Series] | None:
     if not 1 <= number <= len(plans):
         raise TacitError(
             "not-begun",
-            f"there is no plan {number}; {len(plans)} were begun",
+            f"there is no plan {number}; "
+            + ("1 plan was begun" if len(plans) == 1 else f"{len(plans)} plans were begun"),
             fix=Say("run tacit stream status to see the plans"),
         )
     return plans[number - 1]

@@ -1,7 +1,7 @@
 """Engines compute exact integers from the rows of a source. Every engine runs the same contract tests."""
 
 from tacit.engines._duckdb import DuckDB, SourceTable
-from tacit.engines._row_files import KEPT, read_kept, write_rows
+from tacit.engines._row_files import KEPT, read_kept, read_note, write_rows
 from tacit.engines._sources import Source, csv_file, read_source
 from tacit.engines._values import MOST_TEXT
 
@@ -13,6 +13,7 @@ __all__ = [
     "SourceTable",
     "csv_file",
     "read_kept",
+    "read_note",
     "read_source",
     "write_rows",
 ]

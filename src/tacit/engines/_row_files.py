@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     from tacit.engines._sources import Source
 
-__all__ = ["KEPT", "read_kept", "write_rows"]
+__all__ = ["KEPT", "read_kept", "read_note", "write_rows"]
 
 #: The column that says whether the rows of a unit count in this file.
 KEPT = "kept_by_tacit"
 _NAME = "rows"
+_NOTE = "tacit_note"
 
 
 def write_rows(
@@ -32,6 +33,7 @@ def write_rows(
     path: Path,
     unit: str | None = None,
     barred: Callable[[Iterable[str]], list[str]] | None = None,
+    note: str = "",
 ) -> tuple[str, ...]:
     """Write the rows of a frame, a CSV or a Parquet file to a new Parquet file; return their columns.
 
@@ -45,6 +47,9 @@ def write_rows(
         The column that names the owner of a row, if some owners do not count.
     barred
         Called with the owners in the file; returns those that do not count. The column `KEPT` then says so.
+
+    note
+        Text that is kept in the file beside the rows; `read_note` gives it back.
 
     Examples
     --------
@@ -74,8 +79,17 @@ def write_rows(
             if refused:
                 con.execute("INSERT INTO tacit_barred SELECT unnest($names)", {"names": refused})
             kept = f", {owner} NOT IN (SELECT name FROM tacit_barred) AS {KEPT}"
-        con.execute(f"COPY (SELECT *{kept} FROM ({raw})) TO {string(str(path))} (FORMAT parquet)")
+        form = "FORMAT parquet" + (f", KV_METADATA {{{_NOTE}: {string(note)}}}" if note else "")
+        con.execute(f"COPY (SELECT *{kept} FROM ({raw})) TO {string(str(path))} ({form})")
     return names
+
+
+def read_note(path: Path) -> str:
+    """Return the text that `write_rows` kept in a file beside its rows; empty for none."""
+    with _instance().cursor() as con:
+        notes = f"SELECT decode(value) FROM parquet_kv_metadata({string(str(path))})"
+        found = con.execute(f"{notes} WHERE decode(key) = '{_NOTE}'").fetchone()
+    return str(found[0]) if found else ""
 
 
 def read_kept(path: Path, unit: str) -> list[str]:

@@ -135,48 +135,39 @@ class TreeNoise(StreamNoise):
         return [tree_inverse(self.branching, self.levels, part) for part in parts]
 
     def spread(self, window: int | None) -> float:
-        """Return the root mean square error on the day of its release, at most.
+        """Return the root mean square error on the day of its release, over the horizon.
 
-        A complete block is read from its own noise and from its parts, v' = 1/(1 + 1/(B v)). A prefix is a
-        sum of the largest complete blocks. A window is the better of its days and of its blocks.
+        The complete blocks of a prefix are a forest of trees without common noise. So the variance of a
+        window is a sum: of whole trees, v' = 1/(1 + 1/(B v)), and of the end of the tree in which it begins.
         """
         own = [1.0]
         for _ in range(1, self.levels):
             own.append(1 / (1 + 1 / (self.branching * own[-1])))
-        if window is None:
-            t = np.arange(1, self.days + 1)
-            total = 0.0
-            for level, variance in enumerate(own):
-                blocks = t // self.branching**level
-                blocks = blocks if level + 1 == self.levels else blocks % self.branching
-                total += variance * float(blocks.sum())
-        else:
-            total = self._window_total(window, own)
+        t = np.arange(1, self.days + 1)
+        left = t.copy() if window is None else np.minimum(window, t)
+        total = 0.0
+        for level, variance in enumerate(own):
+            size = self.branching**level
+            blocks = t // size if level + 1 == self.levels else t // size % self.branching
+            whole = np.minimum(blocks, left // size)
+            left -= whole * size
+            total += variance * float(whole.sum())
+            cut = np.where(blocks > whole, left, 0)  # what is left ends a tree of this level
+            for days, often in enumerate(np.bincount(cut)[1:], start=1):
+                total += float(often) * self._end(level, days, own)[0] if often else 0.0
+            left -= cut
         return self._deviation() * math.sqrt(total / self.days)
 
-    def _window_total(self, window: int, own: list[float]) -> float:
-        """Add up the variances over all days; they repeat after the largest block that fits into a window."""
-        period = 1
-        while period * self.branching <= window and period < self.branching ** (self.levels - 1):
-            period *= self.branching
-        some = min(self.days, window + period)
-        each = [self._variance(max(0, day - window), day, own) for day in range(1, some + 1)]
-        return sum(each) + (self.days - some) * sum(each[-period:]) / min(period, some)
-
-    def _variance(self, after: int, day: int, own: list[float]) -> float:
-        """Return the variance of the sum of the days after one day up to another, in units of one noise."""
-        variance = 0.0
-        while after < day:
-            level = 0
-            while (
-                level + 1 < self.levels
-                and after % self.branching ** (level + 1) == 0
-                and after + self.branching ** (level + 1) <= day
-            ):
-                level += 1
-            variance += own[level]
-            after += self.branching**level
-        return variance
+    def _end(self, level: int, days: int, own: list[float]) -> tuple[float, float]:
+        """Return the variance of the last days of a complete tree, and their covariance with its total."""
+        if level == 0 or days == self.branching**level:
+            return own[level], own[level]
+        below = own[level - 1]
+        whole, rest = divmod(days, self.branching ** (level - 1))
+        part, shared = self._end(level - 1, rest, own) if rest else (0.0, 0.0)
+        both = whole * below + shared  # with the sum of the parts; then the tree's own noise is used
+        scale = self.branching * below + 1
+        return whole * below + part - both**2 / scale, both / scale
 
     @property
     def _one_day(self) -> int:

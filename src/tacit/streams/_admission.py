@@ -2,6 +2,8 @@
 
 Whether a person counts in a day depends on that person's own earlier days alone. So adding or removing a
 person changes nothing for anybody else, and changes at most ``most_days`` days, at least ``apart`` apart.
+If a day is replaced, its persons are admitted again, by all other days. What bars a person is again that
+person's rows alone, and each person still counts in at most ``most_days`` days that are ``apart``.
 """
 
 from __future__ import annotations
@@ -30,16 +32,25 @@ class Admission:
     most_days: int
     apart: int
     _kept: dict[str, list[int]] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
+    _seen: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
-    def refresh(self, folder: StreamFolder, horizon: Horizon) -> None:
-        """Read the days that came in since."""
-        for day in folder.days():
+    @property
+    def rule(self) -> str:
+        """The rule in words; it is kept beside the marks that were made by it."""
+        return f"most_days={self.most_days} apart={self.apart}"
+
+    def refresh(self, folder: StreamFolder, horizon: Horizon, but: str = "") -> None:
+        """Read the days that came in since, but for one; all of them, if a day was replaced."""
+        files = {day: _version(folder.path(day)) for day in folder.days() if day != but}
+        if any(files.get(day) != version for day, version in self._seen.items()):
+            self._kept.clear()
+            self._seen.clear()
+        for day, version in files.items():
             if day not in self._seen:
                 number = horizon.number(day)
                 for owner in read_kept(folder.path(day), self.unit):
                     self._kept.setdefault(owner, []).append(number)
-                self._seen.add(day)
+                self._seen[day] = version
 
     def barred(self, number: int, owners: Iterable[str]) -> list[str]:
         """Return the persons that do not count in a day: they have their days, or come back too soon."""
@@ -48,6 +59,12 @@ class Admission:
     def _admits(self, number: int, kept: Iterable[int]) -> bool:
         days = tuple(kept)
         return len(days) < self.most_days and all(abs(day - number) >= self.apart for day in days)
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    """Return what changes if a file is replaced."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @contextlib.contextmanager

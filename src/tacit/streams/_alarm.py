@@ -21,6 +21,7 @@ from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import chance_above
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
 from tacit.streams._choice import WINDOWS
+from tacit.streams._series import SUFFIXES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +74,7 @@ class Alarm:
             level = f"the declared {self.baseline[0]:g}"
         else:
             level = "the declared level of its group"
-        return f"{what} at least {self.gap:,} above {level}"
+        return f"{what} is at least {self.gap:,} above {level}"
 
     def check(self) -> AlarmDays:
         """Judge all days that are released; free."""
@@ -90,14 +91,16 @@ class Alarm:
             if weights is None:
                 lines += [WatchedDay(name, group, None) for group in groups]
                 continue
-            values = weights @ rows[column.step][: len(weights), :, 0]
-            base = self.baseline or (0.0,) * len(groups)
-            for group, value, level in zip(groups, values.tolist(), base, strict=True):
-                lines.append(WatchedDay(name, group, value >= level + self.gap, value))
+            known = rows[column.step][: len(weights), :, 0]
+            values = noise.weights(WINDOWS[self.window] or 1, day, day) @ known
+            above = weights @ known - np.array(self.baseline or (0.0,) * len(groups))
+            for group, value, excess in zip(groups, values.tolist(), above.tolist(), strict=True):
+                lines.append(WatchedDay(name, group, excess >= self.gap, value, excess))
         return AlarmDays(lines, self.rate, self.threshold)
 
     def __repr__(self) -> str:
-        return f"alarm: {self.threshold}; at most {self.rate * 100:.2g} % false alarms over the whole horizon"
+        rate = f"at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
+        return f"the alarm rings if {self.threshold}\nfalse alarms: {rate}"
 
 
 def make_alarm(
@@ -148,6 +151,13 @@ def counted_column(task: StreamTask, column: str | None) -> Any:
     if column is None and len(counts) == 1:
         return next(iter(counts.values()))
     if column not in counts:
+        base = str(column).removesuffix(SUFFIXES["week"])
+        if base != column and base in counts:
+            raise TacitError(
+                "bad-parameter",
+                f"an alarm watches {base} of 7 days as a window, not as a column",
+                fix=Set(column=base, window="week"),
+            )
         raise TacitError(
             "bad-parameter",
             "an alarm watches one count of the plan" + ("" if column is None else f", not {column!r}"),
@@ -177,8 +187,15 @@ def _read_baseline(
     keys = [tuple(key) for key in task.table.asked.keys or ()]
     named = {key if isinstance(key, tuple) else (key,): level for key, level in baseline.items()}
     if set(named) != set(keys):
-        missing = next((key for key in keys if key not in named), "another group")
-        raise bad_parameter("baseline", "one number for each group", missing, fix=Set(baseline=40))
+        lacking = [key for key in keys if key not in named]
+        other = [key for key in named if key not in keys]
+        group = ", ".join(map(str, (lacking or other)[0]))
+        raise TacitError(
+            "bad-parameter",
+            "a baseline has one number for each group: "
+            + (f"{group} is missing" if lacking else f"{group} is not a group of the plan"),
+            fix=Set(baseline={**baseline, ", ".join(map(str, lacking[0])): 40} if lacking else 40),
+        )
     return tuple(float(rational("baseline", named[key], zero=True)) for key in keys), 0
 
 

@@ -28,13 +28,16 @@ class WatchedDay:
     alarm
         Whether the alarm rang; None on a day that was not watched.
     value
-        The noisy number that was compared; None if only the answer is released.
+        The noisy number of the day, or of its 7 days; None if only the answer is released.
+    excess
+        By how much the noisy number is above the baseline; None where there is no value.
     """
 
     day: str
     group: tuple[Value, ...]
     alarm: bool | None
     value: float | None = None
+    excess: float | None = None
 
 
 class AlarmDays(Content):
@@ -79,23 +82,33 @@ class AlarmDays(Content):
         return {
             "rate": self.rate,
             "threshold": self.threshold,
-            "lines": [[line.day, list(line.group), line.alarm, line.value] for line in self.lines],
+            "lines": [
+                [
+                    line.day,
+                    list(line.group),
+                    line.alarm,
+                    line.value,
+                    *([line.excess] if line.value is not None else []),
+                ]
+                for line in self.lines
+            ],
         }
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the content back; raises ``ValueError`` where it is not one."""
         lines = []
-        for day, group, alarm, value in document["lines"]:
-            if alarm not in {True, False, None}:
+        for day, group, alarm, *numbers in document["lines"]:  # at first there was no excess
+            if alarm not in {True, False, None} or len(numbers) not in {1, 2}:
                 raise ValueError("not an alarm")
-            lines.append(WatchedDay(str(day), tuple(group), alarm, None if value is None else float(value)))
+            known = (None if number is None else float(number) for number in numbers)
+            lines.append(WatchedDay(str(day), tuple(group), alarm, *known))
         return cls(lines, float(document["rate"]), str(document["threshold"]))
 
     def __repr__(self) -> str:
         watched = len({line.day for line in self.lines if line.alarm is not None})
         days = "1 day was" if watched == 1 else f"{watched:,} days were"
-        head = f"{days} watched; an alarm stands for {self.threshold}"
+        head = f"{days} watched; the alarm rings if {self.threshold}"
         rate = f"false alarms: at most {self.rate * 100:.2g} % over the whole horizon, if every day is quiet"
         shown = [self._line(line) for line in self.rang[-10:]] or ["no alarm"]
         more = len(self.rang) - len(shown)
@@ -105,4 +118,5 @@ class AlarmDays(Content):
     def _line(line: WatchedDay) -> str:
         group = f", {', '.join(map(str, line.group))}" if line.group else ""
         value = "" if line.value is None else f": {line.value:.6g}"
-        return f"alarm on {line.day}{group}{value}"
+        above = "" if line.excess is None else f", {line.excess:.6g} above the baseline"
+        return f"alarm on {line.day}{group}{value}{above}"

@@ -12,11 +12,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Forecast, Plan, members_of
+from tacit.engines import KEPT
 from tacit.errors import TacitError
 from tacit.exact import Number, count, rational
 from tacit.mechanisms import DiscreteLaplace, SparseVector
 from tacit.streams._alarm import read_rate
 from tacit.streams._alarm_days import AlarmDays, WatchedDay
+from tacit.streams._planning import unseen_fact
 from tacit.streams._task import DaysWanted, StreamTask
 
 if TYPE_CHECKING:
@@ -107,6 +109,11 @@ class AlarmTask(StreamTask):
         ]
         return AlarmDays([*unseen, *lines], self.rate, self.threshold)
 
+    def up_to(self, content: AlarmDays, day: int, confidence: Fraction) -> AlarmDays:  # type: ignore[override]
+        """Return the answers up to a day."""
+        del confidence
+        return AlarmDays(content.lines[:day], self.rate, self.threshold)
+
 
 def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGoal) -> Plan[AlarmDays]:
     """Make the plan of an alarm from the plan of one day's count, which is never released itself."""
@@ -123,7 +130,7 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
     days = stream.horizon.days - goal.since + 1
     gap, rate = _smallest_gap(goal, moved, days)
     vector = _vector(goal, moved, goal.baseline + gap)
-    words = f"a count at least {gap:,} above the declared {float(goal.baseline):g}, but for the noise"
+    words = f"the count is at least {gap:,} above the declared {float(goal.baseline):g}, but for the noise"
     task = AlarmTask(
         table, (), stream.horizon, stream.facts, False, (), stream._open_day, DaysWanted(),  # noqa: FBT003, SLF001
         vector, goal.since, rate, words,
@@ -131,8 +138,13 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
     facts = [
         ("days", f"{days:,}, from {stream.horizon.name(goal.since)} to {stream.horizon.last}"),
         ("protects", stream.promise),
+        ("run", "all days are charged at once, when the plan is begun"),
         ("baseline", f"{float(goal.baseline):g}, declared"),
-        ("alarm", f"at {gap:,} above the baseline, but for the noise; ends after {goal.alarms} yes"),
+        (
+            "alarm",
+            f"at {gap:,} above the baseline, but for the noise; ends after "
+            + ("the first yes" if goal.alarms == 1 else f"{goal.alarms} times yes"),
+        ),
         (
             "false alarms",
             f"at most {rate * 100:.2g} % over all days together, if no day exceeds the baseline",
@@ -144,8 +156,8 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
         task,
         promised={"epsilon": goal.epsilon},
         forecast=[Forecast("alarm", "yes or no each day", vector.describe(), None, "yes or no")],
-        facts=facts,
-        asked=f"alarm, each day: {one.asked}",
+        facts=lambda: [*facts, *unseen_fact(stream, request)],
+        asked=f"alarm, each day: {one.asked.replace(f', where {KEPT}', '')}",
         request=lambda: request,
     )
 

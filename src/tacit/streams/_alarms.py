@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.streams._alarm import make_alarm
 from tacit.streams._alarm_task import AlarmGoal, make_alarm_plan
+from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import count
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class StreamAlarms:
             The quiet level: a number that is public, or one for each group. Fix it before the days come in.
         days_before
             Instead of a baseline: the mean of so many released days before; the first days are not watched.
+            This mean follows an outbreak: after so many days of it, the outbreak is the baseline.
         false_alarm
             The accepted chance of a false alarm over all days and groups together.
         window
@@ -78,7 +80,8 @@ class StreamAlarms:
         ... )
         >>> flu.begin(flu.plan(cases=tc.count(), epsilon=1, focus="day"))
         >>> flu.alarm("cases", baseline=40, false_alarm=0.01)
-        alarm: cases at least 11 above the declared 40; at most 0.44 % false alarms over the whole horizon
+        the alarm rings if cases is at least 11 above the declared 40
+        false alarms: at most 0.44 % over the whole horizon, if every day is quiet
         """
         return make_alarm(
             self._begun(plan), column, baseline=baseline, days_before=days_before, false_alarm=false_alarm,
@@ -126,13 +129,14 @@ class StreamAlarms:
         ...     days=365, limits={"rows": 1}, budget=tc.Budget(epsilon=1),
         ... )
         >>> dict(flu.alarm_plan(baseline=40, epsilon=1, false_alarm=0.01).facts)["alarm"]
-        'at 23 above the baseline, but for the noise; ends after 1 yes'
+        'at 23 above the baseline, but for the noise; ends after the first yes'
         """
         first = 1 if since is None else self.horizon.number(since)
         goal = AlarmGoal.read(
             baseline=baseline, epsilon=epsilon, false_alarm=false_alarm, alarms=alarms, since=first
         )
-        one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
+        with fixes_of_streams():
+            one = self._rows(where).agg(alarm=count()).plan(epsilon=1)
         question = cast("Any", one.to_json()["request"])["question"]
         request: Any = {"question": question, "goal": {"confidence": "19/20"}, "alarm": goal.to_json()}
         return make_alarm_plan(cast("Stream", self), one, request, goal)

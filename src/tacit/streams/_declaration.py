@@ -13,9 +13,11 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Declare, Either, Say, Set
 from tacit.ledger import Blocks, open_ledger
+from tacit.streams._admission import Admission
 from tacit.streams._folder import StreamFolder
 from tacit.streams._horizon import read_horizon
 from tacit.streams._stream import Level, Stream, _Session
+from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import protect
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def stream(
     bounds, keys, types, never_null, limits
         Public facts, as in `tacit.protect`; ``limits`` bound what one person adds on one day.
     ledger
-        A `Ledger`, or where to open one; None keeps it in memory.
+        A `Ledger`, or where to open one; needed with a folder. None keeps it in memory.
 
     Examples
     --------
@@ -88,8 +90,8 @@ def stream(
     >>> flu = stream(
     ...     None, name="flu", level="event", start="2026-01-01", days=365, budget=tc.Budget(epsilon=0.8)
     ... )
-    >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
     >>> flu.append("2026-01-01", [{"result": "positive"}, {"result": "negative"}])
+    >>> flu.begin(flu.plan(positive=tc.count(), where="result = 'positive'", epsilon=0.8))
     >>> release = flu.release("2026-01-01")
     >>> release["positive"].low[0] <= release["positive"].value[0]
     True
@@ -98,37 +100,38 @@ def stream(
     """
     whom, most, gap = _read_level(level, unit, most_days, apart)
     horizon = read_horizon(start, days)
-    identity = read_identity(name=name, version=version, unit=whom)
+    with fixes_of_streams():
+        identity = read_identity(name=name, version=version, unit=whom)
 
     def made(day: object) -> TableDataset:
         """Declare the rows of one day; its plans are never released, and its ledger is in memory."""
-        return protect(
-            day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds, keys=keys,
-            types=types, never_null=never_null, limits=None if level == "event" else limits,
-        )  # fmt: skip
+        with fixes_of_streams():
+            return protect(
+                day, name=name, unit=Unit(unit) if unit else Unit.row(), budget=budget, bounds=bounds,
+                keys=keys, types=types, never_null=never_null, limits=None if level == "event" else limits,
+            )  # fmt: skip
 
     made("none.parquet")  # refuses facts that do not fit together
     session = _Session(None, {})
-    folder = StreamFolder.temporary() if source is None else StreamFolder(Path(source).absolute())
+    folder = _folder_of(source, name, ledger)
     where = None if ledger is None or not isinstance(ledger, str | os.PathLike) else os.fspath(ledger)
     declared: dict[str, JSON] = {
         "name": name, "version": version, "unit": unit, "level": level,
         "start": horizon.start.isoformat(), "days": horizon.days, "most_days": most, "apart": gap,
-        "bounds": {c: [str(rational(c, b, zero=True, negative=True)) for b in pair]
-                   for c, pair in (bounds or {}).items()},
-        "keys": {c: [_plain(v) for v in values] for c, values in (keys or {}).items()},
-        "types": {c: str(t) for c, t in (types or {}).items()},
+        **_facts_as_json(bounds, keys, types),
         "never_null": list(never_null),
         "limits": dict(limits) if limits else None,
     }  # fmt: skip
     _join(folder, session, declared)
     books = open_ledger(ledger)
     blocks = None if level == "person" else Blocks("day", kind="date")
-    open_account(identity, budget, books, blocks=blocks)
+    with fixes_of_streams():
+        open_account(identity, budget, books, blocks=blocks)
     opened = Stream(identity, books, horizon, level, most, gap, declared, folder, made, session)
     if where is not None:
         declared["ledger"] = str(Path(where).absolute()) if "://" not in where else where
     with opened._lock():  # noqa: SLF001 - made here
+        opened._refresh()  # noqa: SLF001
         opened._store()  # noqa: SLF001
     return opened
 
@@ -159,6 +162,7 @@ def open_stream(
     365
     >>> folder.cleanup()
     """
+    _check_folder(source)
     found = StreamFolder(Path(source).absolute()).load()
     if found is None:
         raise TacitError(
@@ -179,8 +183,34 @@ def open_stream(
     if where is not None:
         opened.declared["ledger"] = where
         with opened._lock():  # noqa: SLF001 - made here
+            opened._refresh()  # noqa: SLF001
             opened._store()  # noqa: SLF001
     return opened
+
+
+def _folder_of(source: str | os.PathLike[str] | None, name: str, ledger: object) -> StreamFolder:
+    """Return the folder of a stream, or a temporary one; a folder that stays needs a ledger that stays."""
+    if source is None:
+        return StreamFolder.temporary()
+    _check_folder(source)
+    if ledger is None:
+        raise TacitError(
+            "bad-parameter",
+            "a stream with a folder needs a ledger of its own",
+            why="a ledger in memory forgets what was charged when the program ends",
+            fix=Set(ledger=f"{name}.ledger"),
+        )
+    return StreamFolder(Path(source).absolute())
+
+
+def _check_folder(source: str | os.PathLike[str]) -> None:
+    if Path(source).exists() and not Path(source).is_dir():
+        raise TacitError(
+            "bad-parameter",
+            f"{os.fspath(source)} is a file, and a stream needs a folder",
+            why="a stream keeps its declaration and the rows of each day in a folder",
+            fix=Say("name a new folder, and append the file as the rows of its day"),
+        )
 
 
 def _read_level(level: object, unit: object, most_days: object, apart: object) -> tuple[Unit, int, int]:
@@ -192,7 +222,7 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
             "bad-parameter",
             "rows belong to a unit at the levels person-day and person, and to nobody at the level event",
             why="at event level each row stands for itself",
-            fix=Either(Declare("unit", "patient_id"), Set(level="event")),
+            fix=Either(Declare("unit", "patient_id", function="tc.stream"), Set(level="event")),
         )
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
     if level != "person":
@@ -229,12 +259,41 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
     if other is not None:
         raise TacitError(
             "stream-differs",
-            f"the folder belongs to a stream that was declared with another {other}",
+            f"the folder belongs to a stream that was declared differently: {other}",
             why=f"it was {before.get(other)!r}; noise and price were chosen for the first declaration",
             fix=Say("repeat the first declaration, or use another folder"),
         )
+    if declared["level"] == "person":
+        rule = Admission(str(declared["unit"]), _whole(declared["most_days"]), _whole(declared["apart"])).rule
+        if folder.note() not in {"", rule}:
+            raise TacitError(
+                "stream-differs",
+                "the rows of this stream were marked by other values of most_days and apart",
+                why=f"it was {folder.note()}; the file stream.json was changed since",
+                fix=Say("restore the file stream.json from a backup, or use another folder"),
+            )
     session.columns = None if found["columns"] is None else tuple(found["columns"])
     session.begun = {one["plan"]: one for one in found["begun"]}
+
+
+def _facts_as_json(
+    bounds: Mapping[str, Sequence[Number]] | None,
+    keys: Mapping[str, Sequence[object]] | None,
+    types: Mapping[str, str] | None,
+) -> dict[str, JSON]:
+    """Return the public facts about columns as the folder keeps them."""
+    return {
+        "bounds": {
+            c: [str(rational(c, b, zero=True, negative=True)) for b in pair]
+            for c, pair in (bounds or {}).items()
+        },
+        "keys": {c: [_plain(v) for v in values] for c, values in (keys or {}).items()},
+        "types": {c: str(t) for c, t in (types or {}).items()},
+    }
+
+
+def _whole(value: JSON) -> int:
+    return int(str(value))
 
 
 def _plain(value: object) -> JSON:

@@ -1,7 +1,7 @@
 """The folder of a stream: a file with its declaration, and one Parquet file for the rows of each day.
 
 Each file is written beside its place, flushed to the disk and then put into place in one step, so that a
-crash leaves a whole file or none. A day's file is never replaced.
+crash leaves a whole file or none. A day's file is replaced only on request, and as a whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.engines import KEPT, read_source, write_rows
+from tacit.engines import KEPT, read_note, read_source, write_rows
 from tacit.errors import TacitError
 from tacit.fixes import Code, Say
 
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
     from tacit.engines import Source
 
-__all__ = ["STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
+__all__ = ["REPORTS", "STREAM_SCHEMA", "StreamFolder", "rows_as_source"]
 
 STREAM_SCHEMA = "tacit/stream/1"
+#: Where a book of reports keeps the rows of days that have not closed.
+REPORTS = "reports"
 _FACTS = "stream.json"
 _EMPTY = "tacit_empty"
 _WHOLE = 2**127  # whole numbers up to here are written with their digits
@@ -97,6 +99,18 @@ class StreamFolder:
         found = read_source(self.path(day)).schema(day) or ()
         return tuple(name for name, _ in found if name not in {_EMPTY, KEPT})
 
+    def note(self) -> str:
+        """Return the note beside the rows of the first day that has one; empty for none."""
+        return next((note for day in self.days()[:8] if (note := read_note(self.path(day)))), "")
+
+    def is_empty(self, day: str) -> bool:
+        """Whether nobody came on a day that came in."""
+        import duckdb
+
+        with duckdb.connect() as con:
+            found = con.execute("SELECT 1 FROM read_parquet(?) LIMIT 1", [str(self.path(day))])
+            return found.fetchone() is None
+
     def append(
         self,
         day: str,
@@ -104,8 +118,11 @@ class StreamFolder:
         check: Callable[[Sequence[str]], None],
         unit: str | None = None,
         barred: Callable[[Iterable[str]], list[str]] | None = None,
+        *,
+        note: str = "",
+        replace: bool = False,
     ) -> bool:
-        """Store the rows of a day; return False if its file was there already.
+        """Store the rows of a day; return False if its file was there already and is not to be replaced.
 
         ``check`` may refuse the columns before anything is stored.
         """
@@ -118,13 +135,16 @@ class StreamFolder:
             else:
                 names = source.columns() or [c for c, _ in source.schema(day) or ()]
                 check(names)
-                _write(source, draft, unit, barred)
+                _write(source, draft, unit, barred, note)
             draft.chmod(0o600)  # true rows, for their owner alone
             _flush(draft)
-            try:
-                os.link(draft, self.path(day))
-            except FileExistsError:
-                return False
+            if replace:
+                draft.replace(self.path(day))
+            else:
+                try:
+                    os.link(draft, self.path(day))
+                except FileExistsError:
+                    return False
         _flush(self._days)
         return True
 
@@ -184,12 +204,16 @@ def rows_as_source(rows: object, scratch: Path) -> Source | None:
 
 
 def _write(
-    source: Source, draft: Path, unit: str | None, barred: Callable[[Iterable[str]], list[str]] | None
+    source: Source,
+    draft: Path,
+    unit: str | None,
+    barred: Callable[[Iterable[str]], list[str]] | None,
+    note: str,
 ) -> None:
     import duckdb
 
     try:
-        write_rows(source, draft, unit, barred)
+        write_rows(source, draft, unit, barred, note)
     except duckdb.Error as error:
         raise TacitError(
             "bad-parameter",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.core import Forecast, Plan, members_of, warn_of_delta
+from tacit.core import Forecast, Plan, left_afterwards, members_of, warn_of_delta
 from tacit.engines import KEPT
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from tacit.streams._stream import Stream
     from tacit.tables import TableTask
 
-__all__ = ["Charging", "StreamGoal", "make_stream_plan"]
+__all__ = ["Charging", "StreamGoal", "make_stream_plan", "unseen_fact"]
 
 Charging = Literal["run", "day"]
-_WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far"}
+_WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far, on the last day"}
 _MOST_BLOCKS = 1_000  # a charge names at most so many blocks
 
 
@@ -133,16 +133,40 @@ def make_stream_plan(
     )  # fmt: skip
     promised = {"epsilon": goal.epsilon, "delta": goal.delta, "rho": goal.rho}
     warning = warn_of_delta(float(goal.delta), goal.size) if goal.delta else ""
-    return Plan.of(
+    made: Plan[Series] = Plan.of(
         stream,
         task,
         promised={name: value for name, value in promised.items() if value},
-        forecast=_forecast(table, choice.mechanisms, goal),
-        facts=[*_facts(stream, table, choice, goal), *([("delta", warning)] if warning else [])],
+        forecast=lambda: _forecast(table, choice.mechanisms, goal),
+        facts=lambda: [
+            *_facts(stream, table, choice, goal),
+            *((name, f"on each day, {words}") for name, words in pure.facts if name == "limits"),
+            *unseen_fact(stream, request),
+            *([("delta", warning)] if warning else []),
+            *_afterwards(stream, task, made),
+        ],
         confidence=float(goal.confidence),
         asked=f"each day: {pure.asked.replace(f', where {KEPT}', '')}",
         request=lambda: request,
     )
+    return made
+
+
+def _afterwards(stream: Stream, task: StreamTask, plan: Plan[Series]) -> list[tuple[str, str]]:
+    """Say what a charge of all days leaves to them; a plan that is charged as a whole says it by itself."""
+    if not task.blocks:
+        return []
+    try:
+        filter_ = stream._ledger.account(stream.identity.name).filter  # noqa: SLF001
+    except TacitError:  # a ledger that is closed, or cannot be reached now
+        return []
+    return [("left afterwards", left_afterwards(filter_, plan.cost))]
+
+
+def unseen_fact(stream: Stream, request: JSON) -> list[tuple[str, str]]:
+    """Say which columns the plan names that were neither declared nor in any rows so far."""
+    unseen = stream._unseen_columns(request)  # noqa: SLF001 - the parts of a stream
+    return [("columns not seen yet", ", ".join(unseen))] if unseen else []
 
 
 def _moves(pure: TableTask, concentrated: TableTask) -> list[tuple[int, int]]:
@@ -171,13 +195,13 @@ def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
 
 
 def _forecast(table: TableTask, noises: Sequence[StreamNoise], goal: StreamGoal) -> list[Forecast]:
-    """Say what to expect of a day, of 7 days and of all days, as a mean over the horizon."""
+    """Say what to expect of a day and of 7 days, as a mean over the horizon, of all days on the last."""
     found = []
     for column in table.columns:
         noise, statistic = noises[column.step], table.steps[column.step].statistic
         for name, window in WINDOWS.items():
             law = WindowNoise(statistic, (), _typical(noise, window))
-            size = None if goal.size is None else goal.size * {"day": 1, "week": 7}.get(name, noise.days // 2)
+            size = None if goal.size is None else goal.size * {"day": 1, "week": 7}.get(name, noise.days)
             expected = column.reading.expected(law, goal.confidence, size)
             found.append(
                 Forecast(
@@ -192,7 +216,9 @@ def _forecast(table: TableTask, noises: Sequence[StreamNoise], goal: StreamGoal)
 
 
 def _typical(noise: StreamNoise, window: int | None) -> LinearNoise:
-    """Return noise with the mean variance over the horizon."""
+    """Return noise with the mean variance over the horizon; of all days, that of the last day."""
+    if window is None:
+        return noise.noise_on(None, noise.days, noise.days)
     if window == 1 and isinstance(noise.noise, DiscreteLaplace):
         return LinearNoise((noise.spread(1) / math.sqrt(2),))
     return LinearNoise(normal=noise.spread(window))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import members_of
@@ -81,10 +82,14 @@ class BegunPlan:
             self.task.wanted.paid.add(day)
 
     def release_of(self, day: int) -> Release[Series]:
-        """Return the stored release that a day was in."""
+        """Return the stored release that a day was in, up to this day."""
         self.through()
         number = next(number for number, last in self._ends if last >= day)
-        return self._run[number]
+        release = self._run[number]
+        if release.content.days == day:
+            return release
+        level = self.plan._level()  # noqa: SLF001 - the confidence, exactly
+        return replace(release, content=self.task.up_to(release.content, day, level))
 
     def rows(self) -> tuple[Sequence[Any], int]:
         """Return the noisy rows of each step so far, and the number of the last day in them."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Say, Set
-from tacit.streams._folder import StreamFolder, rows_as_source
+from tacit.streams._folder import REPORTS, StreamFolder, rows_as_source
 from tacit.streams._horizon import read_day
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class ReportBook:
     """Reports by the day on which they came in, for a stream whose days are the days of the events.
 
     Guarantee: nothing is charged here. Each row goes to the stream once, on its event day, and a day is
-    complete when it goes there. When a day closes is a function of the days of the reports alone.
+    complete when it goes there. When a day closes is a function of the days of the reports alone. From the
+    first book on, `Stream.append` is refused, so that no row of the book is lost.
 
     Parameters
     ----------
@@ -50,7 +51,8 @@ class ReportBook:
     >>> import tacit as tc
     >>> folder = tempfile.TemporaryDirectory()
     >>> flu = tc.stream(
-    ...     folder.name, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1)
+    ...     folder.name, name="flu", level="event", start="2026-01-01", days=30, budget=tc.Budget(epsilon=1),
+    ...     ledger=tc.Ledger.memory(),
     ... )
     >>> book = ReportBook(flu, lag=1)
     >>> book.report("2026-01-01", {"2026-01-01": [{"age": 40}]})
@@ -66,16 +68,20 @@ class ReportBook:
         self.stream = stream
         self.late = late
         self.lag = count("lag", lag)
-        self._place: Path = stream._folder.place / "reports"  # noqa: SLF001 - a part of the stream
+        self._place: Path = stream._folder.place / REPORTS  # noqa: SLF001 - a part of the stream
         self._folder = StreamFolder(self._place)
         self._declare()
 
     def _declare(self) -> None:
+        """Read the lag and the days that came in before there was a book; write them the first time."""
         facts = self._place / "lag.json"
-        if not facts.exists():
-            self._place.mkdir(parents=True, exist_ok=True)
-            facts.write_text(json.dumps({"lag": self.lag}), encoding="utf-8")
-        declared = json.loads(facts.read_text(encoding="utf-8"))["lag"]
+        with self.stream._lock():  # noqa: SLF001 - from now on, days come in through the book alone
+            if not facts.exists():
+                self._place.mkdir(parents=True, exist_ok=True)
+                before = {"lag": self.lag, "before": self.stream._folder.days()}  # noqa: SLF001
+                facts.write_text(json.dumps(before), encoding="utf-8")
+        found = json.loads(facts.read_text(encoding="utf-8"))
+        declared, self._before = found["lag"], frozenset(found.get("before", ()))
         if declared != self.lag:
             raise TacitError(
                 "stream-differs",
@@ -134,12 +140,14 @@ class ReportBook:
             name = self.stream.horizon.name(self.stream.horizon.number(day))
             if day > when:
                 raise bad_parameter("rows", f"of days up to {when}", name, fix=Say("check the days"))
-            if (when - day).days <= self.lag:
+            if (when - day).days <= self.lag and name not in self._before:
                 on_time[name] = own
             elif self.late is None or when > self.late.horizon.last or not isinstance(own, list):
                 raise TacitError(
                     "day-closed",
-                    f"{name} closed {self.lag} days later, and its rows came in on {when}",
+                    f"{name} came in before there was a book"
+                    if name in self._before
+                    else f"{name} closed {self.lag} days later, and its rows came in on {when}",
                     why="a day is complete when it goes to the stream; nothing was stored or charged",
                     fix=Say("leave late rows out, or declare a stream for them (as lists of dictionaries)"),
                 )
@@ -180,7 +188,8 @@ class ReportBook:
         name = self.stream.horizon.name(number)
         if not self.stream._folder.has(name):  # noqa: SLF001
             days = self._place / name / "days"
-            self.stream.append(name, days / "*.parquet" if self._parts(name).days() else [])
+            held: object = days / "*.parquet" if self._parts(name).days() else []
+            self.stream._append_day(name, held, booked=True)  # noqa: SLF001
         return (name,)
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tacit.core import Dataset, Plan, Release
 from tacit.engines import KEPT
 from tacit.errors import TacitError
-from tacit.fixes import Choose, Code, Say
-from tacit.streams._admission import Admission, folder_lock
+from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.streams._admission import folder_lock
 from tacit.streams._alarms import StreamAlarms
-from tacit.streams._folder import StreamFolder, rows_as_source
+from tacit.streams._incoming import StreamRows
 from tacit.streams._planning import StreamGoal, make_stream_plan
 from tacit.streams._progress import BegunPlan
 from tacit.streams._status import StreamStatus
+from tacit.streams._stream_fixes import fixes_of_streams
 from tacit.tables import col
 
 if TYPE_CHECKING:
@@ -26,7 +24,9 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON, Engine
     from tacit.exact import Number
+    from tacit.streams._admission import Admission
     from tacit.streams._choice import Focus
+    from tacit.streams._folder import StreamFolder
     from tacit.streams._horizon import Horizon
     from tacit.streams._planning import Charging
     from tacit.streams._series import Series
@@ -44,12 +44,13 @@ class _Session:
 
     columns: tuple[str, ...] | None
     begun: dict[str, Any]
+    files: dict[str, str] = field(default_factory=dict)
     open: dict[str, BegunPlan] = field(default_factory=dict)
     admission: Admission | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stream(StreamAlarms, Dataset):
+class Stream(StreamRows, StreamAlarms, Dataset):
     """Rows that come in day by day, the unit that is protected, and public facts. Made by `tacit.stream`.
 
     Parameters
@@ -106,9 +107,9 @@ class Stream(StreamAlarms, Dataset):
             return "each row"
         if self.level == "person-day":
             return f"everything that one {noun.removesuffix(' and day')} does on one day"
-        often = "1 day" if self.most_days == 1 else f"the first {self.most_days} days"
-        gap = f", at least {self.apart} days apart," if self.apart > 1 else ""
-        return f"each {noun}, who counts in {often}{gap} of all"
+        often = "1 day" if self.most_days == 1 else f"{self.most_days} days"
+        gap = f", at least {self.apart} days apart" if self.apart > 1 and self.most_days > 1 else ""
+        return f"each {noun}, who counts on at most {often}{gap}"
 
     def plan(
         self,
@@ -161,10 +162,11 @@ class Stream(StreamAlarms, Dataset):
             charge=charge,
             size=size,
         )
-        rows = self._rows(where)
         named = [by] if isinstance(by, str) else list(by or ())
-        query = (rows.group_by(*named) if named else rows).agg(**aggregates)
-        one = query.plan(epsilon=1, confidence=goal.confidence)
+        with fixes_of_streams():
+            rows = self._rows(where)
+            query = (rows.group_by(*named) if named else rows).agg(**aggregates)
+            one = query.plan(epsilon=1, confidence=goal.confidence)
         request = {"question": cast("Any", one.to_json()["request"])["question"], "goal": goal.to_json()}
         return make_stream_plan(
             self, one, query.plan(rho=1, confidence=goal.confidence), cast("JSON", request), goal
@@ -199,7 +201,7 @@ class Stream(StreamAlarms, Dataset):
                 "unknown-column",
                 f"the rows have no column {missing.args[0]!r}",
                 why="the plan needs it",
-                fix=Choose(tuple(table.columns), given=str(missing.args[0])),
+                fix=Choose(tuple(c for c in table.columns if c != KEPT), given=str(missing.args[0])),
             ) from None
 
     def _template(self) -> TableDataset:
@@ -217,46 +219,28 @@ class Stream(StreamAlarms, Dataset):
     def begin(self, plan: Plan[Series], *, who: str = "", purpose: str = "") -> None:
         """Charge a plan, or go on with one that was charged before; the folder remembers it.
 
-        With ``charge="day"`` only the first day is charged now, and each other day when it is released.
+        With ``charge="day"`` only the first day is charged now, and each other day when it is released. If
+        the plan names columns that were not declared, the rows of a first day must have come in, so that a
+        misspelt column is refused before the charge.
         """
+        self._refresh()
+        request = cast("Any", plan.to_json()["request"])
         if self._session.columns is not None:
-            self._rebuild(cast("Any", plan.to_json()["request"]))  # refuses columns that the rows lack
+            self._rebuild(request)  # refuses columns that the rows lack
+        elif unseen := self._unseen_columns(request):
+            raise TacitError(
+                "unknown-column",
+                f"no rows have come in yet, and the plan names columns that were not declared: "
+                f"{', '.join(unseen)}",
+                why="a misspelt column would make the plan useless after its charge; nothing was charged",
+                fix=Either(Say("append the rows of the first day before you begin the plan"),
+                           Set(types=dict.fromkeys(unseen, "text"))),
+            )  # fmt: skip
         plan.run(who=who, purpose=purpose)
         if plan.hash not in self._session.begun:
             self._session.begun[plan.hash] = {**plan.to_json(), "who": who, "purpose": purpose}
             with self._lock():
-                self._store()
-
-    def append(self, day: object, rows: object) -> None:
-        """Store the rows of a day, all of them at once; the day is then complete.
-
-        Guarantee: when this returns, the rows are on the disk; if it does not return, they are there as a
-        whole or not at all. Nothing is charged.
-
-        Parameters
-        ----------
-        day
-            A day of the horizon: a date, or text such as ``"2026-01-31"``. Each day comes in once.
-        rows
-            A pandas, Polars or Arrow table, a CSV or Parquet file, a list of dictionaries, or a dictionary of
-            columns. An empty list says that nobody came.
-        """
-        number = self.horizon.number(day)
-        name = self.horizon.name(number)
-        with self._lock(), tempfile.TemporaryDirectory() as scratch:
-            if self._folder.has(name) or self._is_closed(number):
-                raise self._came_before(number)
-            self._refresh()
-            source = rows_as_source(rows, Path(scratch))
-            unit, barred = None, None
-            if self.level == "person":
-                unit = self.unit.column
-                admission = self._admission()
-                barred = lambda owners: admission.barred(number, owners)  # noqa: E731
-            if not self._folder.append(name, source, self._check_columns, unit, barred):
-                raise self._came_before(number)
-            if self._session.columns is None and self._folder.columns(name):
-                self._session.columns = self._folder.columns(name)
+                self._refresh()
                 self._store()
 
     def release(self, day: object, plan: Plan[Series] | None = None) -> Release[Series]:
@@ -287,7 +271,8 @@ class Stream(StreamAlarms, Dataset):
                     why="a running total needs all days up to it; nothing was charged",
                     fix=Code(f'stream.append("{self.horizon.name(missing)}", []) says that nobody came'),
                 )
-            return begun.draw(number, self._ledger, self.identity.name)
+            with self._lock():  # no day is replaced while it is drawn
+                return begun.draw(number, self._ledger, self.identity.name)
         return begun.release_of(number)
 
     def status(self) -> StreamStatus:
@@ -320,8 +305,8 @@ class Stream(StreamAlarms, Dataset):
         if found is not None:
             session = self._session
             session.begun = {one["plan"]: one for one in found["begun"]} | session.begun
-            if session.columns is None and found["columns"] is not None:
-                session.columns = tuple(found["columns"])
+            session.columns = None if found["columns"] is None else tuple(found["columns"])
+            session.files = dict(found.get("files", {}))
 
     def _begun(self, plan: Plan[Series] | None) -> BegunPlan:
         """Return a plan that was begun, as this process goes on with it."""
@@ -354,72 +339,16 @@ class Stream(StreamAlarms, Dataset):
             opened[hash_] = BegunPlan(plan, run, self.horizon)
         return opened[hash_]
 
-    def _admission(self) -> Admission:
-        session = self._session
-        if session.admission is None:
-            session.admission = Admission(self.unit.column, self.most_days, self.apart)
-        session.admission.refresh(self._folder, self.horizon)
-        return session.admission
-
-    def _check_columns(self, names: Sequence[str]) -> None:
-        """Refuse rows that lack a column of the stream, or have others; names of columns are public."""
-        expected = self._session.columns
-        needed = {c for name in ("bounds", "keys", "types") for c in cast("Any", self.declared[name])}
-        needed |= {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
-        given = set(names)
-        lacking = sorted((set(expected) if expected else needed) - given)
-        own = {name for name in given if name.lower() == KEPT}
-        extra = sorted(given - set(expected)) if expected else sorted(own)
-        if lacking or extra:
-            word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
-            raise TacitError(
-                "rows-differ",
-                f"the rows {word}",
-                why="all days have the same columns; nothing was stored",
-                fix=Choose(tuple(expected or sorted(needed)), given=(extra or [""])[0])
-                if expected or needed
-                else Say("rename the column"),
-            )
-        if expected is None:
-            self._check_plans(names)
-
-    def _check_plans(self, names: Sequence[str]) -> None:
-        """Refuse the first rows if they lack a column that a plan needs which was begun before."""
-        table = self._protected(SimpleNamespace(columns=[*names, KEPT]))
-        for begun in self._session.begun.values():
-            try:
-                self._one_day(table, begun["request"])
-            except TacitError as refusal:
-                raise TacitError(
-                    "rows-differ",
-                    f"the rows do not fit a plan that was begun: {refusal.what}",
-                    why="the plan could not be released; nothing was stored",
-                    fix=refusal.fix,
-                ) from None
-
-    def _came_before(self, number: int) -> TacitError:
-        day, closed = self.horizon.name(number), self._is_closed(number)
-        return TacitError(
-            "day-closed" if closed else "day-twice",
-            f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
-            why="a day comes in once, with all its rows; nothing was stored or charged",
-            fix=Say("keep late rows for a stream of their own, or declare a day to be the day of the report"),
-        )
-
-    def _is_closed(self, number: int) -> bool:
-        """Whether a day was released, also if its file was removed since."""
-        return any(self._begun_with(one).through() >= number for one in self._session.begun)
-
     def _lock(self) -> AbstractContextManager[None]:
         """Let one process at a time change the folder."""
         return folder_lock(self._folder.place / "stream.lock")
 
     def _store(self) -> None:
-        """Write what is known now, and what other processes have written; the caller holds the lock."""
-        self._refresh()
+        """Write what is known now; the caller holds the lock and has read what others have written."""
         session = self._session
         self._folder.store({
             "declaration": self.declared,
             "columns": None if session.columns is None else list(session.columns),
+            "files": session.files,
             "begun": list(session.begun.values()),
         })  # fmt: skip

@@ -135,10 +135,16 @@ class StreamTask:
             np.array([row for own in stored for row in own[step]], dtype=np.float64)
             for step in range(len(self.noises))
         ]
+        return self._series(self._days_of(len(rows[0])), rows, confidence)
+
+    def up_to(self, content: Series, day: int, confidence: Fraction) -> Series:
+        """Return a release of later days as it would be if it ended with a day: its rows up to there."""
+        rows = [own[: noise.rows(day)] for own, noise in zip(content.rows, self.noises, strict=True)]
+        return self._series(day, rows, confidence)
+
+    def _series(self, days: int, rows: list[Any], confidence: Fraction) -> Series:
         return Series(
-            self._days_of(len(rows[0])),
-            lambda: read_windows(self.table, self.noises, rows, self.horizon, confidence),
-            rows,
+            days, lambda: read_windows(self.table, self.noises, rows, self.horizon, confidence), rows
         )
 
     def _days_of(self, rows: int) -> int:

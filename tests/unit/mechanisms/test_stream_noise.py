@@ -228,3 +228,13 @@ def test_a_horizon_that_is_ten_times_too_long_costs_little(short, long, most):
 
     errors = [error_of_the_first_year(unit(days, **how)) for days, how in ((365, short), (3650, long))]
     assert errors[0] < errors[1] < most * errors[0]
+
+
+@pytest.mark.parametrize(
+    ("days", "branching", "levels"), [(30, 3, 3), (100, 2, 4), (50, 7, 2), (365, 8, 3), (5, 3, 1)]
+)
+@pytest.mark.parametrize("window", [1, 7, 13, None])
+def test_the_stated_error_of_a_tree_is_that_of_its_weights(days, branching, levels, window):
+    noise = TreeNoise(days=days, branching=branching, levels=levels, epsilon=1, sensitivity=1)
+    squares = [(noise.weights(window, day, day) ** 2).sum() for day in range(1, days + 1)]
+    assert noise.spread(window) == pytest.approx(noise._deviation() * np.mean(squares) ** 0.5, rel=1e-9)

@@ -89,6 +89,17 @@ def test_an_alarm_rings_on_the_day_and_in_the_group_of_the_outbreak():
     since = flu.alarm(days_before=4, false_alarm=1e-6).check()
     assert [(line.day, line.group) for line in since.rang] == [("2026-01-06", ("b",))]
     assert [line.alarm for line in since.lines[:8]] == [None] * 8
+    [first], [second] = (
+        flu.alarm(**given, false_alarm=1e-6).check().rang for given in ({"baseline": 20}, {"days_before": 4})
+    )
+    assert first.value == second.value  # the noisy number of the day, whatever it is compared with
+    assert first.excess == first.value - 20
+    assert 60 < second.excess < 80
+    assert "above the baseline" in repr(since)
+    back = AlarmDays.from_json(since.to_json())
+    assert back.lines == since.lines
+    older = {"rate": 0.1, "threshold": "", "lines": [["2026-01-01", [], True, 4.0]]}
+    assert AlarmDays.from_json(older).lines[0].excess is None
     assert float(flu.remaining.epsilon) == 0  # nothing more was charged, and nothing more could be
 
 
@@ -121,12 +132,14 @@ def test_a_further_alarm_watches_from_a_later_day_and_is_charged():
         flu.append(f"2026-01-0{day}", [{"patient": n} for n in range(200)])
     said = [line.alarm for line in flu.release("2026-01-03").content]
     assert said == [None, None, True]
+    assert [line.alarm for line in flu.release("2026-01-02").content] == [None, None]
     assert float(flu.remaining.epsilon) == 2
 
 
-def test_one_person_moves_the_watched_counts_one_way_and_within_the_sensitivity():
-    rng = np.random.default_rng(5)
-    for _ in range(6):
+@pytest.mark.parametrize(("seed", "trials"), [(5, 1), (6, 1), pytest.param(7, 12, marks=pytest.mark.long)])
+def test_one_person_moves_the_watched_counts_one_way_and_within_the_sensitivity(seed, trials):
+    rng = np.random.default_rng(seed)
+    for _ in range(trials):
         days = [[{"patient": int(p)} for p in rng.integers(0, 4, rng.integers(0, 12))] for _ in range(4)]
         counts = []
         for gone in (None, 0):
@@ -171,3 +184,22 @@ def test_a_plan_that_says_yes_or_no_has_no_noisy_days_to_watch():
     with pytest.raises(TacitError) as refused:
         flu.alarm(baseline=5)
     assert refused.value.code == "bad-parameter"
+
+
+def test_refusals_of_an_alarm_say_what_to_write():
+    flu = event_stream(keys={"region": ["north", "east"]})
+    flu.begin(flu.plan(cases=tc.count(), by="region", epsilon=1))
+    with pytest.raises(TacitError, match="7 days") as refused:
+        flu.alarm("cases_7_days", baseline=5)
+    assert 'window="week"' in str(refused.value)
+    with pytest.raises(TacitError, match="east is missing"):
+        flu.alarm(baseline={"north": 5})
+    with pytest.raises(TacitError, match="west is not a group"):
+        flu.alarm(baseline={"north": 5, "east": 5, "west": 5})
+
+
+def test_an_alarm_plan_does_not_speak_of_instalments():
+    words = repr(person_stream().alarm_plan(baseline=5, epsilon=1))
+    assert "instalments" not in words
+    assert "kept_by_tacit" not in words
+    assert "who counts on at most 20 days" in words.replace("\n", " ")

@@ -84,7 +84,7 @@ def test_reports_come_once_and_in_order_and_the_lag_stays(tmp_path):
 def test_a_report_that_was_interrupted_can_be_given_again(tmp_path, monkeypatch):
     flu = made(tmp_path)
     book = ReportBook(flu, lag=0)
-    monkeypatch.setattr(type(flu), "append", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(type(flu), "_append_day", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         book.report(day(1), {day(1): rows(2)})
     monkeypatch.undo()
@@ -102,3 +102,23 @@ def test_rows_with_other_columns_are_refused_before_anything_is_stored(tmp_path)
     assert refused.value.code == "rows-differ"
     book.report(day(3), {day(2): rows(1), day(3): rows(1)})
     assert counts(flu, (1, 2)) == [2, 1]
+
+
+def test_rows_that_the_book_holds_are_not_lost_to_an_append(tmp_path):
+    flu = made(tmp_path)
+    flu.append(day(1), rows(1))
+    book = ReportBook(flu, lag=1)
+    book.report(day(1), {})
+    book.report(day(2), {day(2): rows(5)})
+    for other in (flu, open_stream(tmp_path / "flu", ledger=flu._ledger)):
+        with pytest.raises(TacitError) as refused:
+            other.append(day(2), rows(1))
+        assert refused.value.code == "bad-parameter"
+    with pytest.raises(TacitError) as refused:
+        book.report(day(3), {day(1): rows(1)})
+    assert refused.value.code == "day-closed"
+    with pytest.raises(TacitError) as refused:  # the day came in before there was a book
+        ReportBook(flu, lag=1).report(day(3), {day(3): rows(1), day(1): rows(2)})
+    assert refused.value.code == "day-closed"
+    assert book.report(day(3), {day(2): rows(2)}) == (day(2),)
+    assert counts(flu, (1, 2)) == [1, 7]

@@ -1,0 +1,226 @@
+"""The rows of a stream as they come in: each day once, with the same columns, and who counts in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from tacit.engines import KEPT
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.streams._admission import Admission
+from tacit.streams._folder import REPORTS, rows_as_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from tacit.core import JSON, Plan, Unit
+    from tacit.streams._folder import StreamFolder
+    from tacit.streams._horizon import Horizon
+    from tacit.streams._progress import BegunPlan
+    from tacit.tables import TableDataset
+
+__all__ = ["StreamRows"]
+
+#: Names that readers give to columns without one.
+_UNNAMED = re.compile(r"\s*|column\d+|Unnamed: \d+|__index_level_\d+__")
+
+
+class StreamRows:
+    """The part of a stream that takes rows in."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        horizon: Horizon
+        level: str
+        most_days: int
+        apart: int
+        declared: dict[str, JSON]
+        _folder: StreamFolder
+        _protected: Callable[[object], TableDataset]
+        _session: Any
+
+        @property
+        def unit(self) -> Unit: ...
+        def _begun_with(self, hash_: str) -> BegunPlan: ...
+        def _one_day(self, table: TableDataset, request: Any) -> tuple[Plan[Any], Plan[Any]]: ...
+        def _lock(self) -> AbstractContextManager[None]: ...
+        def _refresh(self) -> None: ...
+        def _store(self) -> None: ...
+
+    def append(self, day: object, rows: object, *, replace: bool = False, again: bool = False) -> None:
+        """Store the rows of a day, all of them at once; the day is then complete.
+
+        Guarantee: when this returns, the rows are on the disk; if it does not return, they are there as a
+        whole or not at all. Nothing is charged.
+
+        Parameters
+        ----------
+        day
+            A day of the horizon: a date, or text such as ``"2026-01-31"``. Each day comes in once.
+        rows
+            A pandas, Polars or Arrow table, a CSV or Parquet file, a list of dictionaries, or a dictionary of
+            columns. An empty list says that nobody came.
+        replace
+            Whether these rows replace those of a day that came in before and that no plan has released.
+        again
+            Whether a file may have come in under another day before, with the same content.
+        """
+        self._append_day(day, rows, replace=replace, again=again)
+
+    def _append_day(
+        self, day: object, rows: object, *, replace: bool = False, again: bool = False, booked: bool = False
+    ) -> None:
+        """Store the rows of a day; ``booked`` if the book of reports gives them."""
+        number = self.horizon.number(day)
+        name = self.horizon.name(number)
+        with self._lock(), tempfile.TemporaryDirectory() as scratch:
+            if not booked:
+                self._refuse_beside_book()
+            self._refresh()
+            if self._is_closed(number) or (self._folder.has(name) and not replace):
+                raise self._came_before(number)
+            digest = None if again or booked else self._digest(name, rows)
+            source = rows_as_source(rows, Path(scratch))
+            if self._folder.days() in ([], [name]):
+                self._session.columns = None  # these rows are the first ones
+            unit, barred, rule = None, None, ""
+            if self.level == "person":
+                admission = self._admission(name)
+                unit, rule = self.unit.column, admission.rule
+                barred = lambda owners: admission.barred(number, owners)  # noqa: E731
+            check = self._check_columns
+            if not self._folder.append(name, source, check, unit, barred, note=rule, replace=replace):
+                raise self._came_before(number)
+            self._note_rows(name, digest)
+
+    def _note_rows(self, name: str, digest: str | None) -> None:
+        """Write down the columns of the first rows, and which file a day came from."""
+        session = self._session
+        before = session.columns, session.files.get(name)
+        if session.columns is None:
+            session.columns = self._folder.columns(name) or None
+        session.files.pop(name, None)
+        if digest is not None and not self._folder.is_empty(name):
+            session.files[name] = digest
+        if (session.columns, session.files.get(name)) != before:
+            self._store()
+
+    def _refuse_beside_book(self) -> None:
+        if (self._folder.place / REPORTS / "lag.json").exists():
+            raise TacitError(
+                "bad-parameter",
+                "the days of this stream come in through its book of reports",
+                why="rows that the book holds for a day would be lost; nothing was stored",
+                fix=Code("book.report(day, {event_day: rows})"),
+            )
+
+    def _digest(self, name: str, rows: object) -> str | None:
+        """Return the digest of a file, or refuse one that came in under another day; None for other rows."""
+        if not isinstance(rows, str | os.PathLike) or not Path(rows).is_file():
+            return None
+        with Path(rows).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        other = next((day for day, one in self._session.files.items() if one == digest and day != name), None)
+        if other is not None and self._folder.has(other):
+            raise TacitError(
+                "rows-twice",
+                f"the same rows came in as those of {other}",
+                why="a row belongs to one day; nothing was stored",
+                fix=Either(Say("give the file of this day"), Set(again=True)),
+            )
+        return digest
+
+    def _admission(self, but: str) -> Admission:
+        """Return who counts in which days, all but the one that comes in now."""
+        session = self._session
+        if session.admission is None:
+            session.admission = Admission(self.unit.column, self.most_days, self.apart)
+        found: Admission = session.admission
+        found.refresh(self._folder, self.horizon, but)
+        return found
+
+    @property
+    def _declared_columns(self) -> set[str]:
+        """The columns that the declaration names."""
+        named = {c for name in ("bounds", "keys", "types") for c in cast("Any", self.declared[name])}
+        return named | {*cast("Any", self.declared["never_null"]), *self.unit.columns} - {"day"}
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        """Refuse rows that lack a column of the stream, or have others; names of columns are public."""
+        expected = self._session.columns
+        needed = self._declared_columns
+        given = set(names)
+        lacking = sorted((set(expected) if expected else needed) - given)
+        own = {name for name in given if name.lower() == KEPT}
+        extra = sorted(given - set(expected)) if expected else sorted(own)
+        if lacking or extra:
+            word = f"lack the column {lacking[0]!r}" if lacking else f"have another column, {extra[0]!r}"
+            raise TacitError(
+                "rows-differ",
+                f"the rows {word}",
+                why="all days have the same columns; nothing was stored",
+                fix=Choose(tuple(expected or sorted(needed)), given=(extra or [""])[0])
+                if expected or needed
+                else Say("rename the column"),
+            )
+        unnamed = [name for name in names if _UNNAMED.fullmatch(name) and name not in needed]
+        if unnamed and not expected:
+            raise TacitError(
+                "rows-differ",
+                f"the rows have a column without a name, which was read as {unnamed[0]!r}",
+                why="the columns of the first rows are those of all days; nothing was stored",
+                fix=Say("name the columns in the first line of the file, and leave out numbers of rows"),
+            )
+        if expected is None:
+            self._check_plans(names)
+
+    def _check_plans(self, names: Sequence[str]) -> None:
+        """Refuse the first rows if they lack a column that a plan needs which was begun before."""
+        table = self._protected(SimpleNamespace(columns=[*names, KEPT]))
+        for begun in self._session.begun.values():
+            try:
+                self._one_day(table, begun["request"])
+            except TacitError as refusal:
+                raise TacitError(
+                    "rows-differ",
+                    f"the rows do not fit a plan that was begun: {refusal.what}",
+                    why="the plan could not be released; nothing was stored",
+                    fix=refusal.fix,
+                ) from None
+
+    def _unseen_columns(self, request: Any) -> list[str]:
+        """Return the columns that a plan names and that are not known: not declared, and in no rows yet."""
+        known, unseen = [*(self._session.columns or sorted(self._declared_columns)), KEPT], list[str]()
+        while True:
+            table = self._protected(SimpleNamespace(columns=[*known, *unseen]))
+            try:
+                self._one_day(table, request)
+            except TacitError as refusal:
+                name = refusal.fix.given if isinstance(refusal.fix, Choose) else ""
+                if refusal.code != "unknown-column" or not name or name in unseen:
+                    raise
+                unseen.append(name)
+            else:
+                return unseen
+
+    def _came_before(self, number: int) -> TacitError:
+        day, closed = self.horizon.name(number), self._is_closed(number)
+        late = Say("keep late rows for a stream of their own, or declare a day to be the day of the report")
+        return TacitError(
+            "day-closed" if closed else "day-twice",
+            f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
+            why="a day comes in once, with all its rows; nothing was stored or charged",
+            fix=late if closed else Either(Set(replace=True), late),
+        )
+
+    def _is_closed(self, number: int) -> bool:
+        """Whether a day was released, also if its file was removed since."""
+        return any(self._begun_with(one).through() >= number for one in self._session.begun)

@@ -107,8 +107,9 @@ def _check_law(question: SurveyQuestion) -> None:
     if not isinstance(law, SubsetSelection | NumberWindow):
         raise TacitError(
             "not-allowed",
-            f"the page cannot draw the reports of {question.name!r}: {law.describe()}",
-            why="the page stores nothing, so it has no permanent answers, and it knows no old designs",
+            f"the survey page cannot randomize the answers to {question.name!r}: {law.describe()}",
+            why="the page stores nothing, so it cannot keep a permanent answer, and it does not support "
+            "the older randomized-response designs",
             fix=Code("survey.answer(..., memory=memory).release() on the respondent's device"),
         )
 

@@ -172,8 +172,8 @@ class StringHashing:
         if not isinstance(given, str) or not text or text[0] == "\0" or _half_letter(text):
             raise TacitError(
                 "unknown-category",
-                "an answer is not text, is empty, starts with a zero byte or holds half a letter",
-                why="such a text has no code in UTF-8",
+                "an answer is not text, is empty, starts with a zero byte or has an incomplete character",
+                why="such an answer cannot be encoded as a number",
                 fix=Say('let people who do not answer send a word such as "none"'),
             )
         return int.from_bytes(text.encode()[: self.length].ljust(self.length, b"\0"), "big")

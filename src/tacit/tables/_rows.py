@@ -293,8 +293,8 @@ class Rows(PandasHabits):
             raise TacitError(
                 "not-allowed",
                 "a question cannot remove the limit on rows",
-                why="without it, nothing bounds how much one unit can add",
-                fix="a limit of some rows, such as 20",
+                why="without it, nothing bounds how much one unit can contribute",
+                fix="a number, such as 20",
             )
         relation = self.relation if rows is None else self._with_rows(rows)
         return replace(self, relation=relation, limits=changed)

@@ -187,5 +187,5 @@ def test_no_report_gives_away_more_than_epsilon():
 
 def test_half_a_letter_is_refused():
     for texts in ("\ud800", ["a\udfff"]):
-        with pytest.raises(TacitError, match="half a letter"):
+        with pytest.raises(TacitError, match="incomplete character"):
             StringHashing(epsilon=4).release(texts)

@@ -106,7 +106,7 @@ def join_units(source: FromClause, join: exp.Expr, rows: Rows, alias: str, how: 
     if ours.open or theirs.open:
         raise TacitError(
             "unknown-column",
-            "a join needs the names of the tables' columns, and a source is not available",
+            "a join needs the column names of both tables, but the source of one of them is not available",
             why="names are public facts; they are read from the header or declared",
             fix=Declare("types", "text", column="patient_id"),
         )

@@ -3,7 +3,7 @@
 Each figure is the CPU time of one fresh reading in a warm process (Tacit empties its caches before each). CPU
 time and not wall time, so that a busy machine does not decide; threads of a library count in full. Tacit and
 peers are treated alike: the best of five readings, or of as many as fit into one second. Peers have at most
-ten seconds of CPU time per case (calibration: a minute), in environments of their own, at their defaults.
+ten seconds per case (calibration: a minute), in environments of their own, at their defaults.
 Values are upper values where the library states one; "width" is Tacit's certified upper over its lower value,
 less one.
 """
@@ -63,18 +63,18 @@ LIMIT = 10
 import json, signal, sys, time, math, warnings
 warnings.simplefilter("ignore")
 (cases, sums), delta, found = json.loads(sys.argv[1]), float(sys.argv[2]), {}
-signal.signal(signal.SIGPROF, lambda *_: 1 / 0)
+signal.signal(signal.SIGALRM, lambda *_: 1 / 0)
 def run(name, work):
     value, times = math.nan, []
     try:
         while len(times) < 5 and sum(times) < 1:
-            signal.setitimer(signal.ITIMER_PROF, 60 if name.startswith('calibrate') else LIMIT)
+            signal.setitimer(signal.ITIMER_REAL, 60 if name.startswith('calibrate') else LIMIT)
             start = time.process_time()
             value = float(work())
             times.append(time.process_time() - start)
     except Exception as error:
         value = math.nan
-    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     found[name] = [value, min(times, default=math.nan)]
 """
 DP_ACCOUNTING = (

@@ -4,7 +4,6 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # spinning threads only slow two test workers
 
-import gc
 import tempfile
 import uuid
 import warnings
@@ -17,22 +16,6 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("ci")
-
-
-gc.disable()  # until all tests are found: what they are made of stays to the end
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop():
-    """Leave the tests themselves, a million objects, out of every later search for garbage."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-
-
-def pytest_unconfigure():
-    """Let the interpreter end as it always does."""
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

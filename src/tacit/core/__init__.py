@@ -20,8 +20,9 @@ from tacit.core._facts import (
     read_keys,
     read_kind,
 )
+from tacit.core._forecast import Forecast
 from tacit.core._large_delta import warn_of_delta
-from tacit.core._plan import PLAN_SCHEMA, Forecast, Plan, members_of, with_audit
+from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
 from tacit.core._plan_run import measure
 from tacit.core._protocols import (
     JSON,

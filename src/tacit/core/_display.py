@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core._answer_table import Value
-    from tacit.core._plan import Forecast, Plan
+    from tacit.core._forecast import Forecast
+    from tacit.core._plan import Plan
 
 __all__ = [
     "fitted",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tacit.core._certificate import Certificate, certificate_body
 from tacit.core._plan_run import Member, add_up, check_source, digest_of, together_hash
@@ -21,45 +21,15 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
     from tacit.core._dataset import Dataset
+    from tacit.core._forecast import Forecast, OnDemand
     from tacit.core._protocols import JSON, RunTask, Task
     from tacit.core._run import Run
     from tacit.core._unit import Identity, Unit
 
-__all__ = ["PLAN_SCHEMA", "Forecast", "Plan"]
+__all__ = ["PLAN_SCHEMA", "Plan"]
 
 PLAN_SCHEMA = "tacit/plan/1"
 C = TypeVar("C", bound=Content)
-T = TypeVar("T")
-#: What a person reads of a plan: given, or worked out when somebody asks for it.
-OnDemand: TypeAlias = "Sequence[T] | Callable[[], Sequence[T]]"
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What to expect of one released quantity.
-
-    Parameters
-    ----------
-    column
-        Its name.
-    meaning
-        What is computed, in words.
-    mechanism
-        The noise, in words.
-    error
-        The half-width of its interval, where it follows from public facts.
-    note
-        Why there is no such error, or what it means.
-    caution
-        What the quantity is not, where its name may promise more; always shown.
-    """
-
-    column: str
-    meaning: str
-    mechanism: str
-    error: float | None
-    note: str = ""
-    caution: str = ""
 
 
 #: What people look for in a plan, though only the release has it.

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 __all__ = ["Charging", "StreamGoal", "make_stream_plan", "unseen_fact"]
 
 Charging = Literal["run", "day"]
+_FOCUS = {
+    "day": "exact days",
+    "week": "exact 7-day sums",
+    "total": "exact running totals",
+    "balanced": "days, 7-day sums and running totals alike",
+}
 _WORDS = {"day": "", "week": ", last 7 days", "total": ", all days so far, on the last day"}
 _MOST_BLOCKS = 1_000  # a charge names at most so many blocks
 
@@ -140,7 +146,11 @@ def make_stream_plan(
         forecast=lambda: _forecast(table, choice.mechanisms, goal),
         facts=lambda: [
             *_facts(stream, table, choice, goal),
-            *((name, f"on each day, {words}") for name, words in pure.facts if name == "limits"),
+            *(
+                (name, f"on each day, {words}")
+                for name, words in pure.facts
+                if name == "limits" and not stream.unit.is_row
+            ),
             *unseen_fact(stream, request),
             *([("delta", warning)] if warning else []),
             *_afterwards(stream, task, made),
@@ -195,12 +205,12 @@ def _blocks(stream: Stream, *, daily: bool) -> tuple[str, ...]:
 
 
 def _forecast(table: TableTask, noises: Sequence[StreamNoise], goal: StreamGoal) -> list[Forecast]:
-    """Say what to expect of a day and of 7 days, as a mean over the horizon, of all days on the last."""
+    """Say what to expect of a day, of 7 days and of all days; never less than on the last day."""
     found = []
     for column in table.columns:
         noise, statistic = noises[column.step], table.steps[column.step].statistic
         for name, window in WINDOWS.items():
-            law = WindowNoise(statistic, (), _typical(noise, window))
+            law = WindowNoise(statistic, (), _to_expect(noise, window))
             size = None if goal.size is None else goal.size * {"day": 1, "week": 7}.get(name, noise.days)
             expected = column.reading.expected(law, goal.confidence, size)
             found.append(
@@ -215,12 +225,14 @@ def _forecast(table: TableTask, noises: Sequence[StreamNoise], goal: StreamGoal)
     return found
 
 
-def _typical(noise: StreamNoise, window: int | None) -> LinearNoise:
-    """Return noise with the mean variance over the horizon; of all days, that of the last day."""
-    if window is None:
-        return noise.noise_on(None, noise.days, noise.days)
-    if window == 1 and isinstance(noise.noise, DiscreteLaplace):
-        return LinearNoise((noise.spread(1) / math.sqrt(2),))
+def _to_expect(noise: StreamNoise, window: int | None) -> LinearNoise:
+    """Return the noise of the last day; of a day or 7 days that of an average day, where it is larger.
+
+    The noise of a dial never falls from one day to the next; that of a tree may.
+    """
+    last = noise.noise_on(window, noise.days, noise.days)
+    if window is None or math.sqrt(2) * last.scale >= (1 - 1e-9) * noise.spread(window):
+        return last
     return LinearNoise(normal=noise.spread(window))
 
 
@@ -239,7 +251,7 @@ def _facts(stream: Stream, table: TableTask, choice: StreamChoice, goal: StreamG
         ("days", f"{horizon.days:,}, from {horizon.start} to {horizon.last}"),
         ("protects", stream.promise),
         ("run", charged[goal.charge]),
-        ("noise", f"chosen for {goal.focus}: {lines[0]}"),
+        ("noise", f"chosen for {_FOCUS[goal.focus]}: {lines[0]}"),
         ("compared with", "; ".join(lines[1:]) or "nothing else"),
         ("these figures", "root mean square error of a day / 7 days / all days so far, over the horizon"),
     ]

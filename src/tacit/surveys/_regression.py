@@ -16,10 +16,11 @@ import numpy as np
 from tacit.errors import TacitError
 from tacit.report import Report, Reportable, ReportTable
 from tacit.surveys._intervals import normal_quantile
+from tacit.surveys._likelihoods import AnswerMixture, climb, logistic_parts
 from tacit.surveys._results import people
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Regression", "fit_linear", "fit_logistic", "fit_unbiased"]
 
-_STEPS = 200
-_SMALL = 1e-12
 _LARGEST = 1e3  # log odds: beyond, a coefficient runs away
 
 
@@ -159,9 +158,9 @@ def fit_logistic(
         start[-1] = high.mean()
 
     def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
-        return _logistic_parts(theta, z, x, high, low, honesty=estimate_honesty)
+        return logistic_parts(theta, z, x, high, low, honesty=estimate_honesty)
 
-    theta, value, information = _newton(start, parts)
+    theta, value, information = climb(start, parts)
     if np.abs(theta).max() > _LARGEST:
         raise _not_identified()
     count = x.shape[1]
@@ -174,32 +173,6 @@ def fit_logistic(
         normal_quantile(confidence), confidence, len(z), value,
         honesty=(float(values[-1]), float(errors[-1])) if estimate_honesty else None,
     )  # fmt: skip
-
-
-def _logistic_parts(
-    theta: Floats, z: Floats, x: Floats, high: Floats, low: Floats, *, honesty: bool
-) -> tuple[float, Floats, Floats, Floats]:
-    """Return log-likelihood, gradient, expected and observed information."""
-    from scipy.special import expit
-
-    count = x.shape[1]
-    top = np.full(len(z), theta[-1]) if honesty else high
-    share = expit(x @ theta[:count])
-    chance = np.clip(low + (top - low) * share, _SMALL, 1 - _SMALL)
-    slope = share * (1 - share)
-    first = x * ((top - low) * slope)[:, None]
-    if honesty:
-        first = np.column_stack([first, share])
-    score = (z - chance) / (chance * (1 - chance))
-    value = float(np.sum(z * np.log(chance) + (1 - z) * np.log1p(-chance)))
-    expected = first.T @ (first / (chance * (1 - chance))[:, None])
-    observed = first.T @ (first * (z / chance**2 + (1 - z) / (1 - chance) ** 2)[:, None])
-    observed[:count, :count] -= x.T @ (x * (score * (top - low) * slope * (1 - 2 * share))[:, None])
-    if honesty:
-        cross = x.T @ (score * slope)
-        observed[:count, -1] -= cross
-        observed[-1, :count] -= cross
-    return value, first.T @ score, expected, observed
 
 
 def fit_linear(
@@ -235,7 +208,7 @@ def fit_linear(
     high, low = (np.broadcast_to(np.asarray(v, dtype=float), z.shape) for v in (p, q))
     odds = np.stack([np.where(z > 0, low, 1 - low), np.where(z > 0, high, 1 - high)])
     other = np.ones((len(y), 1)) if independent else x  # orthogonal columns span the same chances
-    model = _Mixture(rest / unit, x, other, odds)
+    model = AnswerMixture(rest / unit, x, other, odds)
     theta = model.fitted()
     count = x.shape[1] + 1
     turn = np.eye(len(theta))
@@ -249,99 +222,6 @@ def fit_linear(
         normal_quantile(confidence), confidence, len(y),
         model.value(theta) - len(y) * float(np.log(unit)), unit * float(np.exp(theta[count])),
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Mixture:
-    """The joint likelihood of outcome and report; parameters: b, c, ln sigma, g."""
-
-    y: Floats
-    x: Floats
-    other: Floats
-    odds: Floats
-
-    def _split(self, theta: Floats) -> tuple[Floats, float, float, Floats]:
-        k = self.x.shape[1]
-        return theta[:k], float(theta[k]), float(np.exp(theta[k + 1])), theta[k + 2 :]
-
-    def _logs(self, theta: Floats) -> Floats:
-        b, c, sigma, g = self._split(theta)
-        line = self.other @ g
-        chance = np.stack([-np.logaddexp(0, line), -np.logaddexp(0, -line)])
-        residual = (self.y - self.x @ b - np.array([[0.0], [c]])) / sigma
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.odds) + chance - residual**2 / 2 - np.log(sigma) - np.log(2 * np.pi) / 2
-        return np.asarray(logs)
-
-    def value(self, theta: Floats) -> float:
-        return float(np.logaddexp.reduce(self._logs(theta), axis=0).sum())
-
-    def weights(self, theta: Floats) -> Floats:
-        """Return P(s = 1 | everything seen) for each respondent."""
-        logs = self._logs(theta)
-        return np.asarray(np.exp(logs[1] - np.logaddexp.reduce(logs, axis=0)))
-
-    def gradient(self, theta: Floats) -> Floats:
-        from scipy.special import expit
-
-        b, c, sigma, g = self._split(theta)
-        w = self.weights(theta)
-        base = self.y - self.x @ b
-        squares = (1 - w) * base**2 + w * (base - c) ** 2
-        return np.concatenate(
-            [
-                self.x.T @ (base - c * w) / sigma**2,
-                [np.sum(w * (base - c)) / sigma**2, np.sum(squares) / sigma**2 - len(self.y)],
-                self.other.T @ (w - expit(self.other @ g)),
-            ]
-        )
-
-    def information(self, theta: Floats) -> Floats:
-        """Return the observed information, by central differences of the exact gradient."""
-        steps = 1e-5 * np.maximum(1.0, np.abs(theta))
-        columns = [
-            (self.gradient(theta - h * e) - self.gradient(theta + h * e)) / (2 * h)
-            for h, e in zip(steps, np.eye(len(theta)), strict=True)
-        ]
-        found = np.stack(columns)
-        return np.asarray((found + found.T) / 2)
-
-    def fitted(self) -> Floats:
-        """Return the maximum: steps of EM from the report itself, then Newton's."""
-        w = self.odds[1] / self.odds.sum(axis=0)
-        theta = np.zeros(self.x.shape[1] + 2 + self.other.shape[1])
-        for _ in range(30):
-            theta = self._maximised(w, theta)
-            w = self.weights(theta)
-
-        def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
-            information = self.information(theta)
-            return self.value(theta), self.gradient(theta), information, information
-
-        return _newton(theta, parts)[0]
-
-    def _maximised(self, w: Floats, theta: Floats) -> Floats:
-        """Return the parameters that are best if s is one with chance w."""
-        x, k = self.x, self.x.shape[1]
-        moments = np.zeros((k + 1, k + 1))
-        moments[:k, :k] = x.T @ x
-        moments[:k, k] = moments[k, :k] = x.T @ w
-        moments[k, k] = w.sum()
-        b = _solved(moments, np.append(x.T @ self.y, w @ self.y))
-        base = self.y - x @ b[:k]
-        sigma = np.sqrt(np.mean((1 - w) * base**2 + w * (base - b[k]) ** 2))
-        g = _logistic_shares(w, self.other, theta[k + 2 :])
-        return np.concatenate([b, [np.log(max(float(sigma), _SMALL))], g])
-
-
-def _logistic_shares(shares: Floats, x: Floats, start: Floats) -> Floats:
-    """Return the coefficients of a logistic model for answers that are known up to a chance."""
-    ones, none = np.ones(len(shares)), np.zeros(len(shares))
-
-    def parts(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
-        return _logistic_parts(theta, shares, x, ones, none, honesty=False)
-
-    return _newton(start, parts)[0]
 
 
 def fit_unbiased(
@@ -366,29 +246,6 @@ def fit_unbiased(
     )  # fmt: skip
 
 
-def _newton(
-    start: Floats, parts: Callable[[Floats], tuple[float, Floats, Floats, Floats]]
-) -> tuple[Floats, float, Floats]:
-    """Climb to the maximum; steps that do not climb are halved. Return it with the observed information."""
-    theta = start
-    value, gradient, expected, observed = parts(theta)
-    for _ in range(_STEPS):
-        step = _solved(expected, gradient)
-        if not np.all(np.isfinite(step)) or gradient @ step <= 0:
-            step = gradient / max(float(np.abs(gradient).max()), 1.0)
-        size, found = 1.0, parts(theta + step)
-        while size > 1e-10 and not (np.isfinite(found[0]) and found[0] >= value - 1e-12 * abs(value)):
-            size /= 2
-            found = parts(theta + size * step)
-        if size <= 1e-10:
-            break
-        moved = float(np.abs(size * step).max())
-        theta, (value, gradient, expected, observed) = theta + size * step, found
-        if moved < 1e-10 * max(1.0, float(np.abs(theta).max())):
-            break
-    return theta, value, observed
-
-
 def _orthogonal(predictors: ArrayLike) -> tuple[Floats, Floats]:
     """Return predictors that are orthogonal and of size one, and the matrix that turns coefficients back.
 
@@ -403,13 +260,6 @@ def _orthogonal(predictors: ArrayLike) -> tuple[Floats, Floats]:
         raise _not_identified()
     back = np.linalg.inv(r) * np.sqrt(len(x)) / size[:, None]
     return q * np.sqrt(len(x)), back
-
-
-def _solved(matrix: Floats, right: Floats) -> Floats:
-    try:
-        return np.asarray(np.linalg.solve(matrix, right))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0])
 
 
 def _errors(information: Floats, turn: Floats) -> Floats:

@@ -817,3 +817,18 @@ def test_a_plan_says_that_the_budget_is_not_enough_and_which_limit_holds_by_defa
     assert ("at most 10 rows (default)" in facts) == (level != "event")
     enough = repr(flu.plan(cases=tc.count(), epsilon=0.5)).replace("\n", " ")
     assert enough.count("left afterwards: epsilon 0.5 of 1") == 1
+
+
+@pytest.mark.parametrize("goal", [{"epsilon": 0.8}, {"epsilon": 0.8, "focus": "total"}, {"rho": 0.2}])
+def test_no_day_of_a_dial_is_less_exact_than_its_plan_says(goal):
+    flu = declared(budget=tc.Budget(epsilon=1) if "epsilon" in goal else tc.Budget(rho=1))
+    plan = flu.plan(cases=tc.count(), **goal)
+    flu.begin(plan)
+    for number in range(20):
+        flu.append(DAYS[number], [])
+    history = flu.release(DAYS[19]).content.history
+    for told in plan.forecast:
+        cells = history.columns[told.column]
+        widest = max((high - low) / 2 for low, high in zip(cells.low, cells.high, strict=True))
+        whole = told.column == "cases"  # the interval of a single day ends at whole numbers
+        assert widest <= (np.ceil(told.error) if whole else told.error * (1 + 1e-9))

@@ -21,6 +21,7 @@ from tacit.core._facts import (
     read_kind,
 )
 from tacit.core._forecast import Forecast
+from tacit.core._goal import PlanGoal
 from tacit.core._large_delta import warn_of_delta
 from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
 from tacit.core._plan_run import measure
@@ -63,6 +64,7 @@ __all__ = [
     "Measurement",
     "Noisy",
     "Plan",
+    "PlanGoal",
     "Release",
     "RememberingMeasurement",
     "Run",

@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.engines._connections import (
     are_apart,
@@ -41,12 +41,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import duckdb
+    from numpy.typing import NDArray
 
     from tacit.engines._sources import Source
     from tacit.engines._values import ColumnTypes, TypeFamily
 
 __all__ = ["DuckDB", "SourceTable"]
 
+T = TypeVar("T")
 _FILES = {"parquet", "csv", "database"}
 _KINDS = {str: "VARCHAR", float: "DOUBLE", bool: "BOOLEAN"}
 
@@ -182,13 +184,21 @@ class DuckDB:
         on a copy that has bytes in place of text.
         """
         limits = sorted(limited)
+        return self._guarded(lambda: self._run(sql, keys, limits))
+
+    def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
+        """Run one emitted statement and return its columns as arrays; masked where values are missing."""
+        return self._guarded(lambda: dict(self._opened().execute(sql).fetchnumpy()))
+
+    def _guarded(self, work: Callable[[], T]) -> T:
+        """Work with the connection, on the sources as they are now; open it again after any failure."""
         with self._lock:
             if self._connection is not None and self._stamps != self._stamped():
                 self._drop()
                 self._as_bytes = False
             while True:
                 try:
-                    return self._run(sql, keys, limits)
+                    return work()
                 except BaseException as error:
                     self._drop()  # a failed statement may leave the whole connection unusable
                     if not self._try_bytes(error):

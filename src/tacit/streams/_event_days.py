@@ -107,13 +107,16 @@ def _is_delay(value: Any) -> bool:
 
 
 def _half_width(noise: StreamNoise, days: Sequence[int], through: int, failing: float) -> float:
-    """Return the half-width of a sum over cells of different groups, whose noises are independent."""
+    """Return the half-width of a sum over cells of different groups, whose noises are independent.
+
+    It is rounded up: between two whole numbers, whole noise has heavier tails than the continuous law.
+    """
     laws = [noise.noise_on(1, day, through) for day in days]
     if not laws:
         return 0.0
     terms = tuple(sorted(scale for law in laws for scale in law.laplace))
     both = LinearNoise(terms, math.hypot(*(law.normal for law in laws)))
-    return float(both.half_width(failing, [1.0]))
+    return float(math.ceil(both.half_width(failing, [1.0]).item()))
 
 
 def _table(column: str, others: list[str], lines: list[tuple[Value, ...]], confidence: float) -> AnswerTable:

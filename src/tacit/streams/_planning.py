@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.core import Forecast, Plan, left_afterwards, members_of, warn_of_delta
+from tacit.core import Forecast, Plan, PlanGoal, left_afterwards, members_of, warn_of_delta
 from tacit.engines import KEPT
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import Number, rational
 from tacit.fixes import Choose, Either, Set
 from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace, LinearNoise
 from tacit.streams._choice import WINDOWS, choose_noise, read_focus
@@ -42,69 +40,23 @@ _MOST_BLOCKS = 1_000  # a charge names at most so many blocks
 
 
 @dataclass(frozen=True, slots=True)
-class StreamGoal:
+class StreamGoal(PlanGoal):
     """What a user gives to ``plan``: the total cost, what the noise is chosen for, how days are charged."""
 
-    epsilon: Fraction | None
-    delta: Fraction
-    rho: Fraction | None
-    confidence: Fraction
     focus: Focus
     charge: Charging
     size: int | None
 
-    @classmethod
-    def read(
-        cls, *, epsilon: Number | None, delta: Number, rho: Number | None, confidence: Number,
-        focus: object, charge: object, size: int | None,
-    ) -> StreamGoal:  # fmt: skip
-        """Read a goal, or refuse with what is wrong in it."""
-        if (epsilon is None) == (rho is None):
-            raise TacitError(
-                "bad-parameter",
-                f"a plan needs one of epsilon and rho, got {'none' if epsilon is None else 'both'}",
-                why="there is no default epsilon" if epsilon is None else "they could contradict each other",
-                fix=Either(Set(epsilon=0.5), Set(rho=0.1)),
-            )
-        level = rational("confidence", confidence)
-        if not 0 < level < 1:
-            raise bad_parameter("confidence", "between 0 and 1", confidence, fix=Set(confidence=0.95))
-        small = rational("delta", delta, zero=True)
-        if small >= 1 or (rho is not None and small):
-            raise bad_parameter("delta", "below 1, and 0 with rho", delta, fix=Set(delta=0))
-        if charge not in {"run", "day"}:
-            raise bad_parameter("charge", "run or day", charge, fix=Choose(("run", "day"), given=str(charge)))
-        return cls(
-            None if epsilon is None else rational("epsilon", epsilon),
-            small,
-            None if rho is None else rational("rho", rho),
-            level,
-            read_focus(focus),
-            charge,
-            size,
-        )
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "focus", read_focus(self.focus))
+        if self.charge not in {"run", "day"}:
+            fix = Choose(("run", "day"), given=str(self.charge))
+            raise bad_parameter("charge", "run or day", self.charge, fix=fix)
 
     def to_json(self) -> dict[str, JSON]:
         """Return the goal as JSON, numbers exactly."""
-        return {
-            "epsilon": None if self.epsilon is None else str(self.epsilon),
-            "delta": str(self.delta),
-            "rho": None if self.rho is None else str(self.rho),
-            "confidence": str(self.confidence),
-            "focus": self.focus,
-            "charge": self.charge,
-            "size": self.size,
-        }
-
-    @classmethod
-    def from_json(cls, document: Any) -> StreamGoal:
-        """Read a goal back."""
-        exact = {
-            name: None if document[name] is None else Fraction(document[name])
-            for name in ("epsilon", "delta", "rho", "confidence")
-        }
-        rest = {name: document[name] for name in ("focus", "charge", "size")}
-        return cls.read(**exact, **rest)  # type: ignore[arg-type]
+        own = {"focus": self.focus, "charge": self.charge, "size": self.size}
+        return PlanGoal.to_json(self) | own
 
 
 def make_stream_plan(
@@ -137,12 +89,11 @@ def make_stream_plan(
         table, choice.mechanisms, stream.horizon, stream.facts, daily, _blocks(stream, daily=daily),
         stream._open_day, DaysWanted(),  # noqa: SLF001 - the parts of a stream
     )  # fmt: skip
-    promised = {"epsilon": goal.epsilon, "delta": goal.delta, "rho": goal.rho}
     warning = warn_of_delta(float(goal.delta), goal.size) if goal.delta else ""
     made: Plan[Series] = Plan.of(
         stream,
         task,
-        promised={name: value for name, value in promised.items() if value},
+        promised=goal.promised,
         forecast=lambda: _forecast(table, choice.mechanisms, goal),
         facts=lambda: [
             *_facts(stream, table, choice, goal),

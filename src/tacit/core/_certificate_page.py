@@ -46,10 +46,12 @@ def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
     laws = member.fields.get("mechanisms")
     listed = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
     steps = [f"{_short(law.get('mechanism'))} on {_short(law.get('statistic'))}" for law in listed]
+    assumed = dict.fromkeys(visible(str(law["assumes"]))[:300] for law in listed if law.get("assumes"))
     return [
         *([("dataset", _short(about.get("name")))] if named else []),
         ("version", _short(about.get("version"))),
         ("protects", f"each {_short(about.get('unit'))}; neighbours: {_short(about.get('adjacency'))}"),
+        *(("holds if", words) for words in assumed),
         ("mechanisms", ", ".join(dict.fromkeys(steps[:10])) + (" ..." if len(steps) > 10 else "")),
         ("paid by", _paid(member.fields)),
     ]

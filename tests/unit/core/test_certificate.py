@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 import tacit as tc
 from tacit import TacitError
+from tacit.core import Plan, members_of
 
 
 def members(ledgers):
@@ -309,3 +311,19 @@ def test_the_page_of_an_edited_certificate_is_harmless(change):
     page = repr(tc.Certificate({**honest.fields, **change}))
     assert "\x1b" not in page
     assert max(map(len, page.splitlines())) < 400
+
+
+def test_what_a_guarantee_assumes_stands_on_the_page_and_cannot_be_taken_out():
+    ledger = tc.Ledger.memory()
+    data = members([ledger, ledger])[0]
+    plan = data.agg(n=tc.count()).plan(epsilon=1)
+    [member] = members_of(plan)
+    task = replace(member.task, labels=({**member.task.labels[0], "assumes": "no patient has two names"},))
+    promised = Plan.of(data, task, promised=plan.promised)
+    assert promised.hash != plan.hash
+    certificate = promised.release().certificate
+    assert "no patient has two names" in str(certificate)
+    assert certificate.matches(ledger)
+    fields = json.loads(json.dumps(certificate.fields))
+    del fields["mechanisms"][0]["assumes"]
+    assert not tc.Certificate(fields).matches(ledger)

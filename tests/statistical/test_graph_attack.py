@@ -23,6 +23,7 @@ from graph_neighbours import (
     worst_edge,
     worst_node,
 )
+from tacit.graphs._edges import EdgeArrays
 from tacit.graphs._programme import triangle_programme
 from tacit.graphs._projection import cumulative_histogram, project_greedily
 from tacit.graphs._stars import count_wedges, degree_histogram, largest_wedge_change
@@ -109,6 +110,15 @@ def test_a_mixing_matrix_after_projection_moves_everywhere(nodes):
     smaller = without_node(edges, 0)
     assert distances(greedy_mixing(edges, 1, names), greedy_mixing(smaller, 1, names[1:]))[0] == nodes - 1
     assert project_greedily(edges, 1).size - project_greedily(smaller, 1).size <= 1
+
+
+def test_out_degrees_after_projection_move_everywhere():
+    """Each edge of a path leads to the next node: without the first node, all other nodes keep an edge out."""
+    edges = EdgeArrays(40, np.arange(39), np.arange(1, 40), directed=True)
+    smaller = EdgeArrays(40, np.arange(1, 39), np.arange(2, 40), directed=True)
+    kept, others = project_greedily(edges, 1), project_greedily(smaller, 1)
+    assert distances(kept.out_degrees(), others.out_degrees())[0] == 39
+    assert distances(kept.degrees()[1:], others.degrees()[1:])[0] <= 1
 
 
 def test_a_degree_bound_from_the_data_is_caught():
@@ -210,7 +220,7 @@ def test_nodes_that_are_rewired():
         rest = (edges.source != node) & (edges.target != node)
         near = np.flatnonzero(rng.random(edges.nodes) < rng.random())
         source = np.append(edges.source[rest], np.full(len(near), node))
-        other = type(edges)(edges.nodes, source, np.append(edges.target[rest], near))
+        other = EdgeArrays(edges.nodes, source, np.append(edges.target[rest], near))
         bars = [degree_histogram(project_greedily(g, bound), bound) for g in (edges, other)]
         sums = [cumulative_histogram(b) for b in bars]
         moved = abs(project_greedily(edges, bound).size - project_greedily(other, bound).size)

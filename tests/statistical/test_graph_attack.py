@@ -113,7 +113,7 @@ def test_a_mixing_matrix_after_projection_moves_everywhere(nodes):
 
 
 def test_out_degrees_after_projection_move_everywhere():
-    """Each edge of a path leads to the next node: without the first node, all other nodes keep an edge out."""
+    """Each edge of a path leads to the next node: without the first node, the others keep an edge out."""
     edges = EdgeArrays(40, np.arange(39), np.arange(1, 40), directed=True)
     smaller = EdgeArrays(40, np.arange(1, 39), np.arange(2, 40), directed=True)
     kept, others = project_greedily(edges, 1), project_greedily(smaller, 1)

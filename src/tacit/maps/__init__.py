@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tacit.maps._box import Box
 from tacit.maps._declaration import points
-from tacit.maps._examples import EXAMPLE_BOX, example_sites
+from tacit.maps._difference import SurfaceDifference
+from tacit.maps._examples import EXAMPLE_BOX, example_districts, example_ranges, example_sites
 from tacit.maps._hierarchy import consistent
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._point_map import PointMap
+from tacit.maps._polygon_regions import PolygonRegions
 from tacit.maps._regions import BoxRegions, GridRegions, Regions
 from tacit.maps._surface import Surface
 
@@ -18,9 +20,13 @@ __all__ = [
     "GridRegions",
     "MeasurementNoise",
     "PointMap",
+    "PolygonRegions",
     "Regions",
     "Surface",
+    "SurfaceDifference",
     "consistent",
+    "example_districts",
+    "example_ranges",
     "example_sites",
     "points",
 ]

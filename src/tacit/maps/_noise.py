@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tacit.mechanisms import DiscreteGaussian, linear_half_width
+from tacit.mechanisms import DiscreteGaussian, GaussianLaw, LaplaceLaw, linear_half_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,6 +148,10 @@ def _key(parts: Sequence[tuple[MeasurementNoise, Any]]) -> tuple[Any, ...] | Non
 
 def _half_width(parts: Sequence[tuple[MeasurementNoise, Any]], failing: float) -> float:
     key = _key(parts)
+    if key is not None and sum(size for *_, size in key) == 1:
+        laplace, normal, _ = next(one for one in key if one[2])
+        law = LaplaceLaw(Fraction(laplace)) if laplace else GaussianLaw(Fraction(normal))
+        return float(law.half_width(1 - Fraction(failing).limit_denominator(10**9)))
     if key is not None:
         terms = np.array([laplace for laplace, _, size in key if size and laplace])
         times = np.array([float(size) for laplace, _, size in key if size and laplace])

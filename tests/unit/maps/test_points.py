@@ -143,7 +143,7 @@ def test_levels_add_up_exactly_and_consistently():
     assert sum(regions) == country == 500
     surface = plan.release()
     assert sum(surface.level("region")["n"].value) == pytest.approx(surface.total.value)
-    assert plan.cost.epsilon(0) == pytest.approx(1)
+    assert float(plan.cost.epsilon(delta=0)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

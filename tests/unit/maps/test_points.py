@@ -31,6 +31,12 @@ def test_unreadable_cells_are_missing_and_rows_without_owner_do_not_count():
     assert counts(declared(rows, {"rows": 5}).grid(1, 1, epsilon=1)) == [[1]]
 
 
+def test_masked_coordinates_are_missing():
+    points = np.ma.masked_array([[1.0, 1.0], [1.0, 2.0]], mask=[[False, True], [False, False]])
+    sites = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=BUDGET)
+    assert counts(sites.grid(1, 1, epsilon=1)) == [[1]]
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "arrow", "pandas"])
 def test_every_source_gives_the_same_counts(kind, tmp_path):
     rows = pd.DataFrame({"u": [1, 1, 2], "lat": [0.5, 3.0, 1.0], "lon": [0.5, 3.0, 1.0]})

@@ -94,6 +94,18 @@ def test_least_squares_equal_the_normal_equations_for_unequal_noise():
         assert weights_of(np.eye(8)[i], PARENTS, v) == pytest.approx(solve[i])
 
 
+def test_regions_that_are_alike_have_the_same_half_width():
+    draw = np.random.default_rng(6)
+    parents = np.concatenate([np.sort(draw.integers(30, 36, 30)), np.full(6, 36), [-1]])
+    parents[:6] = np.arange(30, 36)  # no inner measurement is a leaf
+    noise = MeasurementNoise.of(
+        [(LAW, 30), (tc.mechanisms.DiscreteLaplace(scale=2, sensitivity=1), 7)], parents
+    )
+    one_by_one = noise.half_widths([[i] for i in range(30)], 0.05)
+    assert noise.each_half_width(0.05) == pytest.approx(one_by_one)
+    assert len(np.unique(one_by_one.round(9))) > 1
+
+
 def test_nonnegative_keeps_the_total_and_the_intervals_honest():
     made = FOUR.nonnegative()
     assert made.counts.min() == 0

@@ -128,6 +128,13 @@ def test_refusals_before_any_charge(wrong, words):
         wrong()
 
 
+@pytest.mark.parametrize("wrong", [{"budget": None}, {"name": ""}, {"unit": "u", "limits": {"rows": 0}}])
+def test_fixes_name_the_function_that_declares_points(wrong):
+    with pytest.raises(TacitError) as refused:
+        tc.points(np.zeros((1, 2)), **({"unit": tc.Unit.row(), "box": BOX, "budget": BUDGET} | wrong))
+    assert str(refused.value.fix).startswith("tc.points(...")
+
+
 def test_overlapping_polygons_are_refused():
     twice = {
         "features": [*DISTRICTS["features"], dict(DISTRICTS["features"][0], properties={"name": "again"})]

@@ -174,3 +174,23 @@ def test_the_map_of_characters_has_north_at_the_top():
     lines = surface([[0, 0], [100, 0]]).text().splitlines()
     assert lines[2] == "|@@  |"
     assert lines[3] == "|    |"
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.7, 1.5, 4])
+@pytest.mark.parametrize("weights", [(16,), (16, 5), (11, 11, 3), (16, 8, 4, 2)])
+def test_half_widths_hold_for_whole_number_noise_with_weights(scale, weights):
+    """Exact convolution (docs/proofs/maps.md, section 6); weights are in sixteenths."""
+    from tacit.maps._noise import _continuous
+
+    reach = int(30 * scale) + 12
+    law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+    exact = np.ones(1)
+    for weight in weights:
+        spread = np.zeros(2 * reach * weight + 1)
+        spread[::weight] = law / law.sum()
+        exact = np.convolve(exact, spread)
+    far = np.abs(np.arange(len(exact)) - len(exact) // 2) / 16
+    share = np.array(weights) / 16
+    for failing in (0.2, 0.05, 0.01):
+        wide = _continuous(failing, share * scale, np.ones(len(share)), 0.0) + share.max() / 2
+        assert exact[far > wide + 1e-12].sum() <= failing

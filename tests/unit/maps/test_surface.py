@@ -154,6 +154,16 @@ def test_a_public_layer_beside_the_surface():
         FOUR.beside(layer, name="id")
 
 
+def test_refusals_of_areas_name_what_to_write():
+    with pytest.raises(TacitError, match="swapped") as refused:
+        FOUR.rectangle((120, -3), (121, -2))
+    assert str(refused.value.fix) == "surface.rectangle((-3.0, 120.0), (-2.0, 121.0))"
+    with pytest.raises(TacitError, match="within_km"):
+        FOUR.beside([(1, 1)])
+    with pytest.raises(TacitError, match="crosses itself"):
+        FOUR.polygon({"type": "Polygon", "coordinates": [[[0, 0], [2, 2], [2, 0], [0, 2], [0, 0]]]})
+
+
 def test_top_lists_the_largest_regions():
     assert FOUR.top(2)["n"].value == (30, 20)
     assert "too large on average" in FOUR.top(2).notes["n"]

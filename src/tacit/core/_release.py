@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -36,6 +37,9 @@ class Content(ABC):
 
     __slots__ = ()
     kind: ClassVar[str] = ""
+    #: Methods that return another content of this kind, with a note that says what was done; through a
+    #: release they return a release whose marks say so.
+    changes: ClassVar[frozenset[str]] = frozenset()
     _kinds: ClassVar[dict[str, type[Content]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -102,7 +106,18 @@ class Release(Generic[C]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "content":
             raise AttributeError(name)
-        return getattr(self.content, name)
+        found = getattr(self.content, name)
+        return self._changing(found) if name in self.content.changes else found
+
+    def _changing(self, method: Any) -> Any:
+        """Return a method of the content as one of the release: its last note becomes a mark."""
+
+        @wraps(method)
+        def changing(*given: Any, **named: Any) -> Release[Any]:
+            content = method(*given, **named)
+            return self.changed(content, content.notes[-1])
+
+        return changing
 
     def __dir__(self) -> list[str]:
         return sorted({*super(Release, self).__dir__(), *(n for n in dir(self.content) if n[0] != "_")})

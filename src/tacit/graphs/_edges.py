@@ -51,7 +51,8 @@ class EdgeArrays:
         if not directed:
             u, v = np.minimum(u, v), np.maximum(u, v)
         kept = (u != v) & (np.minimum(u, v) >= 0) & (np.maximum(u, v) < nodes)
-        keys = np.unique(u[kept] * max(nodes, 1) + v[kept])
+        keys = np.sort(u[kept] * max(nodes, 1) + v[kept])
+        keys = keys[np.diff(keys, prepend=-1) > 0]
         object.__setattr__(self, "nodes", int(nodes))
         object.__setattr__(self, "source", keys // max(nodes, 1))
         object.__setattr__(self, "target", keys % max(nodes, 1))

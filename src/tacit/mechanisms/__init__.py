@@ -13,6 +13,7 @@ from tacit.mechanisms._gaussian import Gaussian
 from tacit.mechanisms._histogram import Histogram
 from tacit.mechanisms._integer_mechanism import IntegerMechanism
 from tacit.mechanisms._key_selection import KeySelection
+from tacit.mechanisms._ladder_noise import LadderNoise
 from tacit.mechanisms._laplace import Laplace, LaplaceTextbook
 from tacit.mechanisms._linear_hashing import LinearHashing
 from tacit.mechanisms._linear_noise import LinearNoise, linear_half_width, linear_tail
@@ -61,6 +62,7 @@ __all__ = [
     "IntegerMechanism",
     "Interval",
     "KeySelection",
+    "LadderNoise",
     "Laplace",
     "LaplaceLaw",
     "LaplaceTextbook",

@@ -9,6 +9,7 @@ any size. A shape returns an array of 64-bit integers; if a draw does not fit, t
 from tacit.noise._coins import bernoulli, bernoulli_exp
 from tacit.noise._gaussian import discrete_gaussian
 from tacit.noise._grid import from_grid, quantise
+from tacit.noise._ladder import ladder
 from tacit.noise._laplace import discrete_laplace, geometric
 from tacit.noise._selection import select, select_top
 from tacit.noise._uniform import permutation, uniform_below
@@ -20,6 +21,7 @@ __all__ = [
     "discrete_laplace",
     "from_grid",
     "geometric",
+    "ladder",
     "permutation",
     "quantise",
     "select",

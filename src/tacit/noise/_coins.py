@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tacit.exact import Number
     from tacit.noise._parameters import DrawShape, NumberOrArray
 
-__all__ = ["bernoulli", "bernoulli_exp", "exp_coin", "exp_coins"]
+__all__ = ["alike_coins", "bernoulli", "bernoulli_exp", "exp_coin", "exp_coins"]
 
 _MARGIN = 2.0**-40  # far above the error of a chance computed in doubles
 
@@ -51,7 +51,7 @@ def bernoulli(p: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np.boo
     if isinstance(value, Fraction):
         if shape is None:
             return _decide(_bits.word(), float(value), lambda bits: scaled(value, bits))
-        return _alike(lambda bits: scaled(value, bits), math.prod(shape)).reshape(shape)
+        return alike_coins(lambda bits: scaled(value, bits), math.prod(shape)).reshape(shape)
     values, shape = spread("p", value, shape)
     return _each(values.near, lambda i: lambda bits: scaled(values.exact(i), bits)).reshape(shape)
 
@@ -82,7 +82,7 @@ def bernoulli_exp(x: NumberOrArray, size: DrawShape = None) -> bool | NDArray[np
     if isinstance(value, Fraction):
         if shape is None:
             return exp_coin(_bits.word(), value.numerator, value.denominator)
-        return _alike(lambda bits: exp_minus(value, bits), math.prod(shape)).reshape(shape)
+        return alike_coins(lambda bits: exp_minus(value, bits), math.prod(shape)).reshape(shape)
     values, shape = spread("x", value, shape)
     return exp_coins(values.near, values.exact).reshape(shape)
 
@@ -124,7 +124,7 @@ def _each(
     return coins
 
 
-def _alike(bound: Callable[[int], IntegerInterval], count: int) -> NDArray[np.bool_]:
+def alike_coins(bound: Callable[[int], IntegerInterval], count: int) -> NDArray[np.bool_]:
     """Compare 16 bits with the common chance; if they do not decide, 64 more; then exact arithmetic."""
     low, high = bound(16)
     first = np.empty(count, np.uint16)

@@ -39,6 +39,8 @@ EVERY = {
     "QuantileBracket": m.QuantileBracket(0.5, level=0.5, rows=2, candidates=3),
     "QuantileChoice": m.QuantileChoice(0.5, level=0.5, rows=2),
     "KeySelection": m.KeySelection(0.5, delta=1e-6, groups=2),
+    "LadderNoise": m.LadderNoise(0.5, floor=10),
+    "LadderNoise, widths public": m.LadderNoise(0.5, floor=3, most=8),
     "SubsetSelection": m.SubsetSelection(epsilon=0.5, size=4),
     "SubsetSelection, many": m.SubsetSelection(epsilon=0.5, size=20),
     "LinearHashing": m.LinearHashing(epsilon=0.5, size=1000),
@@ -103,7 +105,15 @@ def test_nothing_has_a_default_epsilon():
     ):
         with pytest.raises(TacitError, match="exactly one of"):
             make()
-    for make in (m.Exponential, m.NoisyMax, m.PermuteAndFlip, m.SparseVector, m.Quantile, m.Bounds):
+    for make in (
+        m.Exponential,
+        m.NoisyMax,
+        m.PermuteAndFlip,
+        m.SparseVector,
+        m.Quantile,
+        m.Bounds,
+        m.LadderNoise,
+    ):
         with pytest.raises(TypeError):
             make()
 
@@ -133,6 +143,7 @@ def test_nonsense_parameters_are_refused(bad):
         lambda: m.SparseVector(1, threshold=0, sensitivity=1, c=bad),
         lambda: m.Quantile(1, q=bad, candidates=[1, 2]),
         lambda: m.Count(epsilon=bad),
+        lambda: m.LadderNoise(bad),
         lambda: m.Subsampled(m.Count(epsilon=1), q=bad),
         lambda: EVERY["Laplace"].error(bad),
     ):

@@ -54,6 +54,8 @@ MECHANISMS = {
         days=5, power=0.5, rho=0.05, sensitivity_squared=1, most_days=3
     ),
     "ToeplitzNoise, days": m.ToeplitzNoise(days=4, power=0, epsilon=1, sensitivity=1),
+    "LadderNoise": m.LadderNoise(1, floor=5),
+    "LadderNoise, small epsilon": m.LadderNoise(0.1, most=20),
     "TreeNoise": m.TreeNoise(days=6, branching=2, epsilon=1, sensitivity=1),
     "TreeNoise, 2 days": m.TreeNoise(days=6, branching=3, epsilon=1, sensitivity=1, most_days=2),
     "QuantileChoice, flip": m.QuantileChoice(1, level=0.5, rows=2, method="permute-and-flip"),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
+from ladder_laws import log_law, normaliser
 from tacit import noise
 from tacit.accounting import Cost
 from tacit.errors import TacitError
@@ -25,38 +26,6 @@ SETTINGS = [
     for epsilon in (0.1, 1, 3)
     for floor, most in ((0, None), (1, None), (4, None), (10, None), (0, 3), (1, 3), (3, 3), (2, 9), (9, 40))
 ]
-
-
-def rungs(width, most, reach):
-    """The rung of 0, 1, ..., reach, by counting."""
-    found, j = [0], 0
-    while len(found) <= reach:
-        j += 1
-        found += [j] * (width + j - 1 if most is None else min(width + j - 1, most))
-    return np.array(found[: reach + 1])
-
-
-def normaliser(rate, width, most):
-    """The sum of all weights, rung by rung, until the rest is below 1e-30 of it."""
-    total, j = 1.0, 0
-    while True:
-        j += 1
-        wide = width + j - 1 if most is None else min(width + j - 1, most)
-        term = 2 * wide * math.exp(-rate * j)
-        total += term
-        if rate * j > 80 and term < 1e-30 * total:
-            return total
-
-
-def log_law(mechanism, f, a, x):
-    """The logarithms of the exact law at the integers x, from its definition."""
-    width = max(a, mechanism.floor)
-    width = width if mechanism.most is None else min(width, mechanism.most)
-    rate = float(mechanism.rate)
-    far = np.abs(x - f)
-    return -rate * rungs(width, mechanism.most, far.max())[far] - math.log(
-        normaliser(rate, width, mechanism.most)
-    )
 
 
 @pytest.mark.parametrize(

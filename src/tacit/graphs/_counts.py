@@ -30,9 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 #: Why a degree bound does not make sums over edges private for a node.
-PATH_WITNESS = (
-    "on a path of 40 nodes with a degree bound of 1, removing the first node exchanges all edges that are kept"
-)
+PATH_WITNESS = "on a path of 40 nodes with a degree bound of 1, removing the first node exchanges all edges that are kept"
 
 
 def projection_fact(bound: int) -> tuple[str, str]:
@@ -40,8 +38,10 @@ def projection_fact(bound: int) -> tuple[str, str]:
     edges = "1 edge" if bound == 1 else f"{bound:,} edges"
     return (
         "degree bound",
-        f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far; intervals do "
-        "not cover the edges that are dropped",
+        (
+            f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far; intervals do "
+            "not cover the edges that are dropped"
+        ),
     )
 
 
@@ -89,8 +89,8 @@ def plan_weights(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
     return make_graph_plan(
         graph, goal, ask="weights", words=f"the sum of {fact.column} over all edges", assumed=True,
         about={"weight": [fact.column, str(fact.most), WEIGHT_STEPS]},
-        facts=[("weights", f"{fact.column}: the rows of a pair are added up and clipped to "
-                           f"[0, {float(fact.most):g}], on a grid of {float(step):g}")],
+        facts=[("weights", (f"{fact.column}: the rows of a pair are added up and clipped to "
+                           f"[0, {float(fact.most):g}], on a grid of {float(step):g}"))],
         steps=[GraphStep("weights", noise, lambda loaded: int(_all(loaded.weights).sum()))],
         reading=reading,
         forecast=[Forecast("weight", f"sum of {fact.column}", noise.describe(step),

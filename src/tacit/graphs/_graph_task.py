@@ -118,9 +118,7 @@ def make_graph_plan(
     )
 
 
-def one_number(
-    name: str, value: float, half: float, confidence: Fraction, *, note: str = ""
-) -> AnswerTable:
+def one_number(name: str, value: float, half: float, confidence: Fraction, *, note: str = "") -> AnswerTable:
     """Return an answer with one cell."""
     cells = Cells((value,), (value - half,), (value + half,))
     return AnswerTable({}, {name: cells}, float(confidence), {name: note} if note else {}, counts=(name,))

@@ -38,7 +38,7 @@ def node_name(value: object) -> str | None:
     """
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
-    if value is None or value != value:  # noqa: PLR0124 - NaN alone differs from itself
+    if value is None or value != value:
         return None
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return str(int(value))

@@ -1,0 +1,178 @@
+"""The graph: edges between nodes, the unit that is protected, and its questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.core import Dataset, PlanGoal
+from tacit.graphs._counts import plan_edges, plan_mixing, plan_reciprocity, plan_weights
+from tacit.graphs._degree_questions import plan_degree_histogram, plan_degrees, plan_degrees_by
+from tacit.graphs._densest import plan_densest
+from tacit.graphs._ladder_questions import plan_clustering, plan_stars, plan_triangles, plan_wedges
+
+if TYPE_CHECKING:
+    from tacit.core import AnswerTable, Plan
+    from tacit.exact import Number
+    from tacit.graphs._degree_questions import DegreeEnd
+    from tacit.graphs._graph_facts import GraphFacts
+    from tacit.graphs._loaded_graph import GraphReader
+
+__all__ = ["Graph"]
+
+_QUESTIONS = frozenset({
+    "edges", "degrees", "degree_histogram", "triangles", "wedges", "clustering", "stars", "mixing",
+    "degrees_by", "densest", "weights", "reciprocity",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Graph(Dataset):
+    """Edges between nodes, the unit that is protected, and public facts. Made by `tacit.graph`.
+
+    Every question returns a plan: it shows cost and error, and ``release()`` answers it. All questions take
+    ``epsilon`` (with ``delta``) or ``rho``, and the ``confidence`` of the intervals.
+
+    Parameters
+    ----------
+    facts
+        What is declared about the graph.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> friends = tc.graph(
+    ...     [("ana", "ben"), ("ben", "eva"), ("eva", "ana")],
+    ...     name="friends", unit="edge", nodes=["ana", "ben", "eva", "tom"], budget=tc.Budget(epsilon=3),
+    ... )
+    >>> release = friends.edges(epsilon=1).release()
+    >>> release.low <= release.value <= release.high
+    True
+    """
+
+    facts: GraphFacts
+    _reader: GraphReader
+
+    def edges(
+        self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the number of edges.
+
+        Guarantee: one edge moves the number by 1. If nodes are protected, edges above the declared degree
+        bound D are dropped in a public order, and one node moves the number of kept edges by at most D.
+        """
+        return plan_edges(self, _goal(epsilon, delta, rho, confidence))
+
+    def degrees(
+        self, *, of: DegreeEnd | None = None, epsilon: Number | None = None, delta: Number = 0,
+        rho: Number | None = None, confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the degrees of all nodes, the largest first; ``of``: in a graph with directions, whose.
+
+        Guarantee: one edge moves two of the sorted degrees by 1. The noisy degrees are replaced by the
+        nearest sequence that falls, which makes the error much smaller.
+        """
+        return plan_degrees(self, _goal(epsilon, delta, rho, confidence), of)
+
+    def degree_histogram(
+        self, *, largest: int | None = None, of: DegreeEnd | None = None, epsilon: Number | None = None,
+        delta: Number = 0, rho: Number | None = None, confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan how many nodes have each degree up to ``largest``, a public number (100 by default).
+
+        Guarantee: the numbers of nodes with at least 1, 2, ... edges are measured; one edge moves them by 2
+        together. If nodes are protected, one node moves the histogram under the degree bound D by 2D + 1.
+        """
+        return plan_degree_histogram(self, _goal(epsilon, delta, rho, confidence), largest, of)
+
+    def triangles(
+        self, *, tau: int | None = None, epsilon: Number | None = None, delta: Number = 0,
+        rho: Number | None = None, confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the number of triangles.
+
+        Guarantee: pure epsilon, by noise that follows how far one edge can move the number in this graph. If
+        nodes are protected, ``tau`` says how many triangles of one node count at most.
+        """
+        return plan_triangles(self, _goal(epsilon, delta, rho, confidence), tau)
+
+    def wedges(
+        self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the number of wedges: paths of two edges, that is, pairs of edges at the same node."""
+        return plan_wedges(self, _goal(epsilon, delta, rho, confidence))
+
+    def clustering(
+        self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the clustering coefficient: the share of wedges whose ends are connected.
+
+        It is three times the triangles over the wedges, which are both released. The mean of the
+        coefficients of single nodes is not available: one edge can move it too far.
+        """
+        return plan_clustering(self, _goal(epsilon, delta, rho, confidence))
+
+    def stars(
+        self, k: int, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the number of k-stars: a node with k of its neighbours; from k = 3 on this needs a delta."""
+        return plan_stars(self, _goal(epsilon, delta, rho, confidence), k)
+
+    def mixing(
+        self, group: str, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the number of edges between each two public groups of nodes (the mixing matrix)."""
+        return plan_mixing(self, _goal(epsilon, delta, rho, confidence), group)
+
+    def degrees_by(
+        self, group: str, *, largest: int | None = None, of: DegreeEnd | None = None,
+        epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the degree histogram of each public group of nodes; it costs as much as one histogram."""
+        return plan_degrees_by(self, _goal(epsilon, delta, rho, confidence), group, largest, of)
+
+    def densest(
+        self, group: str, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the choice of the densest public group: the one with the most edges for its pairs."""
+        return plan_densest(self, _goal(epsilon, delta, rho, confidence), group)
+
+    def weights(
+        self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the sum of the weights of all edges; each pair counts with at most the declared weight."""
+        return plan_weights(self, _goal(epsilon, delta, rho, confidence))
+
+    def reciprocity(
+        self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[AnswerTable]:  # fmt: skip
+        """Plan the share of the edges of a directed graph that are answered by an edge back."""
+        return plan_reciprocity(self, _goal(epsilon, delta, rho, confidence))
+
+    def _rebuild(self, request: Any) -> Plan[Any]:
+        """Make a plan again from its request."""
+        if request["ask"] not in _QUESTIONS:
+            raise ValueError("not a question about a graph")
+        goal = PlanGoal.from_json(request["goal"])
+        plan: Plan[Any] = getattr(self, request["ask"])(
+            **request["given"],
+            epsilon=goal.epsilon,
+            delta=goal.delta,
+            rho=goal.rho,
+            confidence=goal.confidence,
+        )
+        return plan
+
+
+def _goal(epsilon: Number | None, delta: Number, rho: Number | None, confidence: Number) -> PlanGoal:
+    return PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)

@@ -6,5 +6,6 @@ from tacit.graphs._declaration import graph
 from tacit.graphs._edges import EdgeArrays
 from tacit.graphs._graph import Graph
 from tacit.graphs._graph_tables import DegreeTable, MixingTable
+from tacit.graphs._verdict import SizeVerdict
 
-__all__ = ["DegreeTable", "EdgeArrays", "Graph", "MixingTable", "graph"]
+__all__ = ["DegreeTable", "EdgeArrays", "Graph", "MixingTable", "SizeVerdict", "graph"]

@@ -30,19 +30,14 @@ __all__ = [
 ]  # fmt: skip
 
 #: Why a degree bound does not make sums over edges private for a node.
-PATH_WITNESS = "on a path of 40 nodes with a degree bound of 1, removing the first node exchanges all edges that are kept"
+PATH_WITNESS = "on a path of 40 nodes with a degree bound of 1, the first node decides which edges are kept"
 
 
 def projection_fact(bound: int) -> tuple[str, str]:
     """Say which edges are kept under a degree bound."""
     edges = "1 edge" if bound == 1 else f"{bound:,} edges"
-    return (
-        "degree bound",
-        (
-            f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far; intervals do "
-            "not cover the edges that are dropped"
-        ),
-    )
+    rule = f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far"
+    return ("degree bound", f"{rule}; intervals do not cover the edges that are dropped")
 
 
 def plan_edges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:

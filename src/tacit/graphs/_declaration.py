@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.core import Unit, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
-from tacit.exact import count
+from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.graphs._edge_sources import open_edges
 from tacit.graphs._edge_weights import read_weight
@@ -41,6 +41,7 @@ def graph(
     bipartite: bool = False,
     groups: Mapping[str, Any] | None = None,
     weight: tuple[str, tuple[Number, Number]] | None = None,
+    mean_degree: Number | None = None,
     source_column: str | None = None,
     target_column: str | None = None,
     version: int = 1,
@@ -86,6 +87,8 @@ def graph(
     weight
         The column, or the attribute of the edges, with their weights, and the range to which the weight of a
         pair is clipped: ``("minutes", (0, 60))``.
+    mean_degree
+        A public guess of how many edges a node has on average. Only verdicts use it.
     source_column, target_column
         The two columns of a table; by default the first two.
     ledger
@@ -126,6 +129,7 @@ def graph(
     facts = GraphFacts(
         left, right, by_node, bool(directed), bool(bipartite), _read_bound(degree_bound),
         _read_promise(promised, degree_bound, by_node=by_node), read_groups(groups, left), weighed,
+        None if mean_degree is None else float(rational("mean_degree", mean_degree, fix=Set(mean_degree=5))),
     )  # fmt: skip
     edges = open_edges(
         source, ends=(source_column, target_column), weight=weighed, directed=bool(directed or bipartite)

@@ -198,7 +198,9 @@ def _histograms(
     ]  # fmt: skip
     return make_graph_plan(
         graph, goal, ask=ask, words=words, given=given, facts=said,
-        about={"of": end, "cells": cells, **_bound_of(facts), **({"groups": groups.document} if groups else {})},
+        about={
+            "of": end, "cells": cells, **_bound_of(facts), **({"groups": groups.document} if groups else {}),
+        },
         steps=[GraphStep("degree histogram", noise, exact)], reading=reading,
         forecast=[Forecast("nodes", "number of nodes with this degree", noise.describe(), half), *fall],
     )  # fmt: skip
@@ -218,9 +220,7 @@ def _reading_of(
             half = noise.half_width(level)
             flat = lines.reshape(-1).astype(np.int64)
             columns = {"nodes": _cells(flat, flat - half, flat + half)}
-            notes = {
-                "nodes": "nodes that have edges left under the degree bound; nodes of degree 0 are not counted"
-            }
+            notes = {"nodes": "nodes that keep an edge under the degree bound; the others are not counted"}
             return DegreeTable(keys, columns, float(level), notes, counts=("nodes",))
         parts = [_from_falling(line, noise, level, n) for line, n in zip(lines, sizes, strict=True)]
         nodes, more = (

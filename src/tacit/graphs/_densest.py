@@ -30,8 +30,8 @@ def plan_densest(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
     """Plan the choice of the group with the largest density: its edges over its pairs of nodes.
 
     Sensitivity: with p_g pairs in group g and p the smallest of them, the score is floor(S p m_g / p_g), S =
-    10^6, for m_g edges inside g. One edge is inside at most one group and raises its m_g by 1, so its score by
-    at most ceil(S p / p_g) <= S, and lowers none: monotone. Nodes per group are public.
+    10^6, for m_g edges inside g. One edge is inside at most one group and raises its m_g by 1, so its score
+    by at most ceil(S p / p_g) <= S, and lowers none: monotone. Nodes per group are public.
     """
     facts = graph.facts
     facts.edge_level("the densest group", PATH_WITNESS)

@@ -42,8 +42,8 @@ def fit_falling(
     >>> value, low, high = fit_falling(np.array([9.0, 4, 5, 4, 3, 5, 4, 4]), noise, Fraction(19, 20), 10)
     >>> value.round(2).tolist()
     [9.0, 4.5, 4.5, 4.0, 4.0, 4.0, 4.0, 4.0]
-    >>> low[0], high[0], low[3], high[3]
-    (5.0, 10.0, 1.0, 8.0)
+    >>> low.tolist()[:4], high.tolist()[:4]
+    XX
     """
     from scipy.optimize import isotonic_regression
 

@@ -7,10 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import Dataset, PlanGoal
+from tacit.errors import bad_parameter
+from tacit.exact import rational
+from tacit.fixes import Set
 from tacit.graphs._counts import plan_edges, plan_mixing, plan_reciprocity, plan_weights
 from tacit.graphs._degree_questions import plan_degree_histogram, plan_degrees, plan_degrees_by
 from tacit.graphs._densest import plan_densest
 from tacit.graphs._ladder_questions import plan_clustering, plan_stars, plan_triangles, plan_wedges
+from tacit.graphs._verdict import verdict_of
 
 if TYPE_CHECKING:
     from tacit.core import AnswerTable, Plan
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.graphs._degree_questions import DegreeEnd
     from tacit.graphs._graph_facts import GraphFacts
     from tacit.graphs._loaded_graph import GraphReader
+    from tacit.graphs._verdict import SizeVerdict
 
 __all__ = ["Graph"]
 
@@ -158,6 +163,32 @@ class Graph(Dataset):
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the share of the edges of a directed graph that are answered by an edge back."""
         return plan_reciprocity(self, _goal(epsilon, delta, rho, confidence))
+
+    def verdict(self, *, epsilon: Number, mean_degree: Number | None = None) -> SizeVerdict:
+        """Say whether the graph is too small for its triangles, from declared facts: reads and costs nothing.
+
+        Parameters
+        ----------
+        epsilon
+            What the triangles may cost.
+        mean_degree
+            A public guess of how many edges a node has on average; by default the declared one.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> club = tc.graph([(0, 1)], unit="edge", nodes=34, budget=tc.Budget(epsilon=1))
+        >>> club.verdict(epsilon=0.1, mean_degree=4.6).word
+        'too small'
+        """
+        given = self.facts.mean_degree if mean_degree is None else mean_degree
+        if given is None:
+            raise bad_parameter(
+                "mean_degree", "given here or declared", None, fix=Set(mean_degree=5),
+                why="a verdict rests on declared facts alone, never on the data",
+            )  # fmt: skip
+        degree = float(rational("mean_degree", given, fix=Set(mean_degree=5)))
+        return verdict_of(self.facts.number(), degree, epsilon=epsilon)
 
     def _rebuild(self, request: Any) -> Plan[Any]:
         """Make a plan again from its request."""

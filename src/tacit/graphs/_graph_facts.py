@@ -29,6 +29,8 @@ class GraphFacts:
         The nodes; of a bipartite graph, those of each side.
     degree_bound, promised
         The largest number of edges of a node; whether it is a promise of the curator.
+    mean_degree
+        A public guess of how many edges a node has on average, for verdicts.
     """
 
     nodes: NodeFacts
@@ -40,6 +42,7 @@ class GraphFacts:
     promised: bool = False
     groups: Mapping[str, NodeGroups] = field(default_factory=dict)
     weight: WeightFact | None = None
+    mean_degree: float | None = None
 
     @property
     def document(self) -> dict[str, JSON]:

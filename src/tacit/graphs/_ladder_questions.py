@@ -16,6 +16,7 @@ from tacit.graphs._graph_task import GraphStep, make_graph_plan, one_number, pur
 from tacit.graphs._programme import triangle_programme
 from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change
 from tacit.graphs._triangles import count_triangles, largest_common
+from tacit.graphs._verdict import verdict_of
 from tacit.mechanisms import DiscreteLaplace, LadderNoise
 
 if TYPE_CHECKING:
@@ -162,9 +163,22 @@ def _one_count(
 
     return make_graph_plan(
         graph, pure, ask=ladder.name, words=words, steps=counted.steps, reading=reading, assumed=True,
-        about={**_interval_bound(facts), **(given or {})}, given=given, facts=_facts(counted, facts),
+        about={**_interval_bound(facts), **(given or {})}, given=given,
+        facts=[*_facts(counted, facts), *(_verdict(facts, pure.epsilon) if ladder is _TRIANGLES else [])],
         forecast=[_forecast(counted, facts, pure, words.removeprefix("the "))],
     )  # fmt: skip
+
+
+def _verdict(facts: GraphFacts, epsilon: Fraction) -> list[tuple[str, str]]:
+    """Say whether a graph of the declared size has enough triangles."""
+    if facts.by_node:
+        return []
+    if facts.nodes.number is None or facts.mean_degree is None:
+        missing = "nodes" if facts.nodes.number is None else "mean_degree"
+        return [("verdict", f"not known: {missing} is not declared")]
+    rest = epsilon if facts.degree_bound is not None else epsilon * (1 - _FOR_WIDTH)
+    found = verdict_of(facts.nodes.number, facts.mean_degree, epsilon=rest)
+    return [("verdict", replace(found, epsilon=float(epsilon)).text)]
 
 
 def _interval_bound(facts: GraphFacts) -> dict[str, int]:
@@ -249,11 +263,12 @@ def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
         raise bad_parameter("k", "at least 2", legs, why="a star with one leg is an edge", fix=Set(k=3))
     facts.undirected("stars")
     facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
-    if k == 2 or facts.by_node:
-        stars = _WEDGES if k == 2 else replace(
+    if k == 2:
+        return plan_wedges(graph, goal)
+    if facts.by_node:
+        stars = replace(
             _WEDGES, name="stars", exact=lambda edges: count_stars(edges, k),
             by_node=lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1),
         )  # fmt: skip
-        given = None if k == 2 else {"k": k}
-        return _one_count(graph, goal, stars, f"the number of {k}-stars", given)
+        return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})
     raise NotImplementedError

@@ -32,6 +32,7 @@ __all__ = ["DegreeEnd", "plan_degree_histogram", "plan_degrees", "plan_degrees_b
 #: Whose edges count in a graph with directions: those that leave a node, or those that arrive.
 DegreeEnd: TypeAlias = Literal["source", "target"]
 _MOST_NODES = 1_000_000
+_ANY = 2**31  # edges of a node where nothing bounds them
 _USUAL = 100  # degrees that a histogram shows where nothing else is declared
 
 
@@ -54,6 +55,15 @@ def _number(facts: GraphFacts, end: str | None) -> int:
 
         return replace(facts, nodes=facts.target_nodes).number()
     return facts.number()
+
+
+def _most_edges(facts: GraphFacts, end: str | None) -> int:
+    """Return how many edges a node can have, as far as the declared nodes say."""
+    if facts.target_nodes is None:
+        number = facts.nodes.number
+        return _ANY if number is None else number - 1
+    other = facts.nodes if end == "target" else facts.target_nodes
+    return _ANY if other.number is None else other.number
 
 
 def _degrees(loaded: LoadedGraph, facts: GraphFacts, end: str | None) -> NDArray[np.int64]:
@@ -93,7 +103,7 @@ def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTab
         return np.concatenate([found, np.zeros(n - len(found), dtype=np.int64)])
 
     def reading(noisy: Any, level: Fraction) -> AnswerTable:
-        fitted = fit_falling(np.asarray(noisy[0], dtype=np.float64), noise, level, n - 1)
+        fitted = fit_falling(np.asarray(noisy[0], dtype=np.float64), noise, level, _most_edges(facts, end))
         cells = Cells(*(tuple(part.tolist()) for part in fitted))
         note = "the falling sequence nearest to the noisy degrees"
         return DegreeTable(
@@ -114,13 +124,12 @@ def _bound_of(facts: GraphFacts) -> dict[str, int]:
     return {"degree_bound": facts.degree_bound} if facts.by_node and facts.degree_bound else {}
 
 
-def _largest(facts: GraphFacts, largest: int | None, n: int | None) -> int:
+def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
     """Read the largest degree that a histogram shows."""
-    most = None if n is None else n - 1
     wanted = count("largest", largest, zero=False) if largest is not None else facts.degree_bound or _USUAL
     if facts.by_node:
         wanted = min(wanted, facts.bound("degrees"))
-    return wanted if most is None else min(wanted, most)
+    return min(wanted, _most_edges(facts, end))
 
 
 def plan_degree_histogram(
@@ -130,7 +139,7 @@ def plan_degree_histogram(
     facts = graph.facts
     end = _read_end(facts, of)
     n = None if facts.by_node else _number(facts, end)
-    top = _largest(facts, largest, n)
+    top = _largest(facts, largest, end)
     return _histograms(
         graph, goal, top, end, ask="degree_histogram", words="how many nodes have each degree",
         given={"largest": largest, "of": of}, sizes=None if n is None else [n],
@@ -144,7 +153,7 @@ def plan_degrees_by(
     facts = graph.facts
     end = _read_end(facts, of)
     groups = facts.group(group)
-    top = _largest(facts, largest, facts.nodes.number)
+    top = _largest(facts, largest, end)
     return _histograms(
         graph, goal, top, end, ask="degrees_by", words=f"how many nodes of each {group} have each degree",
         given={"group": group, "largest": largest, "of": of},

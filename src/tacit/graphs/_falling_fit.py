@@ -43,7 +43,7 @@ def fit_falling(
     >>> value.round(2).tolist()
     [9.0, 4.5, 4.5, 4.0, 4.0, 4.0, 4.0, 4.0]
     >>> low.tolist()[:4], high.tolist()[:4]
-    XX
+    ([5.0, 3.0, 3.0, 3.0], [10.0, 8.0, 7.0, 7.0])
     """
     from scipy.optimize import isotonic_regression
 

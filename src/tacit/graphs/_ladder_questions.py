@@ -8,16 +8,16 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import AnswerTable, Cells, Forecast
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.graphs._counts import ratio_cells
 from tacit.graphs._graph_task import GraphStep, make_graph_plan, one_number, pure_goal
 from tacit.graphs._programme import triangle_programme
-from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change
+from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change, top_degree
 from tacit.graphs._triangles import count_triangles, largest_common
 from tacit.graphs._verdict import verdict_of
-from tacit.mechanisms import DiscreteLaplace, LadderNoise
+from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarNoise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +31,7 @@ __all__ = ["plan_clustering", "plan_stars", "plan_triangles", "plan_wedges"]
 
 _FOR_WIDTH = Fraction(15, 100)  # of epsilon, for the width that an interval needs
 _FOR_TRIANGLES = Fraction(3, 5)  # of epsilon, in a clustering coefficient
+_EXAMPLE = 20  # a largest degree, for the forecast of stars where none is declared
 _HUB = "one node that is connected to all others closes a triangle with every edge between them"
 
 
@@ -271,4 +272,32 @@ def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
             by_node=lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1),
         )  # fmt: skip
         return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})
-    raise NotImplementedError
+    if goal.rho is not None or not goal.delta or goal.epsilon is None:
+        raise TacitError(
+            "bad-parameter",
+            f"{k}-stars need epsilon and delta",
+            why="how far one edge moves them follows from the largest degree, and the noisy bound on it may "
+            "fail with probability delta",
+            fix=Set(epsilon=1, delta=1e-6),
+        )
+    n = facts.nodes.most
+    noise = StarNoise(
+        goal.epsilon, delta=goal.delta, stars=k, most=None if n is None else n - 2, adjacency=graph.adjacency
+    )
+    words, about = f"the number of {k}-stars", {"k": k}
+
+    def reading(noisy: Any, level: Fraction) -> AnswerTable:
+        value, bound = noisy[0]
+        return one_number("stars", value, noise.half_width(level, bound=bound), level)
+
+    at = (facts.degree_bound or _EXAMPLE) + noise.pad
+    wide = noise.half_width(goal.confidence, bound=at)
+    note = f"about {wide:,} if the largest degree is {facts.degree_bound or _EXAMPLE}"
+    return make_graph_plan(
+        graph, goal, ask="stars", words=words, given=about, about=about, reading=reading,
+        steps=[GraphStep("stars and largest degree", noise, lambda loaded: (
+            count_stars(loaded.edges, k), top_degree(loaded.edges)
+        ))],
+        facts=[("interval", f"{float(noise.share):.0%} of epsilon measure the largest degree")],
+        forecast=[Forecast("stars", words.removeprefix("the "), noise.describe(), None, note)],
+    )  # fmt: skip

@@ -94,7 +94,8 @@ def read_nodes(given: NodesGiven) -> NodeFacts:
         if number < 2 or number > _MOST_NODES:
             raise bad_parameter("nodes", "at least 2 and at most 2^31", number, fix=Set(nodes=1000))
         return NodeFacts(number)
-    names = [node_name(one) for one in given]
+    names = [None if hasattr(one, "__len__") and not isinstance(one, str | tuple) else node_name(one)
+             for one in given]  # fmt: skip
     listed = tuple(name for name in names if name is not None)
     places = {name: place for place, name in enumerate(listed)}
     if len(listed) != len(names) or len(places) != len(listed) or len(listed) < 2:

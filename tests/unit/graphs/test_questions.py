@@ -1,6 +1,7 @@
 """Every question about a graph: exact integers, neighbours, plans that round-trip, releases (proofs/graphs.md)."""
 
 from fractions import Fraction
+from math import comb
 
 import networkx as nx
 import numpy as np
@@ -168,6 +169,7 @@ def every_plan():
     yield from ((edge, ask(edge, rho=0.5)) for ask in QUESTIONS.values())
     yield from ((edge, ask(edge, epsilon=1, delta=1e-6, confidence=0.9)) for ask in QUESTIONS.values())
     yield edge, edge.stars(2, epsilon=1)
+    yield edge, edge.stars(3, epsilon=1, delta=1e-6)
     yield from ((node, ask(node, epsilon=1)) for ask in BY_NODE.values())
     yield from ((promised, ask(promised, epsilon=1)) for ask in PROMISED.values())
     yield from ((promised, ask(promised, epsilon=1)) for ask in PURE.values())
@@ -200,7 +202,11 @@ def test_a_plan_costs_what_was_promised():
 def test_values_are_close_at_a_large_epsilon():
     graph = nx.les_miserables_graph()
     book = tc.graph(
-        graph, unit="edge", nodes=list(graph), budget=tc.Budget(epsilon=10**6), weight=("weight", (0, 40))
+        graph,
+        unit="edge",
+        nodes=list(graph),
+        budget=tc.Budget(epsilon=10**6, delta=1e-3),
+        weight=("weight", (0, 40)),
     )
     e = {"epsilon": 1000}
     assert book.edges(**e).release().value == 254
@@ -208,6 +214,9 @@ def test_values_are_close_at_a_large_epsilon():
     assert book.wedges(**e).release().value == 2808
     assert abs(book.clustering(**e).release()["clustering"].value[0] - nx.transitivity(graph)) < 1e-9
     assert book.stars(2, **e).release().value == 2808
+    assert (
+        abs(book.stars(3, delta=1e-6, **e).release().value - sum(comb(d, 3) for _, d in graph.degree())) < 30
+    )
     assert abs(book.weights(**e).release().value - 820) < 1
     degrees = sorted((d for _, d in graph.degree()), reverse=True)
     assert list(book.degrees(**e).release()["degree"].value) == degrees

@@ -48,7 +48,8 @@ class GraphReader:
 
     def __init__(self, source: EdgeSource, facts: GraphFacts, weight: WeightFact | None) -> None:
         self._source, self._facts, self._weight = source, facts, weight
-        self._lock, self._loaded = threading.Lock(), None
+        self._lock = threading.Lock()
+        self._loaded: LoadedGraph | None = None
 
     def unavailable(self) -> TacitError | None:
         """Return why nothing can be drawn: the file of the edges is not there."""
@@ -66,7 +67,7 @@ class GraphReader:
         """Return the graph; only tasks call this, after the charge."""
         with self._lock:
             if self._loaded is None:
-                self._loaded: LoadedGraph | None = self._made(self._source.read())
+                self._loaded = self._made(self._source.read())
             return self._loaded
 
     def _made(self, pairs: NamedPairs) -> LoadedGraph:

@@ -1,4 +1,4 @@
-"""Every question about a graph: exact integers, neighbours, plans that round-trip, releases (proofs/graphs.md)."""
+"""Questions about a graph: neighbours, plans that round-trip, releases (docs/proofs/graphs.md)."""
 
 from fractions import Fraction
 from math import comb

@@ -51,8 +51,8 @@ _RENAMED: Final = {
 _FLAGS: Final = frozenset({"again", "directed", "promised", "replace"})
 _OPTIONS: Final = frozenset(
     {
-        "account", "baseline", "charge", "confidence", "days", "days-before", "degree-bound", "delta", "epsilon",
-        "error",
+        "account", "baseline", "charge", "confidence", "days", "days-before", "degree-bound", "delta",
+        "epsilon", "error",
         "false-alarm", "family", "focus", "k", "level", "mean-degree", "most-days", "n", "nodes",
         "prior", "purpose", "rho",
         "samples", "size", "statement", "statistic", "tau", "trials", "who", "window", "within",

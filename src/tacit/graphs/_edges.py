@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["EdgeArrays"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EdgeArrays:
     """The edges of a graph: each pair of nodes once, in the order of the pairs.
 
@@ -57,6 +57,9 @@ class EdgeArrays:
         object.__setattr__(self, "source", keys // max(nodes, 1))
         object.__setattr__(self, "target", keys % max(nodes, 1))
         object.__setattr__(self, "directed", directed)
+
+    def __repr__(self) -> str:
+        return "EdgeArrays(private)"
 
     @property
     def size(self) -> int:

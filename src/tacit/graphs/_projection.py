@@ -22,6 +22,8 @@ def project_greedily(edges: EdgeArrays, bound: int) -> EdgeArrays:
     (L1) and the cumulative one by ``bound + 1``. Nothing else is bounded: the set of kept edges, triangles
     and mixing matrices can change everywhere (docs/proofs/graphs.md, "Node level"; Day, Li and Lyu 2016).
 
+    Of a directed graph, a degree counts the edges of both directions: out-degrees alone are not bounded.
+
     The order of two pairs must not depend on other nodes: codes must follow an order of the names.
 
     Examples

@@ -50,3 +50,7 @@ def test_each_row_finds_its_edge(directed):
     for a, b, place in zip(u, v, edges.places(u, v), strict=True):
         pair = (a, b) if directed else (min(a, b), max(a, b))
         assert place == (edges.pairs().index(pair) if pair in edges.pairs() else -1)
+
+
+def test_a_message_that_shows_a_graph_shows_nothing_of_it():
+    assert repr(EdgeArrays(3, [0], [1])) == repr(EdgeArrays(4, [], []))

@@ -25,12 +25,12 @@ def test_known_sizes(nodes, degree, epsilon, error, word):
 
 
 def test_the_formula_of_the_law_is_close():
-    """The short formula (.7 A / r + .9 / r^2) is within 6 % of the median of the law."""
+    """The short formula (.7 A / r + .9 / r^2) is within 8 % of the median of the law."""
     for nodes, degree, rate in ((77, 6.6, 0.916034), (2_000, 20, 0.916034)):
         width = max(10, math.ceil(2 * degree))
         short = 0.7 * width / rate + 0.9 / rate**2
         verdict = verdict_of(nodes, degree, epsilon=1)
-        assert verdict.relative_error * verdict.triangles == pytest.approx(short, rel=0.06)
+        assert verdict.relative_error * verdict.triangles == pytest.approx(short, rel=0.08)
 
 
 @pytest.mark.parametrize(("nodes", "degree"), [(0, 0), (1, 0), (2, 1), (3, 2), (50, 0.3)])

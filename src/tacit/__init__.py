@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, graphs, ledger, mechanisms, noise, surveys
+    from tacit import accounting, audit, ledger, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
@@ -77,7 +77,7 @@ __all__ += [
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 __all__ += ["survey", "surveys"]
-__all__ += ["graph", "graphs"]
+__all__ += ["graph"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -90,7 +90,6 @@ _LAZY = {
     "audit": "tacit.audit",
     "explain": "tacit.explain",
     "graph": "tacit.graphs",
-    "graphs": "tacit.graphs",
     "ledger": "tacit.ledger",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",

@@ -126,14 +126,16 @@ def graph(
             "groups", "omitted for a bipartite graph", groups, fix=Set(groups=None),
             why="the same name may stand for a node on each side",
         )  # fmt: skip
+    edges = open_edges(
+        source, ends=(source_column, target_column), weight=weighed, directed=bool(directed),
+        bipartite=bool(bipartite),
+    )  # fmt: skip
     facts = GraphFacts(
         left, right, by_node, bool(directed), bool(bipartite), _read_bound(degree_bound),
         _read_promise(promised, degree_bound, by_node=by_node), read_groups(groups, left), weighed,
         None if mean_degree is None else float(rational("mean_degree", mean_degree, fix=Set(mean_degree=5))),
+        edges.ends,
     )  # fmt: skip
-    edges = open_edges(
-        source, ends=(source_column, target_column), weight=weighed, directed=bool(directed or bipartite)
-    )
     identity = read_identity(name=name, version=version, unit=whom)
     books = open_ledger(ledger)
     opened = Graph(identity, books, facts, GraphReader(edges, facts, weighed))

@@ -53,6 +53,10 @@ class EdgeSource(Protocol):
     """What the room asks of a source of edges."""
 
     @property
+    def ends(self) -> tuple[str, str] | None:
+        """The two columns that are read; None where there are none."""
+
+    @property
     def missing_file(self) -> str:
         """The path of the file if it does not exist now; empty for every other source."""
 
@@ -62,7 +66,7 @@ class EdgeSource(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TableEdges:
-    """Two columns of a file, a frame or a table of DuckDB; with ``apart`` each has names of its own."""
+    """Two columns of a file, a frame or a table of DuckDB."""
 
     columns: SourceColumns
     ends: tuple[str, str]
@@ -86,6 +90,7 @@ class _ObjectEdges:
     listing: Any
     weight: str | None
     missing_file: str = ""
+    ends: None = None
 
     def read(self) -> NamedPairs:
         pairs: NamedPairs = self.listing(self.given, self.weight)
@@ -93,8 +98,9 @@ class _ObjectEdges:
 
 
 def open_edges(
-    source: object, *, ends: tuple[str | None, str | None], weight: WeightFact | None, directed: bool
-) -> EdgeSource:
+    source: object, *, ends: tuple[str | None, str | None], weight: WeightFact | None, directed: bool,
+    bipartite: bool = False,
+) -> EdgeSource:  # fmt: skip
     """Open a source of edges, or refuse it; reads names of columns, types and shapes only.
 
     Parameters
@@ -106,11 +112,18 @@ def open_edges(
         The two columns with the names of nodes; by default the first two.
     weight
         The column, or the attribute of the edges, with their weights.
-    directed
-        Whether the graph is declared as directed; a graph object must be the same.
+    directed, bipartite
+        Whether the graph is declared as directed, which a graph object must be too; or as bipartite.
     """
     column = None if weight is None else weight.column
     listing = _listing_of(source, directed=directed)
+    if bipartite and listing not in {None, _of_array, _of_list}:
+        raise TacitError(
+            "bad-parameter",
+            "a bipartite graph is read from a table, an array or a list of pairs",
+            why="the first column says which of the two nodes is a source, and graph objects do not say it",
+            fix=Code("tc.graph(pd.DataFrame(pairs), bipartite=True, ...)"),
+        )
     if listing is not None:
         if ends != (None, None):
             raise bad_parameter(

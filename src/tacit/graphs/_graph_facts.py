@@ -31,6 +31,8 @@ class GraphFacts:
         The largest number of edges of a node; whether it is a promise of the curator.
     mean_degree
         A public guess of how many edges a node has on average, for verdicts.
+    columns
+        The two columns of a table that are read.
     """
 
     nodes: NodeFacts
@@ -43,13 +45,15 @@ class GraphFacts:
     groups: Mapping[str, NodeGroups] = field(default_factory=dict)
     weight: WeightFact | None = None
     mean_degree: float | None = None
+    columns: tuple[str, str] | None = None
 
     @property
     def document(self) -> dict[str, JSON]:
         """What every question's document holds of the facts: the rules by which edges are read."""
         side = {} if self.target_nodes is None else {"target_nodes": self.target_nodes.document}
         kind = "bipartite" if self.bipartite else "directed" if self.directed else "undirected"
-        return {"graph": kind, "nodes": self.nodes.document, **side}
+        read = {} if self.columns is None else {"columns": list(self.columns)}
+        return {"graph": kind, "nodes": self.nodes.document, **side, **read}
 
     @property
     def assumes(self) -> dict[str, JSON]:

@@ -76,6 +76,8 @@ class DegreeTable(AnswerTable):
     def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
         """Draw a column; the first one by default, one line for each group."""
         needs("plot", "matplotlib", "tacit[plot]")
+        from matplotlib.ticker import MaxNLocator
+
         if ax is None:
             from tacit.picture import Picture
 
@@ -95,6 +97,7 @@ class DegreeTable(AnswerTable):
             ax.fill_between(x, low, high, step="mid", color=colour, alpha=0.2, linewidth=0)
         said = f"the band is the {self.confidence * 100:g} % interval for the noise"
         ax.set_title(_title(certificate, f"{column} by {axis}", said), fontsize=9, loc="left")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel(axis)
         ax.set_ylabel(column)
         ax.set_ylim(bottom=0)

@@ -169,6 +169,8 @@ def refused(*, source=PAIRS, **facts):
         ({"source": as_frame(), "weight": ("minutes", (0, 5))}, "unknown-column"),
         ({"source": 5}, "bad-parameter"),
         ({"source_column": "a"}, "bad-parameter"),
+        ({"source": as_networkx(), "bipartite": True}, "bad-parameter"),
+        ({"source": as_matrix(), "bipartite": True}, "bad-parameter"),
         ({"budget": 1}, "bad-parameter"),
         ({"mean_degree": -1}, "bad-parameter"),
     ],
@@ -271,5 +273,9 @@ def test_other_public_nodes_or_groups_are_another_question():
             "club", epsilon=1
         )
 
+    three = pd.DataFrame({"a": [1], "b": [2], "c": [3]})
+    ends = [("a", "b"), ("a", "c"), (None, None)]
+    graphs = [tc.graph(three, unit="edge", source_column=s, target_column=t, budget=BUDGET) for s, t in ends]
+    assert [one.edges(epsilon=1) == graphs[0].edges(epsilon=1) for one in graphs] == [True, False, True]
     assert plan(range(11)).hash == plan(list(range(11))).hash
     assert len({plan(range(11)).hash, plan(range(12)).hash, plan(11).hash, plan(11, "ac").hash}) == 4

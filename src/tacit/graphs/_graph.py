@@ -67,6 +67,16 @@ class Graph(Dataset):
 
         Guarantee: one edge moves the number by 1. If nodes are protected, edges above the declared degree
         bound D are dropped in a public order, and one node moves the number of kept edges by at most D.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="node", degree_bound=5, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> friends.edges(epsilon=1).forecast[0].mechanism
+        'discrete Laplace, scale 5'
         """
         return plan_edges(self, _goal(epsilon, delta, rho, confidence))
 
@@ -78,6 +88,16 @@ class Graph(Dataset):
 
         Guarantee: one edge moves two of the sorted degrees by 1. The noisy degrees are replaced by the
         nearest sequence that falls, which makes the error much smaller.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> len(friends.degrees(epsilon=1).release())
+        4
         """
         return plan_degrees(self, _goal(epsilon, delta, rho, confidence), of)
 
@@ -89,6 +109,16 @@ class Graph(Dataset):
 
         Guarantee: the numbers of nodes with at least 1, 2, ... edges are measured; one edge moves them by 2
         together. If nodes are protected, one node moves the histogram under the degree bound D by 2D + 1.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> list(friends.degree_histogram(largest=2, epsilon=1).release().keys["degree"])
+        [0, 1, 2]
         """
         return plan_degree_histogram(self, _goal(epsilon, delta, rho, confidence), largest, of)
 
@@ -100,6 +130,16 @@ class Graph(Dataset):
 
         Guarantee: pure epsilon, by noise that follows how far one edge can move the number in this graph. If
         nodes are protected, ``tau`` says how many triangles of one node count at most.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", nodes=4, degree_bound=3, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> list(friends.triangles(epsilon=1).release().columns)
+        ['triangles']
         """
         return plan_triangles(self, _goal(epsilon, delta, rho, confidence), tau)
 
@@ -107,7 +147,18 @@ class Graph(Dataset):
         self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the number of wedges: paths of two edges, that is, pairs of edges at the same node."""
+        """Plan the number of wedges: paths of two edges, that is, pairs of edges at the same node.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> friends.wedges(epsilon=1).asked
+        'the number of wedges (paths of two edges)'
+        """
         return plan_wedges(self, _goal(epsilon, delta, rho, confidence))
 
     def clustering(
@@ -118,6 +169,16 @@ class Graph(Dataset):
 
         It is three times the triangles over the wedges, which are both released. The mean of the
         coefficients of single nodes is not available: one edge can move it too far.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> list(friends.clustering(epsilon=1).release().columns)
+        ['clustering', 'triangles', 'wedges']
         """
         return plan_clustering(self, _goal(epsilon, delta, rho, confidence))
 
@@ -125,14 +186,36 @@ class Graph(Dataset):
         self, k: int, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the number of k-stars: a node with k of its neighbours; from k = 3 on this needs a delta."""
+        """Plan the number of k-stars: a node with k of its neighbours; from k = 3 on this needs a delta.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1, delta=1e-6)
+        ... )
+        >>> friends.stars(3, epsilon=1, delta=1e-6).asked
+        'the number of 3-stars'
+        """
         return plan_stars(self, _goal(epsilon, delta, rho, confidence), k)
 
     def mixing(
         self, group: str, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the number of edges between each two public groups of nodes (the mixing matrix)."""
+        """Plan the number of edges between each two public groups of nodes (the mixing matrix).
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", groups={"class": {"ana": "1A", "ben": "1B"}}, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> len(friends.mixing("class", epsilon=1).release())   # 1A-1A, 1A-1B, 1B-1B
+        3
+        """
         return plan_mixing(self, _goal(epsilon, delta, rho, confidence), group)
 
     def degrees_by(
@@ -140,28 +223,71 @@ class Graph(Dataset):
         epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the degree histogram of each public group of nodes; it costs as much as one histogram."""
+        """Plan the degree histogram of each public group of nodes; it costs as much as one histogram.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", groups={"class": {"ana": "1A", "ben": "1B"}}, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> len(friends.degrees_by("class", largest=2, epsilon=1).release())
+        6
+        """
         return plan_degrees_by(self, _goal(epsilon, delta, rho, confidence), group, largest, of)
 
     def densest(
         self, group: str, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the choice of the densest public group: the one with the most edges for its pairs."""
+        """Plan the choice of the densest public group: the one with the most edges for its pairs.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", groups={"class": dict(ana=1, ben=1, eva=2, tom=2)}, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> friends.densest("class", epsilon=1).release().value in {"1", "2"}
+        True
+        """
         return plan_densest(self, _goal(epsilon, delta, rho, confidence), group)
 
     def weights(
         self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the sum of the weights of all edges; each pair counts with at most the declared weight."""
+        """Plan the sum of the weights of all edges; each pair counts with at most the declared weight.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import tacit as tc
+        >>> rows = pd.DataFrame({"a": ["ana", "ben"], "b": ["ben", "eva"], "hours": [2, 30]})
+        >>> friends = tc.graph(rows, unit="edge", weight=("hours", (0, 10)), budget=tc.Budget(epsilon=1))
+        >>> friends.weights(epsilon=1).forecast[0].mechanism
+        'discrete Laplace, scale 10'
+        """
         return plan_weights(self, _goal(epsilon, delta, rho, confidence))
 
     def reciprocity(
         self, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the share of the edges of a directed graph that are answered by an edge back."""
+        """Plan the share of the edges of a directed graph that are answered by an edge back.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> friends = tc.graph(
+        ...     [("ana", "ben"), ("ben", "eva")],
+        ...     unit="edge", directed=True, budget=tc.Budget(epsilon=1)
+        ... )
+        >>> list(friends.reciprocity(epsilon=1).release().columns)
+        ['edges', 'mutual', 'reciprocity']
+        """
         return plan_reciprocity(self, _goal(epsilon, delta, rho, confidence))
 
     def verdict(self, *, epsilon: Number, mean_degree: Number | None = None) -> SizeVerdict:

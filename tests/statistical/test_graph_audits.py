@@ -20,6 +20,8 @@ LADDERS = {
     "ladder": m.LadderNoise(1, floor=10),
     "ladder, widths at most 12": m.LadderNoise(1, floor=3, most=12),
     "ladder, one width": m.LadderNoise(1, floor=12, most=12),
+    "ladder of stars": m.StarLadder(1, stars=3, floor=15),
+    "ladder of stars of four edges": m.StarLadder(1, stars=4, floor=20),
 }
 
 

@@ -16,10 +16,10 @@ from tacit.exact import count, rational
 from tacit.fixes import Set
 from tacit.mechanisms._grid_noise import SMALLEST_SCALE, out_of_range
 from tacit.mechanisms._integer_mechanism import IntegerMechanism, half_width_of_sum
-from tacit.mechanisms._ladder_noise import read_pair
 from tacit.mechanisms._mechanism import Adjacency, confidence_level, figure, read_adjacency, show
 from tacit.mechanisms._noise_laws import LaplaceLaw, check_width
 from tacit.mechanisms._quantile_choice import read_share
+from tacit.mechanisms._width_noise import read_pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,8 @@ class StarNoise(IntegerMechanism):
     noise of scale 1/epsilon1 plus `pad`. The count gets discrete Laplace noise of scale
     2 C(bound, k - 1) / epsilon2, which is enough unless the bound lies below D. The pad is the smallest one
     for which this has a probability of at most delta (noisy local sensitivity; Karwa, Raskhodnikova, Smith
-    and Yaroslavtsev 2011). The proof is in docs/proofs/graphs.md. For k = 2, `LadderNoise` needs no delta.
+    and Yaroslavtsev 2011). The proof is in docs/proofs/graphs.md. `StarLadder` has less noise and needs no
+    delta, but it does not show a bound on the largest degree.
 
     Parameters
     ----------

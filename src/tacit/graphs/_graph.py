@@ -186,16 +186,16 @@ class Graph(Dataset):
         self, k: int, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the number of k-stars: a node with k of its neighbours; from k = 3 on this needs a delta.
+        """Plan the number of k-stars: a node with k of its neighbours.
 
         Examples
         --------
         >>> import tacit as tc
         >>> friends = tc.graph(
         ...     [("ana", "ben"), ("ben", "eva")],
-        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1, delta=1e-6)
+        ...     unit="edge", nodes=4, budget=tc.Budget(epsilon=1)
         ... )
-        >>> friends.stars(3, epsilon=1, delta=1e-6).asked
+        >>> friends.stars(3, epsilon=1).asked
         'the number of 3-stars'
         """
         return plan_stars(self, _goal(epsilon, delta, rho, confidence), k)

@@ -8,7 +8,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from tacit.core import AnswerTable, Cells, Forecast
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
 from tacit.graphs._counts import ratio_cells
@@ -17,7 +17,7 @@ from tacit.graphs._programme import triangle_programme
 from tacit.graphs._stars import count_stars, count_wedges, largest_wedge_change, top_degree
 from tacit.graphs._triangles import count_triangles, largest_common
 from tacit.graphs._verdict import verdict_of
-from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarNoise
+from tacit.mechanisms import DiscreteLaplace, LadderNoise, StarLadder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,6 @@ __all__ = ["plan_clustering", "plan_stars", "plan_triangles", "plan_wedges"]
 
 _FOR_WIDTH = Fraction(15, 100)  # of epsilon, for the width that an interval needs
 _FOR_TRIANGLES = Fraction(3, 5)  # of epsilon, in a clustering coefficient
-_EXAMPLE = 20  # a largest degree, for the forecast of stars where none is declared
 _HUB = "one node that is connected to all others closes a triangle with every edge between them"
 
 
@@ -49,6 +48,10 @@ class _Ladder:
         What the width is, in words: "two nodes have at most {} neighbours in common".
     per_degree
         The largest width for each edge of a node: widths are at most this often the largest degree.
+    by_node
+        How far one node moves the count, if no node has more edges than a bound.
+    legs
+        Of stars with three edges or more, how many; their width is the largest degree.
     """
 
     name: str
@@ -57,6 +60,7 @@ class _Ladder:
     shared: str
     per_degree: int
     by_node: Callable[[int], int]
+    legs: int = 2
 
     def most(self, facts: GraphFacts) -> int | None:
         """Return the largest possible width, where the list of nodes guarantees it."""
@@ -103,9 +107,7 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     bound = facts.degree_bound
     share = Fraction(0) if bound is not None else _FOR_WIDTH
     rest = epsilon * (1 - share)
-    law = LadderNoise(
-        rest, floor=ladder.floor(facts, rest), most=ladder.most(facts), adjacency=graph.adjacency
-    )
+    law = _law(graph, ladder, rest)
     main = GraphStep(
         ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded.edges))
     )
@@ -124,9 +126,20 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     return _Counted(ladder, (first, main), half)
 
 
+def _law(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> LadderNoise | StarLadder:
+    """Return the ladder of a count, with a public floor, and a cap where a list of nodes guarantees it."""
+    facts, most = graph.facts, ladder.most(graph.facts)
+    if ladder.legs > 2:
+        return StarLadder(epsilon, stars=ladder.legs, most=most, adjacency=graph.adjacency)
+    floor = ladder.floor(facts, epsilon)
+    return LadderNoise(epsilon, floor=floor, most=most, adjacency=graph.adjacency)
+
+
 def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
     n = facts.nodes.number
-    return width if n is None else min(width, ladder.per_degree * max(n - 2, 0))
+    if n is None:
+        return width
+    return min(width, n - 1 if ladder.legs > 2 else ladder.per_degree * max(n - 2, 0))
 
 
 def _forecast(counted: _Counted, facts: GraphFacts, goal: PlanGoal, words: str) -> Forecast:
@@ -135,7 +148,7 @@ def _forecast(counted: _Counted, facts: GraphFacts, goal: PlanGoal, words: str) 
     describe = law.describe()  # type: ignore[attr-defined]
     if facts.by_node or facts.degree_bound is not None:
         return Forecast(ladder.name, words, describe, counted.half((0,), goal.confidence))
-    assert isinstance(law, LadderNoise)  # noqa: S101 - edge level
+    assert isinstance(law, LadderNoise | StarLadder)  # noqa: S101 - edge level
     wide = law.half_width(goal.confidence, width=law.floor)
     return Forecast(ladder.name, words, describe, None,
                     f"{wide:,} if {ladder.shared.format(law.floor)}, more in denser graphs")  # fmt: skip
@@ -266,38 +279,11 @@ def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
     facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
     if k == 2:
         return plan_wedges(graph, goal)
-    if facts.by_node:
-        stars = replace(
-            _WEDGES, name="stars", exact=lambda edges: count_stars(edges, k),
-            by_node=lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1),
-        )  # fmt: skip
-        return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})
-    if goal.rho is not None or not goal.delta or goal.epsilon is None:
-        raise TacitError(
-            "bad-parameter",
-            f"{k}-stars need epsilon and delta",
-            why="how far one edge moves them follows from the largest degree, and the noisy bound on it may "
-            "fail with probability delta",
-            fix=Set(epsilon=1, delta=1e-6),
-        )
-    n = facts.nodes.most
-    noise = StarNoise(
-        goal.epsilon, delta=goal.delta, stars=k, most=None if n is None else n - 2, adjacency=graph.adjacency
-    )
-    words, about = f"the number of {k}-stars", {"k": k}
-
-    def reading(noisy: Any, level: Fraction) -> AnswerTable:
-        value, bound = noisy[0]
-        return one_number("stars", value, noise.half_width(level, bound=bound), level)
-
-    at = (facts.degree_bound or _EXAMPLE) + noise.pad
-    wide = noise.half_width(goal.confidence, bound=at)
-    note = f"about {wide:,} if the largest degree is {facts.degree_bound or _EXAMPLE}"
-    return make_graph_plan(
-        graph, goal, ask="stars", words=words, given=about, about=about, reading=reading,
-        steps=[GraphStep("stars and largest degree", noise, lambda loaded: (
-            count_stars(loaded.edges, k), top_degree(loaded.edges)
-        ))],
-        facts=[("interval", f"{float(noise.share):.0%} of epsilon measure the largest degree")],
-        forecast=[Forecast("stars", words.removeprefix("the "), noise.describe(), None, note)],
+    n = facts.nodes.number
+    if n is not None and k > n - 1:
+        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=min(3, n - 1)))
+    stars = _Ladder(
+        "stars", lambda edges: count_stars(edges, k), top_degree, "no node has more than {} edges", 1,
+        lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1), k,
     )  # fmt: skip
+    return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})

@@ -218,7 +218,7 @@ def test_edge_level_questions_are_refused_for_nodes(name):
         (lambda g: g.mixing("club", epsilon=1), "unknown-column"),
         (lambda g: g.weights(epsilon=1), "missing-bounds"),
         (lambda g: g.reciprocity(epsilon=1), "not-allowed"),
-        (lambda g: g.stars(3, epsilon=1), "bad-parameter"),
+        (lambda g: g.stars(3, rho=1), "bad-parameter"),
         (lambda g: g.stars(1, epsilon=1), "bad-parameter"),
         (lambda g: g.degrees(of="source", epsilon=1), "bad-parameter"),
         (lambda g: g.verdict(epsilon=1), "bad-parameter"),

@@ -174,7 +174,6 @@ def refused(*, source=PAIRS, **facts):
         ({"budget": 1}, "bad-parameter"),
         ({"mean_degree": -1}, "bad-parameter"),
     ],
-    ids=str,
 )
 def test_a_wrong_declaration_is_refused_with_a_way_out(facts, code):
     error = refused(**facts)

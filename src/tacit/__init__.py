@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
+    from tacit.graphs import graph
     from tacit.ledger import Blocks, Ledger
     from tacit.maps import points
     from tacit.streams import stream
@@ -78,6 +79,7 @@ __all__ += [
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 __all__ += ["survey", "surveys"]
 __all__ += ["maps", "points"]
+__all__ += ["graph"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -89,6 +91,7 @@ _LAZY = {
     "accounting": "tacit.accounting",
     "audit": "tacit.audit",
     "explain": "tacit.explain",
+    "graph": "tacit.graphs",
     "ledger": "tacit.ledger",
     "maps": "tacit.maps",
     "mechanisms": "tacit.mechanisms",

@@ -44,15 +44,18 @@ _SECTIONS: Final = frozenset({"bounds", "keys", "limits", "public", "types"})
 
 #: Parameters of the library that are options of a command, where the two names differ.
 _RENAMED: Final = {
-    "days_before": "days-before", "epsilons": "epsilon", "false_alarm": "false-alarm", "families": "family",
-    "most_days": "most-days", "priors": "prior",
+    "days_before": "days-before", "degree_bound": "degree-bound",
+    "epsilons": "epsilon", "false_alarm": "false-alarm", "families": "family",
+    "mean_degree": "mean-degree", "most_days": "most-days", "priors": "prior",
 }  # fmt: skip
-_FLAGS: Final = frozenset({"again", "replace"})
+_FLAGS: Final = frozenset({"again", "directed", "promised", "replace"})
 _OPTIONS: Final = frozenset(
     {
-        "account", "baseline", "charge", "confidence", "days", "days-before", "delta", "epsilon", "error",
-        "false-alarm", "family", "focus", "k", "level", "most-days", "n", "prior", "purpose", "rho",
-        "samples", "size", "statement", "statistic", "trials", "who", "window", "within",
+        "account", "baseline", "charge", "confidence", "days", "days-before", "degree-bound", "delta",
+        "epsilon", "error",
+        "false-alarm", "family", "focus", "k", "level", "mean-degree", "most-days", "n", "nodes",
+        "prior", "purpose", "rho",
+        "samples", "size", "statement", "statistic", "tau", "trials", "who", "window", "within",
     }
 )  # fmt: skip
 

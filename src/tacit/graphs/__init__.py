@@ -2,4 +2,10 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from tacit.graphs._declaration import graph
+from tacit.graphs._edges import EdgeArrays
+from tacit.graphs._graph import Graph
+from tacit.graphs._graph_tables import DegreeTable, MixingTable
+from tacit.graphs._verdict import SizeVerdict
+
+__all__ = ["DegreeTable", "EdgeArrays", "Graph", "MixingTable", "SizeVerdict", "graph"]

@@ -12,6 +12,7 @@ from tacit.noise._grid import from_grid, quantise
 from tacit.noise._ladder import ladder
 from tacit.noise._laplace import discrete_laplace, geometric
 from tacit.noise._selection import select, select_top
+from tacit.noise._star_ladder import star_ladder
 from tacit.noise._uniform import permutation, uniform_below
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "quantise",
     "select",
     "select_top",
+    "star_ladder",
     "uniform_below",
 ]

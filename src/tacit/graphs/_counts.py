@@ -1,0 +1,206 @@
+"""Questions that one edge moves by a known amount: edges, weights, mixing matrices, reciprocity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells, Forecast
+from tacit.errors import TacitError
+from tacit.fixes import Set
+from tacit.graphs._edge_weights import WEIGHT_STEPS
+from tacit.graphs._graph_tables import MixingTable
+from tacit.graphs._graph_task import GraphStep, make_graph_plan, one_number
+from tacit.graphs._projection import project_greedily
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import Plan, PlanGoal
+    from tacit.graphs._graph import Graph
+    from tacit.graphs._graph_facts import GraphFacts
+    from tacit.graphs._loaded_graph import LoadedGraph
+    from tacit.graphs._node_facts import NodeGroups
+
+__all__ = [
+    "PATH_WITNESS", "plan_edges", "plan_mixing", "plan_reciprocity", "plan_weights", "projection_fact",
+]  # fmt: skip
+
+#: Why a degree bound does not make sums over edges private for a node.
+PATH_WITNESS = "on a path of 40 nodes with a degree bound of 1, the first node decides which edges are kept"
+
+
+def projection_fact(bound: int) -> tuple[str, str]:
+    """Say which edges are kept under a degree bound."""
+    edges = "1 edge" if bound == 1 else f"{bound:,} edges"
+    rule = f"in the order of names, an edge is kept if both nodes have fewer than {edges} so far"
+    return ("degree bound", f"{rule}; intervals do not cover the edges that are dropped")
+
+
+def plan_edges(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
+    """Plan the number of edges: one edge moves it by 1; under a degree bound, one node by that bound."""
+    facts = graph.facts
+    moved, about, said = 1, {}, []
+    if facts.by_node:
+        moved = facts.bound("edges")
+        about, said = {"degree_bound": moved}, [projection_fact(moved)]
+    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
+
+    def exact(loaded: LoadedGraph) -> int:
+        return (project_greedily(loaded.edges, moved) if facts.by_node else loaded.edges).size
+
+    return make_graph_plan(
+        graph, goal, ask="edges", words="the number of edges", about=about, facts=said,
+        steps=[GraphStep("edges", noise, exact)],
+        reading=lambda noisy, level: one_number("edges", noisy[0], noise.half_width(level), level),
+        forecast=[Forecast("edges", "number of edges", noise.describe(), noise.half_width(goal.confidence))],
+    )  # fmt: skip
+
+
+def plan_weights(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
+    """Plan the sum of all weights: one edge moves it by the largest weight."""
+    facts = graph.facts
+    facts.edge_level("the sum of weights", PATH_WITNESS)
+    fact = facts.weight
+    if fact is None:
+        raise TacitError(
+            "missing-bounds",
+            "the graph has no weights",
+            why="the largest weight of a pair must be public",
+            fix=Set(weight=("minutes", (0, 60))),
+        )
+    moved = WEIGHT_STEPS * (facts.degree_bound or 1 if facts.by_node else 1)
+    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
+    step = fact.step
+
+    def reading(noisy: Any, level: Fraction) -> AnswerTable:
+        half = float(noise.half_width(level) * step)
+        note = f"each pair counts with at most {float(fact.most):g}"
+        return one_number("weight", float(noisy[0] * step), half, level, note=note)
+
+    return make_graph_plan(
+        graph, goal, ask="weights", words=f"the sum of {fact.column} over all edges", assumed=True,
+        about={"weight": [fact.column, str(fact.most), WEIGHT_STEPS]},
+        facts=[("weights", (f"{fact.column}: the rows of a pair are added up and clipped to "
+                           f"[0, {float(fact.most):g}], on a grid of {float(step):g}"))],
+        steps=[GraphStep("weights", noise, lambda loaded: int(_all(loaded.weights).sum()))],
+        reading=reading,
+        forecast=[Forecast("weight", f"sum of {fact.column}", noise.describe(step),
+                           float(noise.half_width(goal.confidence) * step))],
+    )  # fmt: skip
+
+
+def _all(weights: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    return np.zeros(0, dtype=np.int64) if weights is None else weights
+
+
+def mixing_counts(loaded: LoadedGraph, groups: NodeGroups, *, directed: bool) -> NDArray[np.int64]:
+    """Return the number of edges between each two groups, row by row; undirected: each two once."""
+    of, k = groups.codes(loaded.names), len(groups.labels)
+    u, v = of[loaded.edges.source], of[loaded.edges.target]
+    kept = (u >= 0) & (v >= 0)
+    u, v = u[kept], v[kept]
+    if not directed:
+        u, v = np.minimum(u, v), np.maximum(u, v)
+    cells = np.bincount(u * k + v, minlength=k * k).reshape(k, k)
+    return cells.reshape(-1) if directed else cells[np.triu_indices(k)]
+
+
+def plan_mixing(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
+    """Plan the mixing matrix of public groups: one edge is in one cell."""
+    facts = graph.facts
+    facts.edge_level("a mixing matrix", PATH_WITNESS)
+    groups = facts.group(group)
+    moved = _promised(facts)
+    noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
+    k = len(groups.labels)
+    rows, columns = np.divmod(np.arange(k * k), k) if facts.directed else np.triu_indices(k)
+    names = [tuple(groups.labels[i] for i in place) for place in (rows.tolist(), columns.tolist())]
+
+    def reading(noisy: Any, level: Fraction) -> AnswerTable:
+        half = noise.half_width(level)
+        values = tuple(noisy[0])
+        cells = Cells(values, tuple(v - half for v in values), tuple(v + half for v in values))
+        return MixingTable(
+            {group: names[0], f"{group}_2": names[1]}, {"edges": cells}, float(level), counts=("edges",)
+        )
+
+    return make_graph_plan(
+        graph, goal, ask="mixing", words=f"edges between groups of {group}", given={"group": group},
+        about={"groups": groups.document}, assumed=True,
+        facts=[("groups", f"{k} public groups of {group}; edges of nodes without a group are not counted")],
+        steps=[GraphStep("edges between groups", noise,
+                         lambda loaded: mixing_counts(loaded, groups, directed=facts.directed))],
+        reading=reading,
+        forecast=[Forecast("edges", f"edges between two groups of {group}", noise.describe(),
+                           noise.half_width(goal.confidence))],
+    )  # fmt: skip
+
+
+def _promised(facts: GraphFacts) -> int:
+    """Return by how many edges neighbours differ at most."""
+    return facts.bound("edges") if facts.by_node else 1
+
+
+def plan_reciprocity(graph: Graph, goal: PlanGoal) -> Plan[AnswerTable]:
+    """Plan the share of edges that are answered: one edge moves the edges by 1 and mutual pairs by 1."""
+    if not graph.facts.directed:
+        raise TacitError(
+            "not-allowed",
+            "reciprocity is a share of the edges of a directed graph",
+            why="in an undirected graph no edge has a direction that another could answer",
+            fix=Set(directed=True),
+        )
+    noise = goal.noise(l1=2, l2_squared=2, adjacency=graph.adjacency)
+
+    def exact(loaded: LoadedGraph) -> list[int]:
+        edges = loaded.edges
+        back = edges.places(edges.target, edges.source)
+        return [edges.size, int((back >= 0).sum()) // 2]
+
+    def reading(noisy: Any, level: Fraction) -> AnswerTable:
+        edges, mutual = noisy[0]
+        half = noise.half_width(1 - (1 - level) / 2)
+        share = ratio_cells((2 * mutual, 2 * half), (edges, half))
+        one = noise.half_width(level)
+        columns = {
+            "edges": Cells((edges,), (edges - one,), (edges + one,)),
+            "mutual": Cells((mutual,), (mutual - one,), (mutual + one,)),
+            "reciprocity": share,
+        }
+        notes = {"mutual": "pairs with edges in both directions"}
+        return AnswerTable({}, columns, float(level), notes, counts=("edges", "mutual"))
+
+    half = noise.half_width(goal.confidence)
+    return make_graph_plan(
+        graph, goal, ask="reciprocity", words="the share of edges that are answered",
+        steps=[GraphStep("edges and mutual pairs", noise, exact)], reading=reading,
+        forecast=[
+            Forecast("edges", "number of edges", noise.describe(), half),
+            Forecast("mutual", "pairs with edges in both directions", noise.describe(), half),
+            Forecast("reciprocity", "share of edges that are answered", "from the two above", None,
+                     "depends on the number of edges"),
+        ],
+    )  # fmt: skip
+
+
+def ratio_cells(above: tuple[float, float], below: tuple[float, float]) -> Cells:
+    """Return a ratio in [0, 1] from two numbers with half-widths: the hull of all ratios of the intervals.
+
+    Examples
+    --------
+    >>> ratio_cells((50, 5), (100, 10))
+    Cells(value=(0.5,), low=(0.4090909090909091,), high=(0.6111111111111112,))
+    >>> ratio_cells((50, 5), (100, 100))
+    Cells(value=(0.5,), low=(0.0,), high=(1.0,))
+    """
+    (top, wide), (bottom, deep) = above, below
+    value = min(max(top / bottom, 0.0), 1.0) if bottom > 0 else 0.0
+    if bottom - deep <= 0:
+        return Cells((value,), (0.0,), (1.0,))
+    low = min(max((top - wide) / (bottom + deep), 0.0), 1.0)
+    high = min(max((top + wide) / (bottom - deep), 0.0), 1.0)
+    return Cells((value,), (low,), (high,))

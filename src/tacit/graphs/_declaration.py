@@ -1,0 +1,201 @@
+"""The function ``tc.graph``: declare a graph, who is protected in it, and what is public about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tacit.core import Unit, open_account, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.graphs._edge_sources import open_edges
+from tacit.graphs._edge_weights import read_weight
+from tacit.graphs._graph import Graph
+from tacit.graphs._graph_facts import GraphFacts
+from tacit.graphs._loaded_graph import GraphReader
+from tacit.graphs._node_facts import NodeFacts, read_groups, read_nodes
+from tacit.ledger import open_ledger
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from tacit.accounting import Budget
+    from tacit.exact import Number
+    from tacit.graphs._node_facts import NodesGiven
+    from tacit.ledger import Ledger
+
+__all__ = ["graph"]
+
+
+def graph(
+    source: object,
+    *,
+    name: str = "graph",
+    unit: str | Unit,
+    budget: Budget,
+    nodes: NodesGiven | tuple[NodesGiven, NodesGiven] = None,
+    degree_bound: int | None = None,
+    promised: bool = False,
+    directed: bool = False,
+    bipartite: bool = False,
+    groups: Mapping[str, Any] | None = None,
+    weight: tuple[str, tuple[Number, Number]] | None = None,
+    mean_degree: Number | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    version: int = 1,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> Graph:
+    """Declare a graph: who is protected, which nodes there are, and what else is public.
+
+    Guarantee
+    ---------
+    All releases together are private within the budget for one unit: an edge (``"edge"``: a connection
+    between two nodes, with all rows that mention it; which nodes there are is public), or a node with all its
+    edges (``"node"``). The proofs are in ``docs/proofs/graphs.md``. An edge from a node to itself and an edge
+    with a missing end are dropped, and a pair that is listed several times counts once.
+
+    Parameters
+    ----------
+    source
+        An edge list with two columns of names (CSV, Parquet, DuckDB, pandas, Polars, Arrow), a list or an
+        array of pairs, or a graph of NetworkX, igraph or scipy.sparse. Nothing but the names of columns, the
+        type and the shape is read before the first charge.
+    name, version
+        Declared identity, to which the budget is bound.
+    unit
+        ``"edge"`` or ``"node"``.
+    budget
+        What may be learned in total.
+    nodes
+        The public nodes: a list of names, or their number. With a list, edges with other nodes are dropped,
+        and noise can be smaller. Of a bipartite graph, a pair: the sources and the targets.
+    degree_bound
+        A public bound on the edges of one node. If nodes are protected, edges above it are dropped; if edges
+        are protected, intervals may rest on it.
+    promised
+        If nodes are protected: whether the curator promises that no node has more than ``degree_bound``
+        edges. More questions are then possible. The guarantee rests on the promise, and every certificate
+        says so.
+    directed
+        Whether (u, v) and (v, u) are two edges.
+    bipartite
+        Whether the two columns name two kinds of nodes, such as people and books.
+    groups
+        Public groups of nodes by name: ``{"class": {"ana": "1A", "ben": "1B"}}``.
+    weight
+        The column, or the attribute of the edges, with their weights, and the range to which the weight of a
+        pair is clipped: ``("minutes", (0, 60))``.
+    mean_degree
+        A public guess of how many edges a node has on average. Only verdicts use it.
+    source_column, target_column
+        The two columns of a table; by default the first two.
+    ledger
+        A `Ledger`, or where to open one; None keeps it in memory.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> friends = tc.graph(
+    ...     [("ana", "ben"), ("ben", "eva"), ("eva", "ana")],
+    ...     name="friends", unit="edge", nodes=["ana", "ben", "eva", "tom"], budget=tc.Budget(epsilon=3),
+    ... )
+    >>> plan = friends.triangles(epsilon=1)
+    >>> plan.asked, float(plan.promised["epsilon"])
+    ('the number of triangles', 1.0)
+    """
+    whom = _read_unit(unit, bipartite=bool(bipartite))
+    by_node = whom == Unit.node()
+    if bipartite and directed:
+        raise bad_parameter(
+            "directed", "omitted for a bipartite graph", directed, fix=Set(directed=False),
+            why="its edges lead from the first column to the second",
+        )  # fmt: skip
+    if directed and by_node:
+        raise TacitError(
+            "not-allowed",
+            "nodes of a directed graph cannot be protected",
+            why="the bounds on what one node changes are proven for undirected graphs only",
+            fix=Either(Set(directed=False), Set(unit="edge")),
+        )
+    left, right = _read_sides(nodes, bipartite=bool(bipartite))
+    weighed = read_weight(weight)
+    if bipartite and groups:
+        raise bad_parameter(
+            "groups", "omitted for a bipartite graph", groups, fix=Set(groups=None),
+            why="the same name may stand for a node on each side",
+        )  # fmt: skip
+    edges = open_edges(
+        source, ends=(source_column, target_column), weight=weighed, directed=bool(directed),
+        bipartite=bool(bipartite),
+    )  # fmt: skip
+    facts = GraphFacts(
+        left, right, by_node, bool(directed), bool(bipartite), _read_bound(degree_bound),
+        _read_promise(promised, degree_bound, by_node=by_node), read_groups(groups, left), weighed,
+        None if mean_degree is None else float(rational("mean_degree", mean_degree, fix=Set(mean_degree=5))),
+        edges.ends,
+    )  # fmt: skip
+    identity = read_identity(name=name, version=version, unit=whom)
+    books = open_ledger(ledger)
+    opened = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
+    open_account(identity, budget, books)
+    return opened
+
+
+def _read_unit(unit: object, *, bipartite: bool) -> Unit:
+    """Read who is protected, or refuse."""
+    known = {"edge": Unit.edge(), "node": Unit.node()}
+    whom = known.get(unit) if isinstance(unit, str) else unit
+    if bipartite and whom != Unit.edge():
+        raise TacitError(
+            "not-allowed",
+            "nodes of a bipartite graph are not protected here",
+            why="a graph of people and items, in which each person is protected, is a table with one row for "
+            "each edge, and tables have more questions",
+            fix=Either(Code('tc.protect("loans.csv", unit="person", ...)'), Set(unit="edge")),
+        )
+    if not isinstance(whom, Unit) or whom not in known.values():
+        raise bad_parameter(
+            "unit",
+            "edge or node",
+            unit,
+            why="a graph protects one connection, or one node with all its connections; rows that belong to "
+            "one person each are a table",
+            fix=Either(Choose(("edge", "node"), given=str(unit)), Code('tc.protect(..., unit="person")')),
+        )
+    return whom
+
+
+def _read_sides(nodes: Any, *, bipartite: bool) -> tuple[NodeFacts, NodeFacts | None]:
+    """Read the nodes; of a bipartite graph, those of each side."""
+    if not bipartite:
+        return read_nodes(nodes), None
+    if nodes is None:
+        return NodeFacts(), NodeFacts()
+    if not isinstance(nodes, tuple) or len(nodes) != 2:
+        raise bad_parameter(
+            "nodes", "a pair for a bipartite graph: the sources and the targets", nodes,
+            fix=Set(nodes=(1000, 50)),
+        )  # fmt: skip
+    return read_nodes(nodes[0]), read_nodes(nodes[1])
+
+
+def _read_bound(given: int | None) -> int | None:
+    if given is None:
+        return None
+    return count("degree_bound", given, zero=False, fix=Set(degree_bound=20))
+
+
+def _read_promise(promised: object, bound: object, *, by_node: bool) -> bool:
+    """Read whether the degree bound is a promise: only where it is needed, and only with a bound."""
+    if not isinstance(promised, bool):
+        raise bad_parameter("promised", "true or false", promised, fix=Set(promised=True))
+    if promised and (bound is None or not by_node):
+        raise TacitError(
+            "bad-parameter",
+            "a promise needs a degree bound and the unit node",
+            why="at edge level no guarantee of privacy rests on the degrees",
+            fix=Set(unit="node", degree_bound=20, promised=True) if bound is None else Say("leave it out"),
+        )
+    return promised

@@ -1,0 +1,265 @@
+"""Questions about degrees: their sequence, their histogram, and the histogram of each public group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells, Forecast
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Choose, Set
+from tacit.graphs._counts import projection_fact
+from tacit.graphs._falling_fit import fit_falling, half_width_of_difference
+from tacit.graphs._graph_tables import DegreeTable
+from tacit.graphs._graph_task import GraphStep, make_graph_plan
+from tacit.graphs._projection import project_greedily
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import Plan, PlanGoal
+    from tacit.graphs._graph import Graph
+    from tacit.graphs._graph_facts import GraphFacts
+    from tacit.graphs._loaded_graph import LoadedGraph
+
+__all__ = ["DegreeEnd", "plan_degree_histogram", "plan_degrees", "plan_degrees_by"]
+
+#: Whose edges count in a graph with directions: those that leave a node, or those that arrive.
+DegreeEnd: TypeAlias = Literal["source", "target"]
+_MOST_NODES = 1_000_000
+_ANY = 2**31  # edges of a node where nothing bounds them
+_USUAL = 100  # degrees that a histogram shows where nothing else is declared
+
+
+def _read_end(facts: GraphFacts, of: str | None) -> str | None:
+    """Read whose degrees are meant."""
+    if not (facts.directed or facts.bipartite):
+        if of is not None:
+            raise bad_parameter("of", "omitted for an undirected graph", of, fix=Set(of=None))
+        return None
+    if of not in {"source", "target", None}:
+        fix = Choose(("source", "target"), given=str(of))
+        raise bad_parameter("of", "source or target", of, fix=fix)
+    return of or "source"
+
+
+def _number(facts: GraphFacts, end: str | None) -> int:
+    """Return the declared number of nodes whose degrees are meant."""
+    if facts.target_nodes is not None and end == "target":
+        from dataclasses import replace
+
+        return replace(facts, nodes=facts.target_nodes).number()
+    return facts.number()
+
+
+def _most_edges(facts: GraphFacts, end: str | None) -> int:
+    """Return how many edges a node can have, as far as the declared nodes say."""
+    if facts.target_nodes is None:
+        number = facts.nodes.number
+        return _ANY if number is None else number - 1
+    other = facts.nodes if end == "target" else facts.target_nodes
+    return _ANY if other.number is None else other.number
+
+
+def _degrees(loaded: LoadedGraph, facts: GraphFacts, end: str | None) -> NDArray[np.int64]:
+    """Return the degrees of the nodes that are meant, under the degree bound of a node-level graph."""
+    edges = loaded.edges
+    if facts.by_node:
+        edges = project_greedily(edges, facts.bound("degrees"))
+    match end:
+        case None:
+            return edges.degrees()
+        case "source":
+            return edges.out_degrees()[: loaded.sources]
+        case _:
+            return edges.in_degrees()[loaded.sources if facts.bipartite else 0 :]
+
+
+def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTable]:
+    """Plan the sorted degrees: one edge moves two of them by 1 (with a direction, one)."""
+    facts = graph.facts
+    end = _read_end(facts, of)
+    n = _number(facts, end)
+    if n > _MOST_NODES:
+        raise TacitError(
+            "question-too-large",
+            f"the degree sequence of {n:,} nodes has more than {_MOST_NODES:,} entries",
+            fix="ask for the degree histogram",
+        )
+    one = 1 if end else 2
+    moved, squared, said = one, one, []
+    if facts.by_node:
+        bound = facts.bound("degrees")
+        moved, squared, said = 2 * bound, 2 * bound**2, [projection_fact(bound)]
+    noise = goal.noise(l1=moved, l2_squared=squared, adjacency=graph.adjacency)
+
+    def exact(loaded: LoadedGraph) -> NDArray[np.int64]:
+        found = np.sort(_degrees(loaded, facts, end))[::-1][:n]
+        return np.concatenate([found, np.zeros(n - len(found), dtype=np.int64)])
+
+    def reading(noisy: Any, level: Fraction) -> AnswerTable:
+        fitted = fit_falling(np.asarray(noisy[0], dtype=np.float64), noise, level, _most_edges(facts, end))
+        cells = Cells(*(tuple(part.tolist()) for part in fitted))
+        note = "the falling sequence nearest to the noisy degrees"
+        return DegreeTable(
+            {"rank": tuple(range(1, n + 1))}, {"degree": cells}, float(level), {"degree": note}
+        )
+
+    half = noise.half_width(goal.confidence)
+    return make_graph_plan(
+        graph, goal, ask="degrees", words="the degrees of all nodes, sorted", given={"of": of},
+        about={"of": end, **_bound_of(facts)}, facts=said,
+        steps=[GraphStep("sorted degrees", noise, exact)], reading=reading,
+        forecast=[Forecast("degree", "degree of the node at each rank", noise.describe(), half,
+                           caution="the fit makes the error smaller where many nodes have the same degree")],
+    )  # fmt: skip
+
+
+def _bound_of(facts: GraphFacts) -> dict[str, int]:
+    return {"degree_bound": facts.degree_bound} if facts.by_node and facts.degree_bound else {}
+
+
+def _largest(facts: GraphFacts, largest: int | None, end: str | None) -> int:
+    """Read the largest degree that a histogram shows."""
+    wanted = count("largest", largest, zero=False) if largest is not None else facts.degree_bound or _USUAL
+    if facts.by_node:
+        wanted = min(wanted, facts.bound("degrees"))
+    return min(wanted, _most_edges(facts, end))
+
+
+def plan_degree_histogram(
+    graph: Graph, goal: PlanGoal, largest: int | None, of: str | None
+) -> Plan[AnswerTable]:
+    """Plan the number of nodes of each degree."""
+    facts = graph.facts
+    end = _read_end(facts, of)
+    n = None if facts.by_node else _number(facts, end)
+    top = _largest(facts, largest, end)
+    return _histograms(
+        graph, goal, top, end, ask="degree_histogram", words="how many nodes have each degree",
+        given={"largest": largest, "of": of}, sizes=None if n is None else [n],
+    )  # fmt: skip
+
+
+def plan_degrees_by(
+    graph: Graph, goal: PlanGoal, group: str, largest: int | None, of: str | None
+) -> Plan[AnswerTable]:
+    """Plan the degree histogram of each public group of nodes."""
+    facts = graph.facts
+    end = _read_end(facts, of)
+    groups = facts.group(group)
+    top = _largest(facts, largest, end)
+    return _histograms(
+        graph, goal, top, end, ask="degrees_by", words=f"how many nodes of each {group} have each degree",
+        given={"group": group, "largest": largest, "of": of},
+        sizes=None if facts.by_node else groups.sizes.tolist(), by=group,
+    )  # fmt: skip
+
+
+def _histograms(
+    graph: Graph, goal: PlanGoal, top: int, end: str | None, *, ask: str, words: str, given: dict[str, Any],
+    sizes: Sequence[int] | None, by: str = "",
+) -> Plan[AnswerTable]:  # fmt: skip
+    """Plan histograms, one for each group.
+
+    At edge level the numbers of nodes with at least 1, 2, ... edges are measured: one edge moves them by 2 in
+    L1 and by 4 in squared L2 (with a direction, by 1), half of what it moves in a histogram. At node level
+    the histogram itself is, without nodes of degree 0: one node moves it by 2D + 1 in L1.
+    """
+    facts = graph.facts
+    groups = facts.group(by) if by else None
+    labels = groups.labels if groups else ("",)
+    said: list[tuple[str, str]] = []
+    if facts.by_node:
+        bound = facts.bound("degrees")
+        moved, squared = 2 * bound + 1, (bound + 1) ** 2 + bound**2
+        said.append(projection_fact(bound))
+    else:
+        moved, squared = (1, 1) if end else (2, 4)
+    noise = goal.noise(l1=moved, l2_squared=squared, adjacency=graph.adjacency)
+    cells = top if facts.by_node else top + 1
+
+    def exact(loaded: LoadedGraph) -> NDArray[np.int64]:
+        degrees = np.minimum(_degrees(loaded, facts, end), cells + 1)
+        of = np.zeros(len(degrees), dtype=np.int64) if groups is None else groups.codes(loaded.names)
+        kept = of[: len(degrees)] >= 0
+        size = (len(labels), cells + 2)
+        flat = of[: len(degrees)][kept] * size[1] + degrees[kept]
+        found = np.bincount(flat, minlength=size[0] * size[1]).reshape(size)
+        if facts.by_node:
+            return found[:, 1 : cells + 1]
+        return found[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1 : cells + 1]  # with at least 1, 2, ... edges
+
+    reading = _reading_of(noise, labels, sizes, top, by)
+    half = (
+        noise.half_width(goal.confidence)
+        if facts.by_node
+        else half_width_of_difference(noise, goal.confidence)
+    )
+    fall = [] if facts.by_node else [
+        Forecast("or_more", "number of nodes with this degree or more", noise.describe(),
+                 noise.half_width(goal.confidence))
+    ]  # fmt: skip
+    return make_graph_plan(
+        graph, goal, ask=ask, words=words, given=given, facts=said,
+        about={
+            "of": end, "cells": cells, **_bound_of(facts), **({"groups": groups.document} if groups else {}),
+        },
+        steps=[GraphStep("degree histogram", noise, exact)], reading=reading,
+        forecast=[Forecast("nodes", "number of nodes with this degree", noise.describe(), half), *fall],
+    )  # fmt: skip
+
+
+def _reading_of(
+    noise: Any, labels: Sequence[str], sizes: Sequence[int] | None, top: int, by: str
+) -> Callable[[Sequence[Any], Fraction], AnswerTable]:
+    """Return how the noisy numbers become histograms."""
+
+    def reading(noisy: Sequence[Any], level: Fraction) -> AnswerTable:
+        lines = np.asarray(noisy[0], dtype=np.float64).reshape(len(labels), -1)
+        first = 1 if sizes is None else 0
+        keys = {by: tuple(label for label in labels for _ in range(first, top + 1))} if by else {}
+        keys |= {"degree": tuple(range(first, top + 1)) * len(labels)}  # type: ignore[dict-item]
+        if sizes is None:
+            half = noise.half_width(level)
+            flat = lines.reshape(-1).astype(np.int64)
+            columns = {"nodes": _cells(flat, flat - half, flat + half)}
+            notes = {"nodes": "nodes that keep an edge under the degree bound; the others are not counted"}
+            return DegreeTable(keys, columns, float(level), notes, counts=("nodes",))
+        parts = [_from_falling(line, noise, level, n) for line, n in zip(lines, sizes, strict=True)]
+        nodes, more = (
+            [np.concatenate(end) for end in zip(*one, strict=True)] for one in zip(*parts, strict=True)
+        )
+        notes = {"or_more": "fitted so that it never rises with the degree; nodes is its difference"}
+        return DegreeTable(
+            keys, {"nodes": _cells(*nodes), "or_more": _cells(*more)}, float(level), notes, counts=()
+        )
+
+    return reading
+
+
+def _from_falling(line: NDArray[np.float64], noise: Any, level: Fraction, n: int) -> Any:
+    """Return (value, low, high) of the nodes with each degree, and of those with this degree or more."""
+    value, low, high = fit_falling(line, noise, level, n)
+    one, two = noise.half_width(level), half_width_of_difference(noise, level)
+    raw = np.concatenate([[n - line[0]], line[:-1] - line[1:]])
+    half = np.full(len(raw), float(two))
+    half[0] = one
+    whole = np.concatenate([[n], value])
+    exact = whole[:-1] - whole[1:]
+    nodes = (
+        exact,
+        np.minimum(np.clip(raw - half, 0, n), exact),
+        np.maximum(np.clip(raw + half, 0, n), exact),
+    )
+    more = tuple(np.concatenate([[n], end[:-1]]) for end in (value, low, high))
+    return nodes, more
+
+
+def _cells(*ends: NDArray[Any]) -> Cells:
+    return Cells(*(tuple(end.tolist()) for end in ends))

@@ -1,0 +1,300 @@
+"""Where the edges of a graph come from: tables, arrays, NetworkX, igraph, scipy.sparse.
+
+Opening a source reads the names of its columns, its type and its shape, and nothing else. No value makes
+`read` fail: whatever is not a pair of names has a missing end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tacit.engines import ReadColumns, SourceColumns, read_source
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.graphs._node_facts import node_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.graphs._edge_weights import WeightFact
+
+__all__ = ["EdgeSource", "NamedPairs", "open_edges"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedPairs:
+    """The rows of an edge list: two codes into a list of names, -1 where a name is missing.
+
+    Parameters
+    ----------
+    names
+        The names that occur, in the order of their bytes.
+    source, target
+        The two ends of each row.
+    weights
+        The weight of each row, NaN where it is missing; None where there are no weights.
+    symmetric
+        Whether both rows (u, v) and (v, u) stand for one edge with one weight, as in a matrix.
+    """
+
+    names: tuple[str, ...]
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = None
+    symmetric: bool = False
+
+
+class EdgeSource(Protocol):
+    """What the room asks of a source of edges."""
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """The two columns that are read; None where there are none."""
+
+    @property
+    def missing_file(self) -> str:
+        """The path of the file if it does not exist now; empty for every other source."""
+
+    def read(self) -> NamedPairs:
+        """Read all edges: only after a charge."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TableEdges:
+    """Two columns of a file, a frame or a table of DuckDB."""
+
+    columns: SourceColumns
+    ends: tuple[str, str]
+    weight: str | None
+
+    @property
+    def missing_file(self) -> str:
+        return self.columns.missing_file
+
+    def read(self) -> NamedPairs:
+        found: ReadColumns = self.columns.read()
+        weights = None if self.weight is None else found.numbers[self.weight]
+        return NamedPairs(found.names, found.codes[self.ends[0]], found.codes[self.ends[1]], weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ObjectEdges:
+    """Edges of an object in memory, by the function that lists them."""
+
+    given: Any
+    listing: Any
+    weight: str | None
+    missing_file: str = ""
+    ends: None = None
+
+    def read(self) -> NamedPairs:
+        pairs: NamedPairs = self.listing(self.given, self.weight)
+        return pairs
+
+
+def open_edges(
+    source: object, *, ends: tuple[str | None, str | None], weight: WeightFact | None, directed: bool,
+    bipartite: bool = False,
+) -> EdgeSource:  # fmt: skip
+    """Open a source of edges, or refuse it; reads names of columns, types and shapes only.
+
+    Parameters
+    ----------
+    source
+        A path, a frame, a DuckDB connection, a pair of these with a table, an array or a list of pairs, or a
+        graph of NetworkX, igraph or scipy.sparse.
+    ends
+        The two columns with the names of nodes; by default the first two.
+    weight
+        The column, or the attribute of the edges, with their weights.
+    directed, bipartite
+        Whether the graph is declared as directed, which a graph object must be too; or as bipartite.
+    """
+    column = None if weight is None else weight.column
+    listing = _listing_of(source, directed=directed)
+    if bipartite and listing not in {None, _of_array, _of_list}:
+        raise TacitError(
+            "bad-parameter",
+            "a bipartite graph is read from a table, an array or a list of pairs",
+            why="the first column says which of the two nodes is a source, and graph objects do not say it",
+            fix=Code("tc.graph(pd.DataFrame(pairs), bipartite=True, ...)"),
+        )
+    if listing is not None:
+        if ends != (None, None):
+            raise bad_parameter(
+                "source_column", "given for tables only", ends[0] or ends[1], fix=Set(source_column=None)
+            )
+        if weight is not None and listing in {_of_array, _of_list}:
+            raise bad_parameter(
+                "weight", "given for tables and graphs only", column, fix=Code("pd.DataFrame(...)")
+            )
+        return _ObjectEdges(source, listing, column)
+    found = read_source(source)
+    known = found.columns()
+    if known is None and (schema := found.schema("rows")) is not None:
+        known = tuple(name for name, _ in schema)
+    first, second = _two_columns(ends, known)
+    roles: dict[str, Any] = {first: "name", second: "name"} | ({column: "number"} if column else {})
+    return _TableEdges(SourceColumns(found, roles), (first, second), column)
+
+
+def _two_columns(ends: tuple[str | None, str | None], known: Sequence[str] | None) -> tuple[str, str]:
+    """Return the columns with the two ends, or refuse."""
+    first, second = ends
+    if (first is None) != (second is None):
+        raise bad_parameter(
+            "target_column" if second is None else "source_column",
+            "given if the other column is named", None, fix=Set(source_column="from", target_column="to"),
+        )  # fmt: skip
+    if first is None or second is None:
+        if known is None or len(known) < 2:
+            raise TacitError(
+                "unknown-column",
+                "the two columns with the ends of the edges are not known",
+                why="the source is not available now, or it has fewer than two columns",
+                fix=Set(source_column="from", target_column="to"),
+            )
+        first, second = known[0], known[1]
+    if first == second:
+        raise bad_parameter(
+            "target_column", "another column than source_column", second,
+            fix=Choose(tuple(known or ()), given=second),
+        )  # fmt: skip
+    return first, second
+
+
+def _listing_of(source: object, *, directed: bool) -> Any:
+    """Return the function that lists the edges of an object in memory; None for tables."""
+    if isinstance(source, np.ndarray):
+        if source.ndim != 2 or source.shape[1] != 2:
+            raise _wrong_shape("an array of edges has two columns, one for each end")
+        return _of_array
+    if isinstance(source, list):
+        return _of_list
+    is_graph = all(hasattr(source, name) for name in ("edges", "nodes", "is_directed", "adj"))
+    if is_graph or (hasattr(source, "get_edgelist") and hasattr(source, "is_directed")):
+        _check_direction(bool(source.is_directed()), directed=directed)  # type: ignore[attr-defined]
+        return _of_networkx if is_graph else _of_igraph
+    if hasattr(source, "tocoo") and hasattr(source, "shape"):
+        if len(source.shape) != 2 or source.shape[0] != source.shape[1]:
+            raise _wrong_shape("an adjacency matrix is square, with a row and a column for each node")
+        return _of_matrix
+    return None
+
+
+def _wrong_shape(why: str) -> TacitError:
+    return TacitError(
+        "bad-parameter",
+        "the source does not have the shape of a graph",
+        why=why,
+        fix=Code("tc.graph(edges[:, :2], ...)"),
+    )
+
+
+def _check_direction(has: bool, *, directed: bool) -> None:  # noqa: FBT001 - a fact, not an option
+    """Refuse a directed graph that is declared as undirected, and the other way around."""
+    if has == directed:
+        return
+    what = ("the graph is directed, but it is declared as undirected", Set(directed=True))
+    other = ("the graph is undirected, but it is declared as directed", Set(directed=False))
+    said, fix = what if has else other
+    raise TacitError(
+        "bad-parameter",
+        said,
+        why="in a directed graph the unit is one arrow; in an undirected one it is a connection, whichever "
+        "way it points",
+        fix=Either(fix, Say("convert the graph first")),
+    )
+
+
+def _coded(pairs: Iterable[tuple[str | None, str | None]], weights: list[float] | None) -> NamedPairs:
+    """Replace names by their places in the order of bytes, which for text is that of Python."""
+    rows = list(pairs)
+    names = tuple(sorted({name for row in rows for name in row if name is not None}))
+    place: dict[str | None, int] = {name: i for i, name in enumerate(names)}
+    codes = np.array([[place.get(end, -1) for end in row] for row in rows], dtype=np.int64).reshape(-1, 2)
+    kept = None if weights is None else np.array(weights, dtype=np.float64)
+    return NamedPairs(names, codes[:, 0].copy(), codes[:, 1].copy(), kept)
+
+
+def _of_array(edges: NDArray[Any], weight: str | None) -> NamedPairs:
+    """List the rows of an array of two columns; whole numbers stay numbers until they are names."""
+    del weight
+    if edges.dtype.kind not in "iu":
+        return _of_list(edges.tolist(), None)
+    found, codes = np.unique(edges, return_inverse=True)
+    texts = np.array([str(one) for one in found.tolist()], dtype=object)
+    order = np.argsort(texts, kind="stable") if len(texts) else np.zeros(0, dtype=np.int64)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    coded = place[codes.reshape(-1, 2)]
+    return NamedPairs(tuple(texts[order].tolist()), coded[:, 0].copy(), coded[:, 1].copy())
+
+
+def _of_list(edges: list[Any], weight: str | None) -> NamedPairs:
+    """List pairs of names; what is not a pair is an edge without ends."""
+    del weight
+    return _coded((_pair(one) for one in edges), None)
+
+
+def _pair(one: Any) -> tuple[str | None, str | None]:
+    if isinstance(one, tuple | list) and len(one) == 2:
+        return _safe_name(one[0]), _safe_name(one[1])
+    return None, None
+
+
+def _safe_name(value: object) -> str | None:
+    """Return the name of a node; a value that cannot be written is a missing name."""
+    try:
+        return node_name(value)
+    except Exception:  # noqa: BLE001 - no value makes a paid release fail
+        return None
+
+
+def _of_networkx(graph: Any, weight: str | None) -> NamedPairs:
+    """List the edges of a NetworkX graph; nodes without edges are not read."""
+    if weight is None:
+        return _coded(((_safe_name(u), _safe_name(v)) for u, v in graph.edges()), None)
+    rows = list(graph.edges(data=weight))
+    return _coded(((_safe_name(u), _safe_name(v)) for u, v, _ in rows), [_number(w) for *_, w in rows])
+
+
+def _of_igraph(graph: Any, weight: str | None) -> NamedPairs:
+    """List the edges of an igraph graph, by the attribute ``name`` of its vertices, or by their numbers."""
+    ends = np.asarray(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    if "name" in graph.vs.attributes():
+        names = [_safe_name(one) for one in graph.vs["name"]]
+        pairs = _coded(((names[u], names[v]) for u, v in ends.tolist()), None)
+    else:
+        pairs = _of_array(ends, None)
+    if weight is None:
+        return pairs
+    held = graph.es[weight] if weight in graph.es.attributes() else [None] * len(ends)
+    weights = np.array([_number(one) for one in held], dtype=np.float64)
+    return NamedPairs(pairs.names, pairs.source, pairs.target, weights)
+
+
+def _of_matrix(matrix: Any, weight: str | None) -> NamedPairs:
+    """List the entries of a sparse matrix that are not zero; rows and columns are nodes 0, 1, 2 ..."""
+    entries = matrix.tocoo()
+    values = np.asarray(entries.data)
+    kept = values != 0
+    ends = np.stack([np.asarray(entries.row)[kept], np.asarray(entries.col)[kept]], axis=1).astype(np.int64)
+    pairs = _of_array(ends, None)
+    weights = None
+    if weight is not None:
+        weights = np.array([_number(one) for one in values[kept].tolist()], dtype=np.float64)
+    return NamedPairs(pairs.names, pairs.source, pairs.target, weights, symmetric=True)
+
+
+def _number(value: object) -> float:
+    """Return a weight as a float; NaN where it is not a number."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except Exception:  # noqa: BLE001 - no value makes a paid release fail
+        return float("nan")

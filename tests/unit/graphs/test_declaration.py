@@ -1,0 +1,280 @@
+"""Declaring a graph: every kind of source gives the same graph, and refusals come before anything is read."""
+
+import duckdb
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import tacit as tc
+from tacit.core import members_of
+
+BUDGET = tc.Budget(epsilon=1000, delta=1e-3)
+PAIRS = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 2), (4, 4), (10, 2)]
+E = {"epsilon": 100}
+
+
+def exact_edges(graph):
+    plan = graph.edges(**E)
+    task = members_of(plan)[0].task
+    loaded = task.reader.load()
+    return {tuple(loaded.names[i] for i in pair) for pair in loaded.edges.pairs()}
+
+
+def as_frame(pairs=PAIRS):
+    return pd.DataFrame(pairs, columns=["a", "b"])
+
+
+def as_igraph(directed=False):
+    graph = igraph.Graph(n=11, directed=directed)
+    graph.add_edges(PAIRS)
+    return graph
+
+
+def as_matrix():
+    u, v = np.array(PAIRS).T
+    return scipy.sparse.coo_array((np.ones(len(u)), (u, v)), shape=(11, 11)).tocsr()
+
+
+def as_networkx(kind=nx.MultiGraph):
+    graph = kind()
+    graph.add_edges_from(PAIRS)
+    return graph
+
+
+def in_duckdb():
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE friends AS SELECT * FROM (VALUES (0,1),(1,2),(0,2),(2,3),(3,2),(4,4),(10,2)) t(a, b)"
+    )
+    return connection, "friends"
+
+
+SOURCES = {
+    "list": lambda _: PAIRS,
+    "array": lambda _: np.array(PAIRS),
+    "float array": lambda _: np.array(PAIRS, dtype=float),
+    "text array": lambda _: np.array(PAIRS).astype(str),
+    "networkx": lambda _: as_networkx(),
+    "igraph": lambda _: as_igraph(),
+    "matrix": lambda _: as_matrix(),
+    "pandas": lambda _: as_frame(),
+    "polars": lambda _: pl.DataFrame(PAIRS, schema=["a", "b"], orient="row"),
+    "duckdb": lambda _: in_duckdb(),
+    "csv": lambda folder: as_frame().to_csv(folder / "e.csv", index=False) or folder / "e.csv",
+    "parquet": lambda folder: as_frame().to_parquet(folder / "e.parquet") or folder / "e.parquet",
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_source_gives_the_same_graph(kind, tmp_path):
+    graph = tc.graph(SOURCES[kind](tmp_path), unit="edge", nodes=11, budget=BUDGET)
+    found = {frozenset(pair) for pair in exact_edges(graph)}
+    assert found == {frozenset(p) for p in [("0", "1"), ("1", "2"), ("0", "2"), ("2", "3"), ("10", "2")]}
+    listed = tc.graph(SOURCES[kind](tmp_path), unit="edge", nodes=[0, 1, 2, 3], budget=BUDGET)
+    assert exact_edges(listed) == {("0", "1"), ("1", "2"), ("0", "2"), ("2", "3")}
+
+
+def test_a_directed_graph_keeps_both_arrows():
+    for source in (as_frame(), as_networkx(nx.DiGraph), as_igraph(directed=True), as_matrix(), PAIRS):
+        graph = tc.graph(source, unit="edge", nodes=range(11), directed=True, budget=BUDGET)
+        assert {("2", "3"), ("3", "2")} <= exact_edges(graph)
+        found = graph.reciprocity(**E).release()
+        assert found["mutual"].value[0] == 1
+        assert abs(found["reciprocity"].value[0] - 2 / 6) < 0.05
+        assert found["reciprocity"].low[0] <= 2 / 6 <= found["reciprocity"].high[0]
+
+
+def test_a_bipartite_graph_has_two_kinds_of_names():
+    loans = pd.DataFrame({"person": [1, 1, 2], "book": [1, 2, 2]})
+    graph = tc.graph(loans, unit="edge", bipartite=True, nodes=(3, 2), budget=BUDGET)
+    assert graph.edges(**E).release().value == 3
+    assert list(graph.degrees(of="source", **E).release()["degree"].value) == [2, 1, 0]
+    assert list(graph.degrees(of="target", **E).release()["degree"].value) == [2, 1]
+    with pytest.raises(tc.TacitError) as refused:
+        graph.triangles(epsilon=1)
+    assert refused.value.code == "not-allowed"
+    with pytest.raises(tc.TacitError, match="is a table") as refused:
+        tc.graph(loans, unit="node", bipartite=True, budget=BUDGET)
+    assert "tc.protect" in str(refused.value.fix)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [(0, 1), (None, 2), (float("nan"), 1), (1,), "ab", 7, None, (2, 2), (1, 0), (object(), 3)],
+        pd.DataFrame({"a": [0, None, 2, 1], "b": [1, 2, 2, 0]}),
+        np.array([[0.0, 1.0], [np.nan, 2.0], [2.0, 2.0], [1.0, 0.0]]),
+    ],
+)
+def test_loops_duplicates_and_missing_names_follow_fixed_rules(bad):
+    graph = tc.graph(bad, unit="edge", nodes=[0, 1, 2, 3], budget=BUDGET)
+    assert exact_edges(graph) == {("0", "1")}
+
+
+def test_weights_of_a_pair_are_added_up_and_clipped():
+    rows = pd.DataFrame({"a": [0, 1, 0, 2, 3], "b": [1, 0, 2, 3, 4], "minutes": [3, 4, 100, None, -5]})
+    graph = tc.graph(rows, unit="edge", nodes=5, weight=("minutes", (0, 10)), budget=BUDGET)
+    assert abs(graph.weights(**E).release().value - 17) < 1
+    symmetric = scipy.sparse.csr_array(np.array([[0, 3.0], [3.0, 0]]))
+    same = tc.graph(symmetric, unit="edge", weight=("weight", (0, 10)), budget=BUDGET)
+    assert abs(same.weights(**E).release().value - 3) < 1
+
+
+def refused(*, source=PAIRS, **facts):
+    with pytest.raises(tc.TacitError) as error:
+        tc.graph(source, **({"unit": "edge", "budget": BUDGET} | facts))
+    return error.value
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ({"unit": "person"}, "bad-parameter"),
+        ({"unit": tc.Unit("pid")}, "bad-parameter"),
+        ({"unit": None}, "bad-parameter"),
+        ({"nodes": -3}, "bad-parameter"),
+        ({"nodes": 1}, "bad-parameter"),
+        ({"nodes": 2.5}, "bad-parameter"),
+        ({"nodes": "ana"}, "bad-parameter"),
+        ({"nodes": ["a", "a"]}, "bad-parameter"),
+        ({"nodes": [1, "1"]}, "bad-parameter"),
+        ({"nodes": ["a", None]}, "bad-parameter"),
+        ({"nodes": np.zeros((3, 2))}, "bad-parameter"),
+        ({"degree_bound": 0}, "bad-parameter"),
+        ({"degree_bound": 5, "promised": True}, "bad-parameter"),
+        ({"unit": "node", "promised": True}, "bad-parameter"),
+        ({"unit": "node", "directed": True}, "not-allowed"),
+        ({"bipartite": True, "directed": True}, "bad-parameter"),
+        ({"bipartite": True, "nodes": 5}, "bad-parameter"),
+        ({"groups": {"club": {"ana": "x"}}, "nodes": ["ben", "eva"]}, "bad-parameter"),
+        ({"groups": {"club": ["x", "y"]}, "nodes": 2}, "bad-parameter"),
+        ({"groups": ["club"]}, "bad-parameter"),
+        ({"weight": "minutes"}, "missing-bounds"),
+        ({"weight": ("minutes", (1, 5)), "source": as_frame()}, "missing-bounds"),
+        ({"weight": ("minutes", (0, 5))}, "bad-parameter"),
+        ({"source": np.zeros((4, 3))}, "bad-parameter"),
+        ({"source": np.zeros(4)}, "bad-parameter"),
+        ({"source": scipy.sparse.csr_array((3, 4))}, "bad-parameter"),
+        ({"source": as_igraph(directed=True)}, "bad-parameter"),
+        ({"source": as_networkx(nx.DiGraph)}, "bad-parameter"),
+        ({"source": as_networkx(nx.Graph), "directed": True}, "bad-parameter"),
+        ({"source": as_frame(), "source_column": "a", "target_column": "c"}, "unknown-column"),
+        ({"source": as_frame(), "source_column": "a", "target_column": "a"}, "bad-parameter"),
+        ({"source": as_frame(), "source_column": "a"}, "bad-parameter"),
+        ({"source": as_frame()[["a"]]}, "unknown-column"),
+        ({"source": as_frame(), "weight": ("minutes", (0, 5))}, "unknown-column"),
+        ({"source": 5}, "bad-parameter"),
+        ({"source_column": "a"}, "bad-parameter"),
+        ({"source": as_networkx(), "bipartite": True}, "bad-parameter"),
+        ({"source": as_matrix(), "bipartite": True}, "bad-parameter"),
+        ({"budget": 1}, "bad-parameter"),
+        ({"mean_degree": -1}, "bad-parameter"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_with_a_way_out(facts, code):
+    error = refused(**facts)
+    assert error.code == code
+    assert str(error.fix)
+
+
+EDGE_LEVEL = {
+    "mixing": lambda g: g.mixing("club", epsilon=1),
+    "wedges": lambda g: g.wedges(epsilon=1),
+    "clustering": lambda g: g.clustering(epsilon=1),
+    "stars": lambda g: g.stars(3, epsilon=1, delta=1e-6),
+    "densest": lambda g: g.densest("club", epsilon=1),
+    "weights": lambda g: g.weights(epsilon=1),
+    "triangles": lambda g: g.triangles(epsilon=1),
+}
+
+
+@pytest.mark.parametrize("name", EDGE_LEVEL)
+def test_edge_level_questions_are_refused_for_nodes(name):
+    graph = tc.graph(
+        as_frame().assign(w=1), unit="node", nodes=range(11), degree_bound=3, budget=BUDGET,
+        groups={"club": {0: "x", 1: "x", 2: "y", 3: "y"}}, weight=("w", (0, 1)),
+    )  # fmt: skip
+    with pytest.raises(tc.TacitError, match="cannot be released if nodes are protected") as error:
+        EDGE_LEVEL[name](graph)
+    assert error.value.code == "missing-limit"
+    assert "promised=True" in str(error.value.fix)
+    assert graph.remaining.epsilon == 1000
+
+
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        (lambda g: g.edges(epsilon=1, rho=1), "bad-parameter"),
+        (lambda g: g.edges(epsilon=0), "bad-parameter"),
+        (lambda g: g.triangles(rho=1), "bad-parameter"),
+        (lambda g: g.triangles(tau=3, epsilon=1), "bad-parameter"),
+        (lambda g: g.degrees(epsilon=1), "missing-limit"),
+        (lambda g: g.degree_histogram(epsilon=1), "missing-limit"),
+        (lambda g: g.mixing("club", epsilon=1), "unknown-column"),
+        (lambda g: g.weights(epsilon=1), "missing-bounds"),
+        (lambda g: g.reciprocity(epsilon=1), "not-allowed"),
+        (lambda g: g.stars(3, rho=1), "bad-parameter"),
+        (lambda g: g.stars(1, epsilon=1), "bad-parameter"),
+        (lambda g: g.degrees(of="source", epsilon=1), "bad-parameter"),
+        (lambda g: g.verdict(epsilon=1), "bad-parameter"),
+    ],
+)
+def test_a_question_without_its_public_facts_is_refused(ask, code):
+    graph = tc.graph(PAIRS, unit="edge", budget=BUDGET)
+    with pytest.raises(tc.TacitError) as error:
+        ask(graph)
+    assert error.value.code == code
+    assert str(error.value.fix)
+
+
+def test_without_declared_nodes_edges_and_triangles_are_counted():
+    graph = tc.graph(PAIRS, unit="edge", budget=BUDGET)
+    assert graph.triangles(**E).release().value == 1
+    assert graph.edges(**E).release().value == 5
+
+
+def test_a_node_level_question_without_a_bound_is_refused():
+    graph = tc.graph(PAIRS, unit="node", nodes=11, budget=BUDGET)
+    for ask in (graph.edges, graph.degrees, graph.degree_histogram):
+        with pytest.raises(tc.TacitError) as error:
+            ask(epsilon=1)
+        assert error.value.code == "missing-limit"
+
+
+def test_a_missing_file_is_refused_before_the_charge(tmp_path):
+    file = tmp_path / "friends.csv"
+    as_frame().to_csv(file, index=False)
+    graph = tc.graph(file, unit="edge", nodes=11, budget=tc.Budget(epsilon=1))
+    file.unlink()
+    with pytest.raises(tc.TacitError) as error:
+        graph.edges(epsilon=1).release()
+    assert error.value.code == "unknown-table"
+    assert graph.remaining.epsilon == 1
+
+
+def test_plans_and_errors_do_not_depend_on_the_edges():
+    def facts(pairs):
+        graph = tc.graph(pairs, unit="edge", nodes=11, budget=BUDGET)
+        plan = graph.triangles(epsilon=1)
+        return plan.hash, repr(plan), plan.to_json()
+
+    assert facts([]) == facts(PAIRS) == facts([(i, j) for i in range(11) for j in range(i)])
+
+
+def test_other_public_nodes_or_groups_are_another_question():
+    def plan(nodes, labels="ab"):
+        groups = {"club": dict(zip(range(4), labels * 2, strict=True))}
+        return tc.graph(PAIRS, unit="edge", nodes=nodes, groups=groups, budget=BUDGET).mixing(
+            "club", epsilon=1
+        )
+
+    three = pd.DataFrame({"a": [1], "b": [2], "c": [3]})
+    ends = [("a", "b"), ("a", "c"), (None, None)]
+    graphs = [tc.graph(three, unit="edge", source_column=s, target_column=t, budget=BUDGET) for s, t in ends]
+    assert [one.edges(epsilon=1) == graphs[0].edges(epsilon=1) for one in graphs] == [True, False, True]
+    assert plan(range(11)).hash == plan(list(range(11))).hash
+    assert len({plan(range(11)).hash, plan(range(12)).hash, plan(11).hash, plan(11, "ac").hash}) == 4

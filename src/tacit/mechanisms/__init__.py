@@ -36,6 +36,7 @@ from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
+from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
@@ -83,6 +84,7 @@ __all__ = [
     "RandomizedResponse",
     "SparseVector",
     "SparseVectorRun",
+    "SplittingTree",
     "StreamNoise",
     "Subsampled",
     "SubsetSelection",

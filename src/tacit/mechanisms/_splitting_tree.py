@@ -223,7 +223,8 @@ class SplittingTree(IntegerMechanism):
     def __repr__(self) -> str:
         return (
             f"SplittingTree(epsilon={show(self.epsilon)}, depth={self.depth}, "
-            f"sensitivity={self.sensitivity}, scale={show(self.scale)}, decay={self.decay}; exact price {show(self.price)})"
+            f"sensitivity={self.sensitivity}, scale={show(self.scale)}, decay={self.decay}; "
+            f"exact price {show(self.price)})"
         )
 
 

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -36,6 +37,8 @@ class Content(ABC):
 
     __slots__ = ()
     kind: ClassVar[str] = ""
+    #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
+    certified: ClassVar[frozenset[str]] = frozenset()
     _kinds: ClassVar[dict[str, type[Content]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -102,7 +105,10 @@ class Release(Generic[C]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "content":
             raise AttributeError(name)
-        return getattr(self.content, name)
+        found = getattr(self.content, name)
+        if name in type(self.content).certified:
+            return partial(found, certificate=self.certificate)
+        return found
 
     def __dir__(self) -> list[str]:
         return sorted({*super(Release, self).__dir__(), *(n for n in dir(self.content) if n[0] != "_")})

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, ledger, mechanisms, noise, surveys
+    from tacit import accounting, audit, ledger, maps, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
     from tacit.ledger import Blocks, Ledger
+    from tacit.maps import points
     from tacit.streams import stream
     from tacit.surveys import survey
     from tacit.tables import (
@@ -76,6 +77,7 @@ __all__ += [
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 __all__ += ["survey", "surveys"]
+__all__ += ["maps", "points"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -88,8 +90,10 @@ _LAZY = {
     "audit": "tacit.audit",
     "explain": "tacit.explain",
     "ledger": "tacit.ledger",
+    "maps": "tacit.maps",
     "mechanisms": "tacit.mechanisms",
     "noise": "tacit.noise",
+    "points": "tacit.maps",
     "stream": "tacit.streams",
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",

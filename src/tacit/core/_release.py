@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -39,6 +39,9 @@ class Content(ABC):
     kind: ClassVar[str] = ""
     #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
     certified: ClassVar[frozenset[str]] = frozenset()
+    #: Methods that return another content of this kind, with a note that says what was done; through a
+    #: release they return a release whose marks say so.
+    changes: ClassVar[frozenset[str]] = frozenset()
     _kinds: ClassVar[dict[str, type[Content]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -106,9 +109,19 @@ class Release(Generic[C]):
         if name.startswith("_") or name == "content":
             raise AttributeError(name)
         found = getattr(self.content, name)
-        if name in type(self.content).certified:
+        if name in self.content.certified:
             return partial(found, certificate=self.certificate)
-        return found
+        return self._changing(found) if name in self.content.changes else found
+
+    def _changing(self, method: Any) -> Any:
+        """Return a method of the content as one of the release: its last note becomes a mark."""
+
+        @wraps(method)
+        def changing(*given: Any, **named: Any) -> Release[Any]:
+            content = method(*given, **named)
+            return self.changed(content, content.notes[-1])
+
+        return changing
 
     def __dir__(self) -> list[str]:
         return sorted({*super(Release, self).__dir__(), *(n for n in dir(self.content) if n[0] != "_")})

@@ -2,4 +2,25 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from tacit.maps._box import Box
+from tacit.maps._declaration import points
+from tacit.maps._examples import EXAMPLE_BOX, example_sites
+from tacit.maps._hierarchy import consistent
+from tacit.maps._noise import MeasurementNoise
+from tacit.maps._point_map import PointMap
+from tacit.maps._regions import BoxRegions, GridRegions, Regions
+from tacit.maps._surface import Surface
+
+__all__ = [
+    "EXAMPLE_BOX",
+    "Box",
+    "BoxRegions",
+    "GridRegions",
+    "MeasurementNoise",
+    "PointMap",
+    "Regions",
+    "Surface",
+    "consistent",
+    "example_sites",
+    "points",
+]

@@ -1,0 +1,237 @@
+"""Areas that a surface is asked about: rectangles, circles and polygons, and how much of a box each covers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tacit.core import needs
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Say, Set
+from tacit.maps._box import Box
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["EARTH_KM", "Area", "Circle", "PolygonArea", "Rectangle", "as_geometry"]
+
+#: The mean radius of the earth.
+EARTH_KM = 6371.0088
+#: Borders that agree within this share of a region are the same border.
+SAME = 1e-9
+_SAMPLES = 8  # points along each side of a cut box, for the share of a circle
+
+
+class Area(Protocol):
+    """A part of the map."""
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """South, west, north and east of the area."""
+
+    def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the share of each box (south, west, north, east) that the area covers; exact at 0 and 1."""
+
+    def geometry(self) -> Any:
+        """Return the area as a shapely geometry in degrees, x for longitude."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rectangle:
+    """A rectangle of latitudes and longitudes."""
+
+    box: Box
+
+    @classmethod
+    def read(cls, corner: object, opposite: object) -> Rectangle:
+        """Read two opposite corners."""
+        try:
+            return cls(Box.read((corner, opposite)))
+        except TacitError as refusal:
+            what = refusal.what.replace("box", "rectangle", 1)
+            raise TacitError(refusal.code, what, why=refusal.why, fix=refusal.fix) from None
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """South, west, north and east."""
+        return self.box.south, self.box.west, self.box.north, self.box.east
+
+    def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the share of each box that lies inside, borders that agree taken as the same."""
+        south, west, north, east = boxes.T
+        high = np.minimum(north, self.box.north) - np.maximum(south, self.box.south)
+        wide = np.minimum(east, self.box.east) - np.maximum(west, self.box.west)
+        return _exact_ends(high / (north - south)) * _exact_ends(wide / (east - west))
+
+    def geometry(self) -> Any:
+        """Return the rectangle as a polygon."""
+        from shapely import box
+
+        return box(self.box.west, self.box.south, self.box.east, self.box.north)
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """All places within some kilometres of one place, along the surface of the earth."""
+
+    lat: float
+    lon: float
+    km: float
+
+    @classmethod
+    def read(cls, lat: object, lon: object, km: object) -> Circle:
+        """Read a circle, or refuse it."""
+        try:
+            y, x, r = float(lat), float(lon), float(km)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise bad_parameter("radius", "a latitude, a longitude and kilometres", (lat, lon, km),
+                                fix=Set(km=5)) from None  # fmt: skip
+        if not (-90 <= y <= 90 and -180 <= x <= 180):
+            swapped = -90 <= x <= 90 and -180 <= y <= 180
+            fix = Say("give the latitude first") if swapped else Say("give both in degrees")
+            raise bad_parameter("the middle of a circle", "a latitude, then a longitude", (y, x), fix=fix)
+        if not 0 < r <= 5000:
+            raise bad_parameter("km", "above 0 and at most 5,000", km, fix=Set(km=5))
+        return cls(y, x, r)
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """South, west, north and east; all longitudes if a pole is inside."""
+        reach = math.degrees(self.km / EARTH_KM)
+        south, north = self.lat - reach, self.lat + reach
+        if south <= -90 or north >= 90:
+            return max(south, -90), -180, min(north, 90), 180
+        wide = math.sin(math.radians(reach)) / math.cos(math.radians(self.lat))
+        across = math.degrees(math.asin(min(1.0, wide)))
+        if self.lon - across < -180 or self.lon + across > 180:
+            return south, -180, north, 180
+        return south, self.lon - across, north, self.lon + across
+
+    def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the share of each box inside: 0 and 1 from distances, those between from sampled points."""
+        limit = math.sin(min(self.km / EARTH_KM, math.pi) / 2) ** 2
+        near, far = self._nearest_and_farthest(boxes)
+        shares = np.where(far <= limit, 1.0, 0.0)
+        cut = (near < limit) & (far > limit)
+        if cut.any():
+            steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+            south, west, north, east = (side[:, None, None] for side in boxes[cut].T)
+            lat = south + (north - south) * steps[None, :, None]
+            lon = west + (east - west) * steps[None, None, :]
+            share = (self._haversine(lat, np.abs(lon - self.lon)) <= limit).mean(axis=(1, 2))
+            shares[cut] = np.clip(share, 1e-6, 1 - 1e-6)
+        return shares
+
+    def _haversine(self, lat: NDArray[np.float64], across: NDArray[np.float64]) -> NDArray[np.float64]:
+        y, y0, x = np.radians(lat), math.radians(self.lat), np.radians(across)
+        return np.asarray(np.sin((y - y0) / 2) ** 2 + np.cos(y) * math.cos(y0) * np.sin(x / 2) ** 2)
+
+    def _nearest_and_farthest(
+        self, boxes: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the haversines of the nearest and the farthest point of each box.
+
+        At one latitude the distance grows with the difference in longitude. Along one meridian its haversine
+        is a sinusoid of the latitude, so its ends lie at the ends of the box or where the sinusoid turns.
+        """
+        south, west, north, east = boxes.T
+        ends = np.abs((np.stack([west, east]) - self.lon + 180) % 360 - 180)
+        within = ((self.lon - west) % 360) <= (east - west)
+        opposite = ((self.lon + 180 - west) % 360) <= (east - west)
+        nearest = np.where(within, 0.0, ends.min(axis=0))
+        farthest = np.where(opposite, 180.0, ends.max(axis=0))
+        return self._along(south, north, nearest).min(axis=0), self._along(south, north, farthest).max(axis=0)
+
+    def _along(
+        self, south: NDArray[np.float64], north: NDArray[np.float64], across: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        turn = np.degrees(
+            np.arctan2(math.sin(math.radians(self.lat)), math.cos(math.radians(self.lat)) * np.cos(np.radians(across)))
+        )  # fmt: skip
+        turns = [np.clip((turn + half + 180) % 360 - 180, south, north) for half in (0.0, 180.0)]
+        return np.stack([self._haversine(lat, across) for lat in (south, north, *turns)])
+
+    def geometry(self) -> Any:
+        """Return the circle as a polygon of 256 corners."""
+        from shapely import Polygon
+
+        angle = np.linspace(0, 2 * np.pi, 256, endpoint=False)
+        y0, reach = math.radians(self.lat), self.km / EARTH_KM
+        y = np.arcsin(math.sin(y0) * math.cos(reach) + math.cos(y0) * math.sin(reach) * np.cos(angle))
+        across = np.arctan2(
+            np.sin(angle) * math.sin(reach) * math.cos(y0), math.cos(reach) - math.sin(y0) * np.sin(y)
+        )
+        return Polygon(np.column_stack([self.lon + np.degrees(across), np.degrees(y)]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolygonArea:
+    """Any polygons, from GeoJSON; edges are straight in degrees, as GeoJSON says."""
+
+    shape: Any
+
+    @classmethod
+    def read(cls, given: object) -> PolygonArea:
+        """Read a GeoJSON geometry, feature or collection, or a shapely geometry."""
+        return cls(as_geometry(given))
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """South, west, north and east."""
+        west, south, east, north = self.shape.bounds
+        return south, west, north, east
+
+    def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the share of each box inside the polygons."""
+        import shapely
+
+        south, west, north, east = boxes.T
+        shapely.prepare(self.shape)
+        drawn = shapely.box(west, south, east, north)
+        shares = np.zeros(len(boxes))
+        shares[shapely.covers(self.shape, drawn)] = 1.0
+        cut = (shares < 1) & shapely.intersects(self.shape, drawn)
+        shares[cut] = shapely.area(shapely.intersection(self.shape, drawn[cut])) / shapely.area(drawn[cut])
+        return _exact_ends(shares)
+
+    def geometry(self) -> Any:
+        """Return the polygons."""
+        return self.shape
+
+
+def as_geometry(given: object) -> Any:
+    """Read polygons as one shapely geometry (extra ``maps``), or refuse what is none."""
+    needs("polygons", "shapely", "tacit[maps]")
+    import shapely
+    from shapely.geometry import shape
+
+    try:
+        if isinstance(given, shapely.Geometry):
+            made = given
+        elif isinstance(given, dict) and given.get("type") == "FeatureCollection":
+            made = shapely.union_all([shape(one["geometry"]) for one in given["features"]])
+        else:
+            made = shape(given["geometry"] if isinstance(given, dict) and "geometry" in given else given)
+    except (TypeError, ValueError, KeyError, AttributeError, shapely.errors.ShapelyError):
+        raise bad_parameter("polygon", "a GeoJSON polygon", given, fix=_POLYGON) from None
+    if made.geom_type not in {"Polygon", "MultiPolygon"} or made.is_empty:
+        raise bad_parameter("polygon", "a GeoJSON polygon", made.geom_type, fix=_POLYGON)
+    if not made.is_valid:
+        raise TacitError(
+            "bad-parameter",
+            "a polygon crosses itself",
+            why=str(shapely.is_valid_reason(made)),
+            fix=Say("repair the polygon with a tool for maps"),
+        )
+    return made
+
+
+_POLYGON = Say("give a geometry of the type Polygon or MultiPolygon")
+
+
+def _exact_ends(share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares between 0 and 1, exactly 0 or 1 where borders agree."""
+    return np.where(share < SAME, 0.0, np.where(share > 1 - SAME, 1.0, share))

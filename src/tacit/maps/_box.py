@@ -1,0 +1,138 @@
+"""The box of a map: the public rectangle of latitudes and longitudes in which points count."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Say, Set
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+
+__all__ = ["Box", "BoxGiven", "LatLon"]
+
+#: A place: latitude, then longitude.
+LatLon: TypeAlias = tuple[float, float]
+#: A box as people write it: the south-western corner, then the north-eastern one.
+BoxGiven: TypeAlias = tuple[LatLon, LatLon]
+
+_FORM = "((south, west), (north, east)) in degrees"
+_EXAMPLE = Set(box=((46.3, 9.5), (49.1, 17.2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A public rectangle of latitudes and longitudes, in degrees. Points outside it do not count.
+
+    Examples
+    --------
+    >>> box = Box.read(((46, 9), (49, 17)))
+    >>> box.south, box.east
+    (46.0, 17.0)
+    >>> box.cells([46.1, 49, 45.9], [9, 17, 10], rows=3, columns=8).tolist()   # -1 is outside
+    [0, 23, -1]
+    """
+
+    south: float
+    west: float
+    north: float
+    east: float
+
+    @classmethod
+    def read(cls, given: object) -> Self:
+        """Read a box, or refuse with what is wrong in it; one that looks swapped is named as such."""
+        if isinstance(given, cls):
+            return given
+        try:
+            (south, west), (north, east) = (tuple(map(float, corner)) for corner in given)  # type: ignore[attr-defined]
+        except (TypeError, ValueError):
+            raise bad_parameter("box", _FORM, given, fix=_EXAMPLE) from None
+        if not all(map(math.isfinite, (south, west, north, east))):
+            raise bad_parameter("box", "a pair of corners with finite numbers", given, fix=_EXAMPLE)
+        if not _fits(south, west, north, east):
+            raise _refusal(given, south, west, north, east)
+        return cls(south, west, north, east)
+
+    @property
+    def corners(self) -> BoxGiven:
+        """The south-western corner and the north-eastern one."""
+        return (self.south, self.west), (self.north, self.east)
+
+    def inside(self, lat: NDArray[np.float64], lon: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which points lie in the box or on its border; NaN lies outside."""
+        with np.errstate(invalid="ignore"):
+            return (lat >= self.south) & (lat <= self.north) & (lon >= self.west) & (lon <= self.east)
+
+    def cells(
+        self, lat: NDArray[np.float64] | Sequence[float], lon: NDArray[np.float64] | Sequence[float],
+        *, rows: int, columns: int,
+    ) -> NDArray[np.int64]:  # fmt: skip
+        """Return the cell of each point in a grid, row by row from the south-west; -1 outside the box.
+
+        The cell is a function of the point alone. Points on the northern and eastern border of the box
+        belong to the last row and column.
+        """
+        y, x = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
+        within = self.inside(y, x)
+        with np.errstate(invalid="ignore", over="ignore"):
+            row = np.minimum((y - self.south) * (rows / (self.north - self.south)), rows - 1)
+            column = np.minimum((x - self.west) * (columns / (self.east - self.west)), columns - 1)
+            whole = np.where(within, row, 0).astype(np.int64) * columns
+            whole += np.where(within, column, 0).astype(np.int64)
+        whole[~within] = -1
+        return whole
+
+    def edges(self, rows: int, columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the latitudes and longitudes at which the cells of a grid meet, the border included."""
+        lat = self.south + (self.north - self.south) * np.arange(rows + 1) / rows
+        lon = self.west + (self.east - self.west) * np.arange(columns + 1) / columns
+        lat[-1], lon[-1] = self.north, self.east
+        return lat, lon
+
+    def to_json(self) -> JSON:
+        """Return the four sides."""
+        return [self.south, self.west, self.north, self.east]
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the box back; raises ``ValueError`` where it is not one."""
+        south, west, north, east = map(float, document)
+        if not _fits(south, west, north, east):
+            raise ValueError("not a box")
+        return cls(south, west, north, east)
+
+
+def _fits(south: float, west: float, north: float, east: float) -> bool:
+    return -90 <= south < north <= 90 and -180 <= west < east <= 180
+
+
+def _refusal(given: object, south: float, west: float, north: float, east: float) -> TacitError:
+    """Say what is wrong with four finite numbers that are not a box."""
+    swapped = ((west, south), (east, north))
+    if _fits(west, south, east, north):
+        return TacitError(
+            "bad-parameter",
+            "the box has latitude and longitude swapped",
+            why="latitudes lie between -90 and 90, and the box must be " + _FORM,
+            fix=Set(box=swapped),
+        )
+    if _fits(north, west, south, east) or _fits(south, east, north, west) or _fits(north, east, south, west):
+        ordered = ((min(south, north), min(west, east)), (max(south, north), max(west, east)))
+        return bad_parameter(
+            "box", "the south-western corner, then the north-eastern corner", given,
+            why="a box that crosses the 180th meridian must be declared as two maps", fix=Set(box=ordered),
+        )  # fmt: skip
+    return bad_parameter(
+        "box", _FORM, given,
+        why="latitudes lie between -90 and 90, and longitudes between -180 and 180",
+        fix=Say("give the corners in degrees; convert other coordinates first"),
+    )  # fmt: skip

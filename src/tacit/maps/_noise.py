@@ -1,0 +1,196 @@
+"""The noise of a surface: independent measurements, and the law of every sum of its regions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tacit.mechanisms import DiscreteGaussian, linear_half_width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+    from tacit.mechanisms import DiscreteLaplace
+
+__all__ = ["MeasurementNoise", "half_widths_of"]
+
+_EXACT = 48  # so many different weights are kept as they are
+_STEP = math.log(1.01)  # more are rounded up, by less than this
+_FAINTEST = 1e-5  # weights below this part of the largest are rounded up to it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasurementNoise:
+    """Independent whole-number noise on m measurements; the counts of n regions are linear in them.
+
+    Without ``parents`` measurement i is the count of region i. With them the measurements form a forest,
+    regions are its leaves and come first, and the counts are the least-squares estimates that are
+    consistent: every measurement is worth the sum of its children (Hay et al. 2010).
+
+    Parameters
+    ----------
+    laplace, normal
+        The Laplace scale and the standard deviation of the Gaussian noise on each measurement; one is 0.
+    regions
+        How many regions there are.
+    parents
+        The number of each measurement's parent, or -1; None if measurements are regions.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> noise = MeasurementNoise.of([(tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1), 5)])
+    >>> noise.half_widths([[0], [0, 1, 2, 3]], 0.05).tolist()
+    [3.0, 6.0]
+    """
+
+    laplace: NDArray[np.float64]
+    normal: NDArray[np.float64]
+    regions: int
+    parents: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(
+        cls, measured: Sequence[tuple[DiscreteLaplace | DiscreteGaussian, int]],
+        parents: NDArray[np.int64] | None = None,
+    ) -> Self:  # fmt: skip
+        """Return the noise of mechanisms, each with how many measurements it made; leaves come first."""
+        scales = np.concatenate([np.full(size, float(one.scale)) for one, size in measured])
+        gaussian = np.concatenate(
+            [np.full(size, isinstance(one, DiscreteGaussian)) for one, size in measured]
+        )
+        leaves = len(scales)
+        if parents is not None:
+            inner = np.unique(parents[parents >= 0])
+            leaves = int(inner[0]) if len(inner) else len(scales)
+        return cls(np.where(gaussian, 0.0, scales), np.where(gaussian, scales, 0.0), leaves, parents)
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """The variance of each measurement."""
+        return 2 * self.laplace**2 + self.normal**2
+
+    def weights(self, regions: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the weight of each measurement in the sum of some regions' counts."""
+        chosen = np.zeros(len(self.laplace))
+        chosen[np.asarray(regions, dtype=np.int64)] = 1.0
+        if self.parents is None:
+            return chosen
+        from tacit.maps._hierarchy import weights_of
+
+        return weights_of(chosen, self.parents, self.variances)
+
+    def half_widths(
+        self, sums: Sequence[Sequence[int] | NDArray[np.int64]], failing: float
+    ) -> NDArray[np.float64]:
+        """Return for each sum of regions the t with P(|noise of the sum| > t) at most ``failing``."""
+        return half_widths_of([[(self, sum_of)] for sum_of in sums], failing)
+
+    def to_json(self) -> JSON:
+        """Return the noise as JSON: runs of equal scales."""
+        return {
+            "laplace": _runs(self.laplace),
+            "normal": _runs(self.normal),
+            "regions": self.regions,
+            **({} if self.parents is None else {"parents": self.parents.tolist()}),
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the noise back; raises ``ValueError`` where it is not one."""
+        laplace, normal = (_from_runs(document[name]) for name in ("laplace", "normal"))
+        parents = document.get("parents")
+        read = None if parents is None else np.array([int(one) for one in parents], dtype=np.int64)
+        regions = int(document["regions"])
+        sizes = {len(laplace), len(normal)} | (set() if read is None else {len(read)})
+        if len(sizes) != 1 or not 0 < regions <= len(laplace) or (read is None and regions != len(laplace)):
+            raise ValueError("not the noise of a surface")
+        if read is not None and (read.max() >= len(read) or any(read[read >= 0] < regions)):
+            raise ValueError("not the noise of a surface")
+        return cls(laplace, normal, regions, read)
+
+
+def half_widths_of(
+    sums: Sequence[Sequence[tuple[MeasurementNoise, Sequence[int] | NDArray[np.int64]]]], failing: float
+) -> NDArray[np.float64]:
+    """Return for each sum over one or more independent surfaces the half-width of its noise.
+
+    Noise is whole-numbered, and the law of continuous noise stands for it. Where every weight is 1 the
+    half-width is rounded up; elsewhere half of the largest weight is added (docs/proofs/maps.md, section 6).
+    """
+    made: dict[tuple[Any, ...], float] = {}
+    found = np.empty(len(sums))
+    for i, parts in enumerate(sums):
+        key = _key(parts)
+        if key is None or key not in made:
+            value = _half_width(parts, failing)
+            if key is not None:
+                made[key] = value
+        else:
+            value = made[key]
+        found[i] = value
+    return found
+
+
+def _key(parts: Sequence[tuple[MeasurementNoise, Any]]) -> tuple[Any, ...] | None:
+    """Return what decides the half-width where that is only how many regions are added up."""
+    if any(noise.parents is not None or np.ptp(noise.laplace) or np.ptp(noise.normal) for noise, _ in parts):
+        return None
+    return tuple((float(n.laplace[0]), float(n.normal[0]), len(chosen)) for n, chosen in parts)
+
+
+def _half_width(parts: Sequence[tuple[MeasurementNoise, Any]], failing: float) -> float:
+    key = _key(parts)
+    if key is not None:
+        terms = np.array([laplace for laplace, _, size in key if size and laplace])
+        times = np.array([float(size) for laplace, _, size in key if size and laplace])
+        normal = math.sqrt(sum(size * spread**2 for _, spread, size in key))
+        largest = 1.0 if any(size for *_, size in key) else 0.0
+    else:
+        weights = [np.abs(noise.weights(chosen)) for noise, chosen in parts]
+        scaled = np.concatenate([w * noise.laplace for w, (noise, _) in zip(weights, parts, strict=True)])
+        normal = math.sqrt(sum(((w * n.normal) ** 2).sum() for w, (n, _) in zip(weights, parts, strict=True)))
+        largest = max((float(w.max(initial=0.0)) for w in weights), default=0.0)
+        terms, times = _together(scaled)
+    if not len(terms) and not normal:
+        return 0.0
+    if len(terms):
+        width = float(linear_half_width(failing, terms[None], np.array([normal]), times[None])[0])
+    else:
+        width = float(linear_half_width(failing, np.zeros((1, 1)), np.array([normal]))[0])
+    return math.ceil(width - 1e-9) if key is not None else width + largest / 2
+
+
+def _together(scales: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return different scales and how often each occurs; many different ones are rounded up a little."""
+    scales = scales[scales > 0]
+    if not len(scales):
+        return scales, scales
+    different, times = np.unique(scales.round(12), return_counts=True)
+    if len(different) > _EXACT:
+        top = scales.max()
+        steps = np.floor(np.log(top / np.maximum(scales, _FAINTEST * top)) / _STEP)
+        steps, times = np.unique(steps, return_counts=True)
+        different = top * np.exp(-steps * _STEP)
+    return different, times.astype(np.float64)
+
+
+def _runs(values: NDArray[np.float64]) -> list[list[float]]:
+    """Write equal neighbours as [value, how many]."""
+    starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
+    return [
+        [float(values[s]), int(n)] for s, n in zip(starts, np.diff(np.r_[starts, len(values)]), strict=True)
+    ]
+
+
+def _from_runs(runs: Any) -> NDArray[np.float64]:
+    values = np.repeat([float(v) for v, _ in runs], [int(n) for _, n in runs])
+    if not np.isfinite(values).all() or (values < 0).any() or len(values) > 2**26:
+        raise ValueError("not the noise of a surface")
+    return values

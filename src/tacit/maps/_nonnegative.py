@@ -1,0 +1,32 @@
+"""Counts without negative ones: the nearest point, in least squares, with the same total."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["nonnegative_counts"]
+
+
+def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest counts that are not negative and have the same total; all 0 if that is negative.
+
+    The projection onto a simplex (Duchi et al. 2008): the same amount is taken from all counts, and what
+    falls below 0 becomes 0.
+
+    Examples
+    --------
+    >>> nonnegative_counts(np.array([3.0, 3.0, -1.0, 0.0])).tolist()
+    [2.5, 2.5, 0.0, 0.0]
+    """
+    total = counts.sum()
+    if total <= 0:
+        return np.zeros(len(counts))
+    falling = -np.sort(-counts)
+    lowered = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
+    last = np.flatnonzero(falling > lowered)[-1]
+    return np.maximum(counts - lowered[last], 0.0)

@@ -1,0 +1,211 @@
+"""The content of a map's release: a count for every region, which answers questions about any area."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells, Content
+from tacit.maps._area_answers import AreaEnds, AreaQuestions
+from tacit.maps._noise import MeasurementNoise
+from tacit.maps._nonnegative import nonnegative_counts
+from tacit.maps._regions import Regions
+from tacit.maps._surface_files import SurfaceFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Certificate, Value
+    from tacit.picture import Picture
+
+__all__ = ["Surface"]
+
+_NONNEGATIVE = "counts below 0 were set to 0, and the others lowered so that the total stays"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Surface(AreaQuestions, SurfaceFiles, Content):
+    """A count for every region of a map, empty ones too, with the law of the noise on every sum of them.
+
+    Questions about areas, differences and layers are free: the surface is private already. An interval holds
+    wherever the points lie inside the regions that an area cuts; the value takes them as spread evenly.
+
+    Parameters
+    ----------
+    regions
+        The regions, which are public.
+    counts
+        The estimate for each region.
+    noise
+        The law of the noise.
+    confidence
+        How often each interval covers.
+    notes
+        What was done to the counts, and what they leave out.
+    measured
+        The estimates that the noise speaks of, where ``counts`` were changed since.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
+    ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=1))
+    >>> surface = sites.grid(8, 8, epsilon=1).release()
+    >>> answer = surface.rectangle((-24, 133), (-23, 134))
+    >>> answer.low <= answer.value <= answer.high
+    True
+    """
+
+    kind: ClassVar[str] = "surface"
+    changes: ClassVar[frozenset[str]] = frozenset({"nonnegative"})
+
+    regions: Regions
+    counts: NDArray[np.float64]
+    noise: MeasurementNoise
+    confidence: float
+    notes: tuple[str, ...] = ()
+    measured: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def __getitem__(self, column: str) -> Cells:
+        return self.table[column]
+
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        """Iterate over the regions as dictionaries."""
+        return iter(self.table)
+
+    @property
+    def total(self) -> AnswerTable:
+        """The number of points in all regions together."""
+        everywhere = np.arange(len(self))
+        return self._answered([(everywhere, np.ones(len(self)))])
+
+    @property
+    def half_widths(self) -> NDArray[np.float64]:
+        """How far the count of each region may lie from the truth, one region at a time."""
+        failing = 1 - self.confidence
+        if self.noise.parents is None and not np.ptp(self.noise.laplace) and not np.ptp(self.noise.normal):
+            return np.full(len(self), self.noise.half_widths([[0]], failing)[0])
+        return self.noise.half_widths([[i] for i in range(len(self))], failing)
+
+    @property
+    def table(self) -> AnswerTable:
+        """All regions, one line for each."""
+        return self._lines(np.arange(len(self)))
+
+    def top(self, k: int = 10) -> AnswerTable:
+        """Return the k regions with the largest noisy counts.
+
+        The order is that of noisy counts: of many regions with similar counts, those that the noise raised
+        come first, so their values are too large on average. The intervals hold for regions that were
+        chosen in advance.
+        """
+        order = np.argsort(-self.counts, kind="stable")[: max(1, min(int(k), len(self)))]
+        note = "the largest noisy counts; noise raised some of them, so they are too large on average"
+        return replace(self._lines(order), notes={"n": note})
+
+    def _lines(self, chosen: NDArray[np.int64]) -> AnswerTable:
+        low, high = self._intervals()
+        cells = Cells(*(tuple(part[chosen].tolist()) for part in (self.counts, low, high)))
+        keys = {name: tuple(values[i] for i in chosen) for name, values in self.regions.keys.items()}
+        return AnswerTable(keys, {"n": cells}, self.confidence, counts=("n",), left_out=self.notes)
+
+    def _intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of each region's own interval."""
+        middle, wide = self._measured(), self.half_widths
+        low, high = middle - wide, middle + wide
+        return (np.maximum(low, 0), np.maximum(high, 0)) if self._is_nonnegative else (low, high)
+
+    def _measured(self) -> NDArray[np.float64]:
+        return self.counts if self.measured is None else self.measured
+
+    @property
+    def _is_nonnegative(self) -> bool:
+        return _NONNEGATIVE in self.notes
+
+    def _ends(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> AreaEnds:
+        """Say how an interval is made: what lies inside surely, and what may lie inside."""
+        measured = self._measured()
+        known, perhaps = float(measured[inside].sum()), float(measured[cut].sum())
+        return AreaEnds(
+            known, [(self.noise, inside)], known + perhaps, [(self.noise, np.concatenate([inside, cut]))]
+        )
+
+    def nonnegative(self) -> Self:
+        """Return the surface with no count below 0 and the same total. Intervals stop at 0.
+
+        Intervals still rest on the counts as they were measured, so they hold as before.
+
+        Examples
+        --------
+        >>> nonnegative_counts(np.array([5.0, -2.0, 1.0])).tolist()
+        [4.0, 0.0, 0.0]
+        """
+        if self._is_nonnegative:
+            return self
+        counts = nonnegative_counts(self._measured())
+        return replace(self, counts=counts, measured=self._measured(), notes=(*self.notes, _NONNEGATIVE))
+
+    def to_json(self) -> JSON:
+        """Return the surface as JSON."""
+        return {
+            "regions": self.regions.to_json(),
+            "counts": _numbers(self.counts),
+            "noise": self.noise.to_json(),
+            "confidence": self.confidence,
+            "notes": list(self.notes),
+            **({} if self.measured is None else {"measured": _numbers(self.measured)}),
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read the surface back; raises ``ValueError`` where it is not one."""
+        regions = Regions.from_json(document["regions"])
+        noise = MeasurementNoise.from_json(document["noise"])
+        counts = np.array(document["counts"], dtype=np.float64)
+        measured = document.get("measured")
+        raw = None if measured is None else np.array(measured, dtype=np.float64)
+        sizes = {len(regions), noise.regions, counts.size, *(() if raw is None else (raw.size,))}
+        confidence = float(document["confidence"])
+        if len(sizes) != 1 or not np.isfinite(counts).all() or not 0 < confidence < 1:
+            raise ValueError("not a surface")
+        return cls(regions, counts, noise, confidence, tuple(map(str, document["notes"])), raw)
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the surface for a terminal: a small map of a grid, or the largest regions."""
+        from tacit.maps._surface_text import surface_text
+
+        return surface_text(self, marks)
+
+    def html(self, marks: tuple[str, ...] = ()) -> str:
+        """Write the surface for a notebook: a small picture in cells, or the largest regions."""
+        from tacit.maps._surface_text import surface_html
+
+        return surface_html(self, marks)
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw the surface as a map; regions that cannot be told from 0 are hatched.
+
+        ``what`` is ``n`` (the default) for counts, or ``density`` for points per square kilometre.
+        """
+        from tacit.maps._surface_picture import plot_surface
+
+        return plot_surface(self, what, ax, certificate)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _numbers(values: NDArray[np.float64]) -> Sequence[float]:
+    """Write whole numbers as such."""
+    whole = values == np.round(values)
+    if whole.all() and np.abs(values).max(initial=0) < 2**53:
+        return [int(one) for one in values.tolist()]
+    return list(values.tolist())

@@ -5,22 +5,27 @@ from __future__ import annotations
 from tacit.maps._box import Box
 from tacit.maps._declaration import points
 from tacit.maps._examples import EXAMPLE_BOX, example_sites
+from tacit.maps._flow_table import FlowTable
 from tacit.maps._hierarchy import consistent
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._point_map import PointMap
 from tacit.maps._regions import BoxRegions, GridRegions, Regions
 from tacit.maps._surface import Surface
+from tacit.maps._trips import Trips, trips
 
 __all__ = [
     "EXAMPLE_BOX",
     "Box",
     "BoxRegions",
+    "FlowTable",
     "GridRegions",
     "MeasurementNoise",
     "PointMap",
     "Regions",
     "Surface",
+    "Trips",
     "consistent",
     "example_sites",
     "points",
+    "trips",
 ]

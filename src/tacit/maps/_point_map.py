@@ -10,6 +10,7 @@ from tacit.core import Dataset, Forecast, Limits, Plan, PlanGoal
 from tacit.errors import TacitError
 from tacit.exact import count
 from tacit.fixes import Say
+from tacit.maps._adaptive_questions import AdaptiveQuestions
 from tacit.maps._limits import contribution_of, limits_in_words
 from tacit.maps._regions import GridRegions
 from tacit.maps._task import RegionTask
@@ -44,7 +45,7 @@ class GridLocator:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PointMap(Dataset):
+class PointMap(AdaptiveQuestions, Dataset):
     """Points on a map: who is protected, the public box, and what one unit may add. Made by `points`.
 
     Points outside the box, and those with a missing coordinate, do not count. Every question is a method
@@ -141,4 +142,4 @@ class PointMap(Dataset):
             case {"grid": [rows, columns]}:
                 return self.grid(rows, columns, **given)
             case _:
-                raise ValueError("not a question about a map")
+                return self._rebuild_adaptive(request, goal)

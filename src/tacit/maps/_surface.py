@@ -90,10 +90,7 @@ class Surface(AreaQuestions, SurfaceFiles, Content):
     @property
     def half_widths(self) -> NDArray[np.float64]:
         """How far the count of each region may lie from the truth, one region at a time."""
-        failing = 1 - self.confidence
-        if self.noise.parents is None and not np.ptp(self.noise.laplace) and not np.ptp(self.noise.normal):
-            return np.full(len(self), self.noise.half_widths([[0]], failing)[0])
-        return self.noise.half_widths([[i] for i in range(len(self))], failing)
+        return self.noise.each_half_width(1 - self.confidence)
 
     @property
     def table(self) -> AnswerTable:

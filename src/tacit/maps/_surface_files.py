@@ -29,7 +29,9 @@ class SurfaceFiles:
     """
 
     __slots__ = ()
-    certified: ClassVar[frozenset[str]] = frozenset({"to_csv", "to_geojson", "to_html", "to_parquet", "to_png"})
+    certified: ClassVar[frozenset[str]] = frozenset(
+        {"to_csv", "to_geojson", "to_html", "to_parquet", "to_png"}
+    )
 
     if TYPE_CHECKING:
         regions: Regions
@@ -87,7 +89,8 @@ class SurfaceFiles:
         boxes = self.regions.boxes
         names = {key: list(values) for key, values in self.regions.keys.items()}
         table = pa.table(
-            names | {"n": self.counts, "low": low, "high": high, "geometry": [wkb_of(one) for one in outlines]}
+            names
+            | {"n": self.counts, "low": low, "high": high, "geometry": [wkb_of(one) for one in outlines]}
         )
         south, west = boxes[:, :2].min(axis=0).tolist()
         north, east = boxes[:, 2:].max(axis=0).tolist()

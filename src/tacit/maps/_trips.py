@@ -88,7 +88,8 @@ def trips(
     >>> import tacit as tc
     >>> rides = pd.DataFrame({"who": [1, 1, 2], "from": ["N", "S", "N"], "to": ["S", "N", "N"]})
     >>> made = tc.maps.trips(
-    ...     rides, origin="from", destination="to", unit="who", limits={"rows": 2}, budget=tc.Budget(epsilon=1)
+    ...     rides, origin="from", destination="to", unit="who", limits={"rows": 2},
+    ...     budget=tc.Budget(epsilon=1),
     ... )
     >>> flows = made.flows(["N", "S"], epsilon=1).release()
     >>> flows.keys["origin"]
@@ -342,7 +343,9 @@ def _read_zones(zones: object, box: Box | None) -> tuple[tuple[str, ...], tuple[
         raise bad_parameter("zones", "a list of names", zones, fix=Set(zones=["north", "south"]))
     names = tuple(str(zone) for zone in zones)
     if not names or len(set(names)) < len(names):
-        raise bad_parameter("zones", "different names, at least one", zones, fix=Set(zones=["north", "south"]))
+        raise bad_parameter(
+            "zones", "different names, at least one", zones, fix=Set(zones=["north", "south"])
+        )
     _check_pairs(len(names))
     return names, None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tacit.maps._box import Box
 from tacit.maps._declaration import points
-from tacit.maps._examples import EXAMPLE_BOX, example_sites
+from tacit.maps._difference import SurfaceDifference
+from tacit.maps._examples import EXAMPLE_BOX, example_districts, example_ranges, example_sites
 from tacit.maps._flow_table import FlowTable
 from tacit.maps._hierarchy import consistent
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._point_map import PointMap
+from tacit.maps._polygon_regions import PolygonRegions
 from tacit.maps._regions import BoxRegions, GridRegions, Regions
 from tacit.maps._surface import Surface
 from tacit.maps._trips import Trips, trips
@@ -21,10 +23,14 @@ __all__ = [
     "GridRegions",
     "MeasurementNoise",
     "PointMap",
+    "PolygonRegions",
     "Regions",
     "Surface",
+    "SurfaceDifference",
     "Trips",
     "consistent",
+    "example_districts",
+    "example_ranges",
     "example_sites",
     "points",
     "trips",

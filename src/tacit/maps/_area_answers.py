@@ -118,8 +118,8 @@ class AreaQuestions(ABC):
         low, high = np.minimum(low, value), np.maximum(high, value)  # a value lies in its interval
         cut = max(int((share < 1).sum()) for _, share in asked)
         key = {} if len(asked) == 1 else {"area": tuple(range(1, len(asked) + 1))}
-        note = f"points are taken as spread evenly inside the {cut:,} regions that the border cuts; the " \
-               "interval holds wherever they lie"  # fmt: skip
+        taken = f"points are taken as spread evenly inside the {cut:,} regions that the border cuts"
+        note = f"{taken}; the interval holds wherever they lie"
         return AnswerTable(
             _keys(key),
             {"n": Cells(tuple(value.tolist()), tuple(low.tolist()), tuple(high.tolist()))},

@@ -1,4 +1,4 @@
-"""Areas that a surface is asked about: rectangles, circles and polygons, and how much of a box each covers."""
+"""Areas that a surface is asked about: rectangles, circles, polygons, and the share of a box they cover."""
 
 from __future__ import annotations
 
@@ -35,8 +35,11 @@ class Area(Protocol):
     def box_shares(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of each box (south, west, north, east) that the area covers; exact at 0 and 1."""
 
-    def geometry(self) -> Any:
-        """Return the area as a shapely geometry in degrees, x for longitude."""
+    def geometry(self, margin: float = 0.0) -> Any:
+        """Return the area as a shapely geometry in degrees, x for longitude.
+
+        An area that is only drawn approximately is made smaller or larger by the margin, a share of its size.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,9 @@ class Rectangle:
         wide = np.minimum(east, self.box.east) - np.maximum(west, self.box.west)
         return _exact_ends(high / (north - south)) * _exact_ends(wide / (east - west))
 
-    def geometry(self) -> Any:
+    def geometry(self, margin: float = 0.0) -> Any:
         """Return the rectangle as a polygon."""
+        del margin
         from shapely import box
 
         return box(self.box.west, self.box.south, self.box.east, self.box.north)
@@ -148,18 +152,17 @@ class Circle:
     def _along(
         self, south: NDArray[np.float64], north: NDArray[np.float64], across: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        turn = np.degrees(
-            np.arctan2(math.sin(math.radians(self.lat)), math.cos(math.radians(self.lat)) * np.cos(np.radians(across)))
-        )  # fmt: skip
+        y0 = math.radians(self.lat)
+        turn = np.degrees(np.arctan2(math.sin(y0), math.cos(y0) * np.cos(np.radians(across))))
         turns = [np.clip((turn + half + 180) % 360 - 180, south, north) for half in (0.0, 180.0)]
         return np.stack([self._haversine(lat, across) for lat in (south, north, *turns)])
 
-    def geometry(self) -> Any:
+    def geometry(self, margin: float = 0.0) -> Any:
         """Return the circle as a polygon of 256 corners."""
         from shapely import Polygon
 
         angle = np.linspace(0, 2 * np.pi, 256, endpoint=False)
-        y0, reach = math.radians(self.lat), self.km / EARTH_KM
+        y0, reach = math.radians(self.lat), self.km * (1 + margin) / EARTH_KM
         y = np.arcsin(math.sin(y0) * math.cos(reach) + math.cos(y0) * math.sin(reach) * np.cos(angle))
         across = np.arctan2(
             np.sin(angle) * math.sin(reach) * math.cos(y0), math.cos(reach) - math.sin(y0) * np.sin(y)
@@ -197,8 +200,9 @@ class PolygonArea:
         shares[cut] = shapely.area(shapely.intersection(self.shape, drawn[cut])) / shapely.area(drawn[cut])
         return _exact_ends(shares)
 
-    def geometry(self) -> Any:
+    def geometry(self, margin: float = 0.0) -> Any:
         """Return the polygons."""
+        del margin
         return self.shape
 
 

@@ -1,4 +1,4 @@
-"""Limits on a map: which points of a unit count in a set of regions, and how far one unit can move the counts.
+"""Limits on a map: which points of a unit count in regions, and how far one unit can move the counts.
 
 Points of one unit: at most `rows` in all, in at most `groups` regions, at most `per_group` in each. The rules
 and the sensitivities are those of tables (docs/proofs/maps.md, section 2).

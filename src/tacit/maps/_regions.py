@@ -77,6 +77,10 @@ class Regions(ABC):
                 if not len(boxes) or not np.isfinite(boxes).all():
                     raise ValueError("not boxes")
                 return BoxRegions(boxes)
+            case "polygons" | "h3":
+                from tacit.maps._polygon_regions import PolygonRegions
+
+                return PolygonRegions.read_document(document)
             case _:
                 raise ValueError("not regions that this version can read")
 
@@ -107,6 +111,7 @@ class BoxRegions(Regions):
 
     Examples
     --------
+    >>> from tacit.maps._areas import Rectangle
     >>> regions = BoxRegions(np.array([[0.0, 0, 1, 1], [0, 1, 1, 3]]))
     >>> [values.tolist() for values in regions.shares(Rectangle.read((0, 0), (1, 2)))]
     [[0, 1], [1.0, 0.5]]
@@ -155,6 +160,7 @@ class GridRegions(Regions):
 
     Examples
     --------
+    >>> from tacit.maps._areas import Rectangle
     >>> regions = GridRegions(Box(0, 0, 10, 10), 10, 10)
     >>> [values.tolist() for values in regions.shares(Rectangle.read((0, 0), (1, 2.5)))]
     [[0, 1, 2], [1.0, 1.0, 0.5]]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Content
+from tacit.errors import TacitError
+from tacit.fixes import Choose, Code
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._nonnegative import nonnegative_counts
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tacit.core import JSON, Certificate, Value
+    from tacit.maps._difference import SurfaceDifference
     from tacit.picture import Picture
 
 __all__ = ["Surface"]
@@ -107,6 +110,57 @@ class Surface(AreaQuestions, SurfaceFiles, Content):
         order = np.argsort(-self.counts, kind="stable")[: max(1, min(int(k), len(self)))]
         note = "the largest noisy counts; noise raised some of them, so they are too large on average"
         return replace(self._lines(order), notes={"n": note})
+
+    def level(self, name: str) -> AnswerTable:
+        """Return the counts of the larger regions of a hierarchy: each is the sum of its regions."""
+        larger = getattr(self.regions, "larger", {})
+        if name not in larger:
+            fix = (
+                Choose(tuple(larger), given=str(name))
+                if larger
+                else Code('sites.districts(..., parents="region")')
+            )
+            raise TacitError("unknown-column", f"the surface has no level {name!r}", fix=fix)
+        names = sorted(set(larger[name]))
+        of = np.array(larger[name])
+        answer = self._answered([(np.flatnonzero(of == one), np.ones((of == one).sum())) for one in names])
+        return replace(answer, keys={name: tuple(names)})
+
+    def minus(self, other: Surface) -> SurfaceDifference:
+        """Return this surface minus another one on the same regions; their noises are independent.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> sites = tc.points(tc.maps.example_sites(), "lat", "lon", unit=tc.Unit.row(), name="sites",
+        ...                   box=tc.maps.EXAMPLE_BOX, budget=tc.Budget(epsilon=2))
+        >>> one, two = (sites.grid(4, 4, epsilon=e).release() for e in (0.5, 1))
+        >>> change = one.minus(two)
+        >>> answer = change.rectangle((-24, 133), (-23, 134))
+        >>> answer.low <= answer.value <= answer.high
+        True
+        """
+        from tacit.maps._difference import surface_difference
+
+        return surface_difference(self, getattr(other, "content", other))
+
+    def beside(self, layer: object, *, name: str = "name", within_km: float = 0) -> AnswerTable:
+        """Return how many points lie in, or near, each place of a public layer.
+
+        Parameters
+        ----------
+        layer
+            GeoJSON features (polygons or points) or a path to them, or pairs of latitude and longitude:
+            ranges of a protected species, planned roads, stations.
+        name
+            The property that names a feature.
+        within_km
+            Points this near count too; needed for places without an extent.
+        """
+        from tacit.maps._layers import read_layer
+
+        names, areas = read_layer(layer, name, within_km)
+        return replace(self.areas(areas), keys={name: names})
 
     def _lines(self, chosen: NDArray[np.int64]) -> AnswerTable:
         low, high = self._intervals()

@@ -46,6 +46,9 @@ def _map(counts: NDArray[np.float64]) -> list[str]:
     step_y, step_x = max(rows, 1), max(columns, 1)
     summed = np.add.reduceat(counts, np.arange(0, counts.shape[0], step_y), axis=0)
     summed = np.add.reduceat(summed, np.arange(0, counts.shape[1], step_x), axis=1)[::-1]
+    cells = np.add.reduceat(np.ones(counts.shape), np.arange(0, counts.shape[0], step_y), axis=0)
+    cells = np.add.reduceat(cells, np.arange(0, counts.shape[1], step_x), axis=1)[::-1]
+    summed *= step_y * step_x / cells  # the last ones may stand for fewer cells
     top = max(float(summed.max()), 1.0)
     level = np.clip(np.ceil(summed / top * (len(_SHADES) - 1)), 0, len(_SHADES) - 1).astype(int)
     wide = 2 if summed.shape[1] * 2 <= _WIDE else 1

@@ -1,0 +1,206 @@
+"""Public polygons and H3 cells as the regions of a surface, with the larger regions above them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from tacit.core import needs
+from tacit.maps._areas import EARTH_KM, SAME, Circle
+from tacit.maps._regions import Regions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Value
+    from tacit.maps._areas import Area
+    from tacit.maps._point_source import OwnedPoints
+
+__all__ = ["H3Locator", "PolygonLocator", "PolygonRegions"]
+
+_MARGIN = 1e-3  # by which a drawn circle may differ from the true one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolygonRegions(Regions):
+    """Public polygons, or H3 cells, that do not overlap.
+
+    Parameters
+    ----------
+    names
+        The name of each, or the H3 cell as text.
+    polygons
+        GeoJSON geometries; those of H3 cells follow from the names.
+    kind
+        ``polygons`` or ``h3``.
+    larger
+        For each level above, its name and the larger region of each region.
+    """
+
+    names: tuple[str, ...]
+    polygons: tuple[Mapping[str, Any], ...]
+    kind: Literal["polygons", "h3"] = "polygons"
+    larger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _made: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of_cells(cls, cells: Sequence[int], larger: Mapping[str, tuple[str, ...]]) -> Self:
+        """Return H3 cells as regions (extra ``maps``)."""
+        needs("H3 cells", "h3", "tacit[maps]")
+        from h3.api import basic_int, basic_str
+
+        names = tuple(basic_str.int_to_str(int(cell)) for cell in cells)
+        return cls(names, tuple(_outline(basic_int.cell_to_boundary(int(c))) for c in cells), "h3", larger)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def shapes(self) -> NDArray[Any]:
+        """The regions as shapely geometries (extra ``maps``)."""
+        if "shapes" not in self._made:
+            needs("polygons", "shapely", "tacit[maps]")
+            from shapely.geometry import shape
+
+            made = np.empty(len(self), dtype=object)
+            made[:] = [shape(one) for one in self.polygons]
+            self._made["shapes"] = made
+        return self._made["shapes"]
+
+    @property
+    def boxes(self) -> NDArray[np.float64]:
+        """South, west, north and east of each region."""
+        import shapely
+
+        return shapely.bounds(self.shapes)[:, [1, 0, 3, 2]]
+
+    @property
+    def _margins(self) -> NDArray[np.float64]:
+        """How far, in degrees, the true border may lie from the drawn one: H3 cells have curved edges.
+
+        The middle of a great circle's arc of length L lies at most L^2 tan(latitude) / 8 beside the chord.
+        """
+        if self.kind != "h3":
+            return np.zeros(len(self))
+        boxes = self.boxes
+        long = np.radians(np.hypot(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]))
+        steep = np.tan(np.radians(np.minimum(np.abs(boxes[:, [0, 2]]).max(axis=1), 89)))
+        return np.degrees(long**2 * np.maximum(steep, 0.1) / 8)
+
+    def shares(self, area: Area) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the touched regions and the share of each; a doubtful border counts as a cut."""
+        import shapely
+
+        south, west, north, east = area.bounds
+        boxes, margins = self.boxes, self._margins
+        s, w, n, e = boxes.T
+        near = np.flatnonzero(
+            (n + margins > south) & (s - margins < north) & (e + margins > west) & (w - margins < east)
+        )
+        share = np.ones(len(near))
+        round_the_edge = isinstance(area, Circle) and (west, east) == (-180, 180)
+        if round_the_edge:
+            share = area.box_shares(boxes[near])
+        else:
+            shapes, wide = self.shapes[near], shapely.buffer(self.shapes[near], margins[near])
+            wide = np.where(margins[near] > 0, wide, shapes)
+            inner, outer = area.geometry(-_MARGIN), area.geometry(_MARGIN)
+            shapely.prepare([inner, outer])
+            part = shapely.area(shapely.intersection(outer, shapes)) / shapely.area(shapes)
+            inside = shapely.covers(inner, wide) | (part > 1 - SAME) & (margins[near] == 0)
+            touched = shapely.intersects(outer, wide) & ((part > SAME) | (margins[near] > 0))
+            share = np.where(inside, 1.0, np.where(touched, np.clip(part, 1e-6, 1 - 1e-6), 0.0))
+        return near[share > 0], share[share > 0]
+
+    @property
+    def keys(self) -> Mapping[str, tuple[Value, ...]]:
+        """The name of each region, and those of the larger ones."""
+        return {"region" if self.kind == "polygons" else "cell": self.names, **self.larger}
+
+    def outlines(self) -> list[Any]:
+        """Return each region as a GeoJSON geometry."""
+        return [dict(one) for one in self.polygons]
+
+    @property
+    def areas(self) -> NDArray[np.float64]:
+        """Square kilometres, by the latitude of the middle of each region."""
+        import shapely
+
+        lat = np.radians(self.boxes[:, [0, 2]].mean(axis=1))
+        return shapely.area(self.shapes) * math.radians(EARTH_KM) ** 2 * np.cos(lat)
+
+    @property
+    def words(self) -> str:
+        """How many polygons or cells."""
+        return f"{len(self):,} {'polygons' if self.kind == 'polygons' else 'H3 cells'}"
+
+    def to_json(self) -> JSON:
+        """Return names, polygons and larger regions; H3 cells are their own polygons."""
+        drawn: dict[str, JSON] = {} if self.kind == "h3" else {"polygons": [dict(p) for p in self.polygons]}
+        larger = {name: list(values) for name, values in self.larger.items()}
+        return {"kind": self.kind, "names": list(self.names), **drawn, "larger": larger}
+
+    @classmethod
+    def read_document(cls, document: Any) -> Self:
+        """Read polygons or H3 cells back; raises ``ValueError`` where there are none."""
+        names = tuple(map(str, document["names"]))
+        larger = {str(name): tuple(map(str, values)) for name, values in document["larger"].items()}
+        if not names or any(len(values) != len(names) for values in larger.values()):
+            raise ValueError("not regions")
+        if document["kind"] == "h3":
+            return cls.of_cells([int(name, 16) for name in names], larger)
+        polygons = tuple(dict(one) for one in document["polygons"])
+        if len(polygons) != len(names):
+            raise ValueError("not regions")
+        return cls(names, polygons, "polygons", larger)
+
+
+def _outline(boundary: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Draw an H3 cell; one that crosses the 180th meridian keeps its corners together."""
+    middle = boundary[0][1]
+    ring = [[(lon - middle + 180) % 360 - 180 + middle, lat] for lat, lon in boundary]
+    return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+
+
+@dataclass(frozen=True, slots=True)
+class PolygonLocator:
+    """Public polygons; a point on a border belongs to the first one in the public order."""
+
+    regions: PolygonRegions
+
+    def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
+        """Return the first polygon that holds each point or has it on its border."""
+        import shapely
+
+        tree = shapely.STRtree(self.regions.shapes)
+        found = np.full(len(points), len(self.regions), dtype=np.int64)
+        point, polygon = tree.query(shapely.points(points.lon, points.lat), predicate="intersects")
+        np.minimum.at(found, point, polygon)
+        found[found == len(self.regions)] = -1
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class H3Locator:
+    """Cells of the H3 grid, found by the library's own arithmetic."""
+
+    regions: PolygonRegions
+    resolution: int
+
+    def locate(self, points: OwnedPoints) -> NDArray[np.int64]:
+        """Return the cell of each point; -1 for a cell that is not listed."""
+        from h3.api.basic_int import latlng_to_cell
+
+        level = self.resolution
+        pairs = zip(points.lat.tolist(), points.lon.tolist(), strict=True)
+        cells = np.fromiter(
+            (latlng_to_cell(y, x, level) for y, x in pairs), dtype=np.uint64, count=len(points)
+        )
+        listed = np.array([int(name, 16) for name in self.regions.names], dtype=np.uint64)  # in order
+        place = np.minimum(np.searchsorted(listed, cells), len(listed) - 1)
+        return np.where(listed[place] == cells, place, -1)

@@ -1,0 +1,192 @@
+"""Public regions as people give them: districts from GeoJSON, or the H3 cells that cover a box."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import needs
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Say, Set
+from tacit.maps._areas import EARTH_KM, as_geometry
+from tacit.maps._polygon_regions import PolygonRegions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.maps._box import Box
+
+__all__ = ["cells_over", "codes_of", "digest_of_regions", "parents_of", "read_districts"]
+
+_OVERLAP = 1e-6  # of the smaller polygon; less is a border that was drawn twice
+_MOST_CELLS = 2**20
+
+
+def read_districts(given: object, name: str, parents: str | Sequence[str] | None, box: Box) -> PolygonRegions:
+    """Read public polygons from GeoJSON, or refuse what is wrong in them."""
+    needs("districts", "shapely", "tacit[maps]")
+    features = _features(given)
+    levels = (parents,) if isinstance(parents, str) else tuple(parents or ())
+    names = _property(features, name)
+    if len(set(names)) != len(names):
+        twice = next(one for one in names if names.count(one) > 1)
+        raise TacitError(
+            "bad-parameter", f"two polygons have the name {twice!r}",
+            why="each name is one line of the answer", fix=Say("join them to one MultiPolygon, or rename one"),
+        )  # fmt: skip
+    shapes = [as_geometry(feature.get("geometry")) for feature in features]
+    larger = {level: _property(features, level) for level in levels}
+    _check_nested([names, *larger.values()], [name, *levels])
+    plain = tuple(json.loads(json.dumps(one.__geo_interface__)) for one in shapes)  # lists, as in a file
+    regions = PolygonRegions(names, plain, "polygons", larger)
+    _check_place(regions, box)
+    _check_overlaps(regions)
+    return regions
+
+
+def _features(given: object) -> list[dict[str, Any]]:
+    document: Any = given
+    if isinstance(given, str | os.PathLike):
+        try:
+            document = json.loads(Path(given).read_text(encoding="utf-8"))
+        except OSError:
+            raise bad_parameter("districts", "a GeoJSON file that exists", os.fspath(given),
+                                fix=Say("check the path")) from None  # fmt: skip
+        except ValueError:
+            raise bad_parameter("districts", "a GeoJSON file", os.fspath(given), fix=_COLLECTION) from None
+    features = document.get("features") if isinstance(document, Mapping) else None
+    if not isinstance(features, list) or not features or not all(isinstance(f, Mapping) for f in features):
+        raise bad_parameter(
+            "districts", "a GeoJSON feature collection", type(document).__name__, fix=_COLLECTION
+        )
+    return [dict(feature) for feature in features]
+
+
+_COLLECTION = Code('sites.districts("districts.geojson", name="name", epsilon=1)')
+
+
+def _property(features: list[dict[str, Any]], name: str) -> tuple[str, ...]:
+    """Return one property of all features as text."""
+    found = [dict(feature.get("properties") or {}) for feature in features]
+    if any(one.get(name) is None for one in found):
+        raise TacitError(
+            "unknown-column", f"a polygon has no property {name!r}",
+            why="every polygon needs a name", fix=Choose(tuple(map(str, found[0])), given=str(name)),
+        )  # fmt: skip
+    return tuple(str(one[name]) for one in found)
+
+
+def _check_nested(levels: list[tuple[str, ...]], names: list[str]) -> None:
+    """Refuse larger regions that are not inside one region of the next level."""
+    for (below, lower), (above, upper) in pairwise(zip(levels, names, strict=True)):
+        seen: dict[str, str] = {}
+        for small, large in zip(below, above, strict=True):
+            if seen.setdefault(small, large) != large:
+                raise TacitError(
+                    "bad-parameter", f"the {lower} {small!r} lies in two of {upper!r}",
+                    why="in a hierarchy each region is part of one larger region",
+                    fix=Say("name the levels from the smallest to the largest"),
+                )  # fmt: skip
+
+
+def _check_place(regions: PolygonRegions, box: Box) -> None:
+    """Refuse polygons of which none is in the box; say so if swapping latitude and longitude would help."""
+    s, w, n, e = regions.boxes.T
+    if ((n > box.south) & (s < box.north) & (e > box.west) & (w < box.east)).any():
+        return
+    swapped = ((e > box.south) & (w < box.north) & (n > box.west) & (s < box.east)).any()
+    raise TacitError(
+        "bad-parameter",
+        "no polygon lies in the box"
+        + (", but with latitude and longitude swapped some do" if swapped else ""),
+        why="GeoJSON writes the longitude first; the box has the latitude first",
+        fix=Set(box=((box.west, box.south), (box.east, box.north))) if swapped else Say("check the box"),
+    )
+
+
+def _check_overlaps(regions: PolygonRegions) -> None:
+    """Refuse polygons that overlap: a point counts in one of them only, so the other would be wrong."""
+    import shapely
+
+    shapes = regions.shapes
+    one, other = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+    one, other = one[one < other], other[one < other]
+    both = shapely.area(shapely.intersection(shapes[one], shapes[other]))
+    smaller = np.minimum(shapely.area(shapes[one]), shapely.area(shapes[other]))
+    wrong = np.flatnonzero(both > _OVERLAP * smaller)
+    if len(wrong):
+        first, second = (regions.names[i[wrong[0]]] for i in (one, other))
+        raise TacitError(
+            "bad-parameter", f"the polygons {first!r} and {second!r} overlap",
+            why="a point counts in one region only, so the count of the other would be too small",
+            fix=Say("give polygons that only share borders; use parents for larger regions"),
+        )  # fmt: skip
+
+
+def cells_over(box: Box, resolution: int, coarsest: int) -> PolygonRegions:
+    """Return the H3 cells that touch a box, in the order of their numbers, with parents by index."""
+    needs("H3 cells", "h3", "tacit[maps]")
+    needs("H3 cells", "shapely", "tacit[maps]")
+    import shapely
+    from h3.api import basic_int
+
+    average = basic_int.average_hexagon_area(resolution, unit="km^2") / EARTH_KM**2
+    south, north = np.radians([box.south, box.north])
+    about = np.radians(box.east - box.west) * (np.sin(north) - np.sin(south)) / average
+    if about > _MOST_CELLS:
+        raise TacitError(
+            "question-too-large", f"about {about:,.0f} H3 cells cover the box",
+            why=f"a surface has at most {_MOST_CELLS:,} of them", fix=Set(resolution=max(resolution - 1, 0)),
+        )  # fmt: skip
+    lat, lon = box.edges(8, 8)
+    ring = [(y, box.west) for y in lat] + [(box.north, x) for x in lon[1:]]
+    ring += [(y, box.east) for y in lat[::-1][1:]] + [(box.south, x) for x in lon[::-1][1:-1]]
+    found = set(basic_int.polygon_to_cells(basic_int.LatLngPoly(ring), resolution))
+    found |= {basic_int.latlng_to_cell(y, x, resolution) for y, x in ring}
+    found |= {near for cell in tuple(found) for near in basic_int.grid_disk(cell, 1)}
+    cells = sorted(found)
+    larger = {
+        f"resolution {level}": tuple(format(basic_int.cell_to_parent(cell, level), "x") for cell in cells)
+        for level in range(resolution - 1, coarsest - 1, -1)
+    }
+    regions = PolygonRegions.of_cells(cells, larger)
+    wide = shapely.box(box.west, box.south, box.east, box.north).buffer(float(regions._margins.max()))  # noqa: SLF001
+    kept = np.flatnonzero(shapely.intersects(wide, regions.shapes))
+    return PolygonRegions.of_cells(
+        [cells[i] for i in kept], {name: tuple(v[i] for i in kept) for name, v in larger.items()}
+    )
+
+
+def codes_of(regions: PolygonRegions) -> tuple[NDArray[np.int64], ...]:
+    """Return for each level above the number of the larger region of each region."""
+    return tuple(
+        np.unique(values, return_inverse=True)[1].astype(np.int64) for values in regions.larger.values()
+    )
+
+
+def parents_of(regions: int, codes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    """Return the parent of each measurement: regions first, then one level after the other."""
+    if not codes:
+        return None
+    own, start = np.arange(regions), 0
+    parts = []
+    for code in codes:
+        size = int(own.max()) + 1
+        up = np.full(size, -1, dtype=np.int64)
+        up[own] = start + size + code
+        parts.append(up)
+        start, own = start + size, code
+    return np.concatenate([*parts, np.full(int(own.max()) + 1, -1, dtype=np.int64)])
+
+
+def digest_of_regions(regions: PolygonRegions) -> str:
+    """Return a digest of names, borders and levels, for the identity of a plan."""
+    text = json.dumps(regions.to_json(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -264,8 +264,8 @@ def _points_moved(limits: Limits, adjacency: Adjacency) -> int:
         raise TacitError(
             "missing-limit",
             "nothing bounds how many points one unit can add",
-            why="the regions of an adaptive grid change with the noise, so only a limit on all points of a unit "
-            "bounds what it moves",
+            why="the regions of an adaptive grid change with the noise, so only a limit on all points of a "
+            "unit bounds what it moves",
             fix=Declare("limits", 10, column="rows", function="tc.points"),
         )
     return limits.rows * (2 if adjacency == "replace" else 1)

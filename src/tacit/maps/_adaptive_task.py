@@ -1,4 +1,4 @@
-"""The task of an adaptive grid: a coarse noisy grid, whose cells are then divided by how many points they hold.
+"""The task of an adaptive grid: a coarse noisy grid, whose cells are divided by how many points they hold.
 
 The rules for both sizes are those of Qardaji, Yang and Li 2013.
 """

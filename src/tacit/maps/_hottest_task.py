@@ -1,4 +1,4 @@
-"""The task of the hottest cells: the k cells that most units visit, picked with noise, without their counts."""
+"""The task of the hottest cells: the k cells that most units visit, picked with noise, without counts."""
 
 from __future__ import annotations
 

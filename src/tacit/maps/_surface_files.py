@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -214,8 +213,3 @@ def wkb_of(outline: Any) -> bytes:
     rings = [np.asarray(ring, dtype="<f8")[:, :2] for ring in outline["coordinates"]]
     body = b"".join(struct.pack("<I", len(ring)) + ring.tobytes() for ring in rings)
     return struct.pack("<BII", 1, 3, len(rings)) + body
-
-
-def escaped_meta(facts: Mapping[str, JSON]) -> str:
-    """Return the facts for the content of a meta element."""
-    return escape(json.dumps(facts, allow_nan=False), quote=True)

@@ -71,10 +71,14 @@ def draw_regions(axes: Any, surface: Surface, counts: Any) -> Any:
     from matplotlib.collections import PatchCollection
 
     patches = [_patch(outline) for outline in surface.regions.outlines()]
-    drawn = PatchCollection(patches, cmap="YlOrBr", edgecolor="0.6", linewidth=0.4)
+    many = len(patches) > 1000  # borders and hatches would hide the colours
+    border: Any = {"edgecolor": "face", "linewidth": 0.1} if many else {"edgecolor": "0.6", "linewidth": 0.4}
+    drawn = PatchCollection(patches, cmap="YlOrBr", **border)
     drawn.set_array(counts)
     drawn.set_clim(0, top)
     axes.add_collection(drawn)
+    if many:
+        return drawn
     hatched = [patch for patch, may in zip(patches, unclear, strict=True) if may]
     axes.add_collection(
         PatchCollection(

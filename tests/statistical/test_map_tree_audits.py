@@ -1,4 +1,4 @@
-"""The splitting tree under attack, and its broken twins (docs/proofs/maps.md, "The splitting tree")."""
+"""The splitting tree under attack, and its broken twins (docs/proofs/map_trees.md, "The splitting tree")."""
 
 import pytest
 

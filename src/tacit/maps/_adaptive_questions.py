@@ -53,7 +53,7 @@ class AdaptiveQuestions:
         """Plan a surface whose regions are the leaves of a tree: small where many points are.
 
         Guarantee: pure epsilon. A share of it grows the tree (`tacit.mechanisms.SplittingTree`), and the rest
-        pays for fresh noise on the count of each leaf, so intervals hold given the tree (docs/proofs/maps.md,
+        pays for fresh noise on the count of each leaf, so intervals hold given the tree (docs/proofs/map_trees.md,
         "The splitting tree").
 
         Parameters
@@ -117,7 +117,7 @@ class AdaptiveQuestions:
         """Plan a surface from two grids: a coarse one, whose cells are divided by their noisy counts.
 
         Guarantee: pure epsilon: half of it for each grid, and 2 % for the number of points unless it is
-        declared. The two grids are merged by least squares (docs/proofs/maps.md, "The adaptive grid").
+        declared. The two grids are merged by least squares (docs/proofs/map_trees.md, "The adaptive grid").
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class AdaptiveQuestions:
         """Plan the k cells of a grid in which most units have a point, best first, without counts.
 
         Guarantee: epsilon / k for each pick. A unit counts once in each cell, so it moves every score by at
-        most 1, however many cells it is in (docs/proofs/maps.md, "The hottest cells").
+        most 1, however many cells it is in (docs/proofs/map_trees.md, "The hottest cells").
 
         Parameters
         ----------

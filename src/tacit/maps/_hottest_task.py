@@ -28,7 +28,7 @@ class HottestTask:
     """Pick cells by how many different units have a point in them.
 
     A unit raises the score of any number of cells by 0 or 1 each, so scores are monotone with sensitivity 1,
-    however many cells a unit visits (docs/proofs/maps.md, "The hottest cells").
+    however many cells a unit visits (docs/proofs/map_trees.md, "The hottest cells").
     """
 
     source: PointSource

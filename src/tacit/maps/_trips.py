@@ -63,7 +63,7 @@ def trips(
     ---------
     All releases together are private for one unit, with all its trips, within the budget. At most
     ``limits["rows"]`` trips of a unit count; which ones depends on the trips of this unit and on a secret
-    alone. The proof is in ``docs/proofs/maps.md``, section "Trips".
+    alone. The proof is in ``docs/proofs/map_trees.md``, section "Trips".
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class SplittingTree(IntegerMechanism):
     Guarantee: pure epsilon (the property `price`, at most `epsilon`), where one unit moves at most
     `sensitivity` points of the finest grid: k for a unit with k points, 2 k under replace.
 
-    Argument (PrivTree; Zhang, Xiao and Xie 2016; docs/proofs/maps.md has it on integers, with its price): a
+    Argument (PrivTree; Zhang, Xiao and Xie 2016; docs/proofs/map_trees.md has it on integers, with its price): a
     region with n points at level i is split if max(n - i decay, theta - decay) plus discrete Laplace noise
     exceeds theta. One point changes the decisions on one path only, and there the values fall by at least
     decay from level to level. So at most one of them lies between the floor and theta, and the others lie
@@ -242,7 +242,7 @@ def price_of_path(scale: Fraction, decay: int, depth: int) -> Fraction:
     """Return what one point costs over all decisions on its path, rounded up to 12 decimals.
 
     Decisions fall on levels 0 to depth - 1. The two that cost most cost 1/scale each; the further ones cost
-    ln((1 + c - c^(j decay + 1)) / (1 + c - c^(j decay))) (docs/proofs/maps.md, lemma 2).
+    ln((1 + c - c^(j decay + 1)) / (1 + c - c^(j decay))) (docs/proofs/map_trees.md, lemma 2).
     """
     with localcontext() as context:
         context.prec = _DIGITS

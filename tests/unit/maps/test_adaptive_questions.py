@@ -1,4 +1,4 @@
-"""Trees, adaptive grids and hottest cells (docs/proofs/maps.md, the sections with these names)."""
+"""Trees, adaptive grids and hottest cells (docs/proofs/map_trees.md, the sections with these names)."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Trips between public zones (docs/proofs/maps.md, section "Trips")."""
+"""Trips between public zones (docs/proofs/map_trees.md, section "Trips")."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The splitting tree against its exact law (docs/proofs/maps.md, section "The splitting tree")."""
+"""The splitting tree against its exact law (docs/proofs/map_trees.md, section "The splitting tree")."""
 
 import math
 import pickle

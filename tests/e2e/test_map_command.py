@@ -78,6 +78,6 @@ def test_a_tree_is_shown_to_people(folder):
     ids=["none", "two", "shape", "no budget", "rho", "format", "folder", "column"],
 )
 def test_a_wrong_question_is_refused_before_a_charge(folder, words, code):
-    error = refusal(*words, "--name", "refused", cwd=folder)
+    error = refusal(*words, "--name", f"refused {' '.join(words)}", cwd=folder)
     assert error["code"] == code
     assert error["fix"]

@@ -53,8 +53,8 @@ class AdaptiveQuestions:
         """Plan a surface whose regions are the leaves of a tree: small where many points are.
 
         Guarantee: pure epsilon. A share of it grows the tree (`tacit.mechanisms.SplittingTree`), and the rest
-        pays for fresh noise on the count of each leaf, so intervals hold given the tree (docs/proofs/map_trees.md,
-        "The splitting tree").
+        pays for fresh noise on the count of each leaf, so intervals hold given the tree
+        (docs/proofs/map_trees.md, "The splitting tree").
 
         Parameters
         ----------

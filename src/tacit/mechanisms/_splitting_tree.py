@@ -41,7 +41,7 @@ class SplittingTree(IntegerMechanism):
     Guarantee: pure epsilon (the property `price`, at most `epsilon`), where one unit moves at most
     `sensitivity` points of the finest grid: k for a unit with k points, 2 k under replace.
 
-    Argument (PrivTree; Zhang, Xiao and Xie 2016; docs/proofs/map_trees.md has it on integers, with its price): a
+    Argument (PrivTree; Zhang, Xiao and Xie 2016; docs/proofs/map_trees.md has the proof on integers): a
     region with n points at level i is split if max(n - i decay, theta - decay) plus discrete Laplace noise
     exceeds theta. One point changes the decisions on one path only, and there the values fall by at least
     decay from level to level. So at most one of them lies between the floor and theta, and the others lie

@@ -29,6 +29,7 @@ __all__ = ["AdaptiveQuestions"]
 _HALF = Fraction(1, 2)
 _FOR_THE_TOTAL = Fraction(2, 100)
 _MOST_CELLS = 2**22
+_FINEST = 4096
 
 
 class AdaptiveQuestions:
@@ -112,8 +113,9 @@ class AdaptiveQuestions:
         )  # fmt: skip
 
     def adaptive_grid(
-        self, *, epsilon: Number, points: int | None = None, confidence: Number = Fraction(95, 100)
-    ) -> Plan[Surface]:
+        self, *, epsilon: Number, points: int | None = None, cells: int = 256,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[Surface]:  # fmt: skip
         """Plan a surface from two grids: a coarse one, whose cells are divided by their noisy counts.
 
         Guarantee: pure epsilon: half of it for each grid, and 2 % for the number of points unless it is
@@ -126,6 +128,9 @@ class AdaptiveQuestions:
         points
             The number of points, if it is public or guessed from public knowledge; it decides the size of
             the coarse grid only.
+        cells
+            Rows and columns of the finest grid: all regions end at its borders, so a question along them is
+            answered exactly up to the noise wherever the regions are as small.
         confidence
             How often each interval covers.
 
@@ -142,6 +147,9 @@ class AdaptiveQuestions:
         assert goal.epsilon is not None  # noqa: S101 - read checks it
         known = None if points is None else count("points", points)
         first = Fraction(0) if known is not None else _FOR_THE_TOTAL
+        finest = count("cells", cells, zero=False)
+        if finest > _FINEST:
+            raise bad_parameter("cells", f"at most {_FINEST:,}", cells, fix=Set(cells=256))
         moved = _points_moved(self.limits, self.adjacency)
 
         def noise(part: Fraction) -> DiscreteLaplace:
@@ -150,10 +158,11 @@ class AdaptiveQuestions:
             )  # fmt: skip
 
         each = noise((1 - first) / 2)
-        asked: dict[str, JSON] = {"adaptive_grid": known}
+        asked: dict[str, JSON] = {"adaptive_grid": finest, "points": known}
         task = AdaptiveTask(
-            self._source, self.box, asked | self._public(), noise(first) if first else None, known, each, each
-        )
+            self._source, self.box, asked | self._public(), noise(first) if first else None, known, finest,
+            each, each,
+        )  # fmt: skip
         return Plan.of(
             self,  # type: ignore[arg-type]
             task,
@@ -243,8 +252,8 @@ class AdaptiveQuestions:
         match request:
             case {"tree": depth, "share": share}:
                 return self.tree(depth=depth, share=Fraction(share), **given)
-            case {"adaptive_grid": points}:
-                return self.adaptive_grid(points=points, **given)
+            case {"adaptive_grid": cells, "points": points}:
+                return self.adaptive_grid(points=points, cells=cells, **given)
             case {"hottest": k, "cells": [rows, columns]}:
                 return self.hottest(k, cells=(rows, columns), **given)
             case _:

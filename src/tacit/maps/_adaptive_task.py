@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.errors import TacitError
     from tacit.maps._box import Box
-    from tacit.maps._point_source import OwnedPoints, PointSource
+    from tacit.maps._point_source import PointSource
     from tacit.mechanisms import DiscreteLaplace
 
 __all__ = ["AdaptiveTask", "coarse_size", "fine_sizes"]
@@ -49,6 +49,8 @@ class AdaptiveTask:
         The noise of the number of points; None where it is declared.
     points
         The declared number of points.
+    cells
+        Rows and columns of the finest grid, whose borders are those of all regions.
     coarse, fine
         The noise of the two grids.
     """
@@ -58,6 +60,7 @@ class AdaptiveTask:
     asked: Mapping[str, JSON]
     total: DiscreteLaplace | None
     points: int | None
+    cells: int
     coarse: DiscreteLaplace
     fine: DiscreteLaplace
 
@@ -83,32 +86,32 @@ class AdaptiveTask:
         if known is None:
             known = yield len(points)
         size = self._size(known)
-        cells = self.box.cells(points.lat, points.lon, rows=size, columns=size)
-        noisy = yield np.bincount(cells, minlength=size * size).astype(np.int64)
-        parts = self._parts(noisy)
-        found = part_of(self.box, points, size, parts)
-        yield np.bincount(found, minlength=int((parts**2).sum())).astype(np.int64)
+        finest = self.box.cells(points.lat, points.lon, rows=self.cells, columns=self.cells)
+        row, column = np.divmod(finest, self.cells)
+        coarse = part_in(row, self.cells, size) * size + part_in(column, self.cells, size)
+        noisy = yield np.bincount(coarse, minlength=size * size).astype(np.int64)
+        parts = self._parts(noisy, size)
+        found = parts.of(row, column, coarse)
+        yield np.bincount(found, minlength=len(parts)).astype(np.int64)
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> Surface:
         """Read a surface whose regions are the parts; both grids agree by least squares."""
         known = self.points if self.total is None else noisy[0]
         coarse, fine = noisy[-2:]
         size = self._size(known)
-        parts = self._parts(coarse)
-        cells = parts**2
-        parents = np.concatenate(
-            [np.repeat(np.arange(size * size), cells) + len(fine), np.full(size * size, -1, dtype=np.int64)]
-        )
+        parts = self._parts(coarse, size)
+        parents = np.concatenate([parts.cell + len(fine), np.full(size * size, -1, dtype=np.int64)])
         law = MeasurementNoise.of([(self.fine, len(fine)), (self.coarse, len(coarse))], parents)
         raw = np.concatenate([np.array(one, dtype=np.float64) for one in (fine, coarse)])
         counts = consistent(raw, parents, law.variances)[: len(fine)]
-        return Surface(BoxRegions(part_boxes(self.box, size, parts)), counts, law, float(confidence))
+        return Surface(BoxRegions(parts.boxes(self.box)), counts, law, float(confidence))
 
     def _size(self, points: Any) -> int:
-        return coarse_size(points, 1 / float(self.coarse.scale) + 1 / float(self.fine.scale))
+        rate = 1 / float(self.coarse.scale) + 1 / float(self.fine.scale)
+        return min(self.cells, coarse_size(points, rate))
 
-    def _parts(self, noisy: Any) -> NDArray[np.int64]:
-        return fine_sizes(noisy, 1 / float(self.fine.scale))
+    def _parts(self, noisy: Any, size: int) -> GridParts:
+        return GridParts(self.cells, size, fine_sizes(noisy, 1 / float(self.fine.scale)))
 
 
 def coarse_size(points: float, rate: float) -> int:
@@ -139,34 +142,65 @@ def fine_sizes(noisy: Any, rate: float) -> NDArray[np.int64]:
     return parts
 
 
-def part_of(box: Box, points: OwnedPoints, size: int, parts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the part of each point, cell by cell; a function of the point and of public sizes alone."""
-    first = np.concatenate([[0], np.cumsum(parts**2)])
-    down, along = (
-        ((at - low) * (size / (high - low))).clip(0, size)
-        for at, low, high in ((points.lat, box.south, box.north), (points.lon, box.west, box.east))
-    )
-    row, column = (np.minimum(one.astype(np.int64), size - 1) for one in (down, along))
-    cell = row * size + column
-    inner = parts[cell]
-    part_row, part_column = (
-        np.minimum(((one - whole) * inner).astype(np.int64), inner - 1)
-        for one, whole in ((down, row), (along, column))
-    )
-    return first[cell] + part_row * inner + part_column
+def part_in(place: Any, length: Any, parts: Any) -> Any:
+    """Return which of some nearly equal parts of a length holds a place; part k begins at k length // parts.
+
+    Examples
+    --------
+    >>> [int(part_in(place, 7, 3)) for place in range(7)], [k * 7 // 3 for k in range(4)]
+    ([0, 0, 1, 1, 2, 2, 2], [0, 2, 4, 7])
+    """
+    return ((place + 1) * parts - 1) // length
 
 
-def part_boxes(box: Box, size: int, parts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return south, west, north and east of each part; borders of coarse cells are those of their grid."""
-    lat, lon = box.edges(size, size)
-    cell = np.repeat(np.arange(size * size), parts**2)
-    first = np.repeat(np.concatenate([[0], np.cumsum(parts**2)])[:-1], parts**2)
-    inner = parts[cell]
-    part_row, part_column = np.divmod(np.arange(len(cell)) - first, inner)
-    sides = []
-    for edges, whole, part in ((lat, cell // size, part_row), (lon, cell % size, part_column)):
-        low, high = edges[whole], edges[whole + 1]
-        sides.append(low + (high - low) * part / inner)
-        sides.append(np.where(part + 1 == inner, high, low + (high - low) * (part + 1) / inner))
-    south, north, west, east = sides
-    return np.column_stack([south, west, north, east])
+class GridParts:
+    """The parts of all cells of a coarse grid, cell by cell; their borders are those of the finest grid.
+
+    Parameters
+    ----------
+    cells, size
+        Rows (and columns) of the finest grid and of the coarse one.
+    wanted
+        Into how many parts each side of a coarse cell is divided, where it has so many finest cells.
+    """
+
+    def __init__(self, cells: int, size: int, wanted: NDArray[np.int64]) -> None:
+        edges = np.arange(size + 1) * cells // size
+        self._cells, self._size, self._edges = cells, size, edges
+        row, column = np.divmod(np.arange(size * size), size)
+        self._down = np.minimum(wanted, np.diff(edges)[row])
+        self._along = np.minimum(wanted, np.diff(edges)[column])
+        self._first = np.concatenate([[0], np.cumsum(self._down * self._along)])
+        #: The coarse cell of each part.
+        self.cell = np.repeat(np.arange(size * size), self._down * self._along)
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    def of(
+        self, row: NDArray[np.int64], column: NDArray[np.int64], coarse: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the part of each point, from its finest cell: whole-number arithmetic on public sizes."""
+        place = []
+        for at, whole, parts in (
+            (row, coarse // self._size, self._down),
+            (column, coarse % self._size, self._along),
+        ):
+            low, high = self._edges[whole], self._edges[whole + 1]
+            place.append(part_in(at - low, high - low, parts[coarse]))
+        return np.asarray(self._first[coarse] + place[0] * self._along[coarse] + place[1])
+
+    def boxes(self, box: Box) -> NDArray[np.float64]:
+        """Return south, west, north and east of each part."""
+        lat, lon = box.edges(self._cells, self._cells)
+        inner = np.arange(len(self)) - self._first[:-1][self.cell]
+        part_row, part_column = np.divmod(inner, self._along[self.cell])
+        sides = []
+        for degrees, whole, part, parts in (
+            (lat, self.cell // self._size, part_row, self._down[self.cell]),
+            (lon, self.cell % self._size, part_column, self._along[self.cell]),
+        ):
+            low, length = self._edges[whole], self._edges[whole + 1] - self._edges[whole]
+            sides += [degrees[low + part * length // parts], degrees[low + (part + 1) * length // parts]]
+        south, north, west, east = sides
+        return np.column_stack([south, west, north, east])

@@ -9,7 +9,7 @@ import pytest
 import tacit as tc
 from tacit.core import members_of
 from tacit.errors import TacitError
-from tacit.maps._adaptive_task import coarse_size, fine_sizes
+from tacit.maps._adaptive_task import GridParts, coarse_size, fine_sizes, part_in
 from tacit.maps._tree_task import leaf_counts
 
 BOX = ((0, 0), (8, 8))
@@ -52,7 +52,7 @@ def sites():
         lambda s: s.tree(epsilon=1, depth=5),
         lambda s: s.tree(epsilon=0.5, depth=3, share=0.3),
         lambda s: s.adaptive_grid(epsilon=1),
-        lambda s: s.adaptive_grid(epsilon=1, points=600),
+        lambda s: s.adaptive_grid(epsilon=1, points=600, cells=33),
         lambda s: s.hottest(3, cells=(4, 8), epsilon=1),
     ],
     ids=["tree", "tree, share", "adaptive", "adaptive, declared", "hottest"],
@@ -161,6 +161,20 @@ def test_the_parts_of_an_adaptive_grid_hold_their_points():
         assert abs(answer.value - truth) <= 2
 
 
+@pytest.mark.parametrize(("cells", "size"), [(7, 3), (16, 5), (5, 5), (256, 19)])
+def test_parts_tile_the_finest_grid_and_hold_their_points(cells, size):
+    parts = GridParts(cells, size, rng.integers(1, 9, size * size))
+    row, column = (one.ravel() for one in np.indices((cells, cells)))
+    coarse = part_in(row, cells, size) * size + part_in(column, cells, size)
+    part = parts.of(row, column, coarse)
+    assert set(part.tolist()) == set(range(len(parts)))
+    boxes = parts.boxes(tc.maps.Box(0, 0, 1, 1)) * cells
+    middle = np.column_stack([row + 0.5, column + 0.5])
+    assert (boxes[part, :2] < middle).all()
+    assert (middle < boxes[part, 2:]).all()
+    assert parts.cell[part].tolist() == coarse.tolist()
+
+
 def test_the_sizes_of_an_adaptive_grid_are_bounded():
     assert coarse_size(-100, 1) == 10
     assert coarse_size(1e30, 1) == 512
@@ -187,6 +201,7 @@ def test_bad_questions_are_refused_before_anything_is_charged(sites):
         lambda: sites.tree(epsilon=1, share=1),
         lambda: sites.adaptive_grid(epsilon=0),
         lambda: sites.adaptive_grid(epsilon=1, points=-1),
+        lambda: sites.adaptive_grid(epsilon=1, cells=10_000),
         lambda: sites.hottest(0, epsilon=1),
         lambda: sites.hottest(5, cells=(2, 2), epsilon=1),
         lambda: sites.hottest(5, cells=7, epsilon=1),

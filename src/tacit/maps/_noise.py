@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tacit.mechanisms import DiscreteGaussian, linear_half_width
+from tacit.mechanisms import DiscreteGaussian, GaussianLaw, LaplaceLaw, linear_half_width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,24 +175,39 @@ def _key(parts: Sequence[tuple[MeasurementNoise, Any]]) -> tuple[Any, ...] | Non
 
 def _half_width(parts: Sequence[tuple[MeasurementNoise, Any]], failing: float) -> float:
     key = _key(parts)
-    if key is not None:
-        terms = np.array([laplace for laplace, _, size in key if size and laplace])
-        times = np.array([float(size) for laplace, _, size in key if size and laplace])
-        normal = math.sqrt(sum(size * spread**2 for _, spread, size in key))
-        largest = 1.0 if any(size for *_, size in key) else 0.0
-    else:
-        weights = [np.abs(noise.weights(chosen)) for noise, chosen in parts]
-        scaled = np.concatenate([w * noise.laplace for w, (noise, _) in zip(weights, parts, strict=True)])
-        normal = math.sqrt(sum(((w * n.normal) ** 2).sum() for w, (n, _) in zip(weights, parts, strict=True)))
-        largest = max((float(w.max(initial=0.0)) for w in weights), default=0.0)
-        terms, times = _together(scaled)
-    if not len(terms) and not normal:
+    if key is None:
+        return _of_weights(parts, failing)
+    used = [(laplace, normal, size) for laplace, normal, size in key if size]
+    if not used:
         return 0.0
-    if len(terms):
-        width = float(linear_half_width(failing, terms[None], np.array([normal]), times[None])[0])
-    else:
-        width = float(linear_half_width(failing, np.zeros((1, 1)), np.array([normal]))[0])
-    return math.ceil(width - 1e-9) if key is not None else width + largest / 2
+    if sum(size for *_, size in used) == 1:
+        [(laplace, normal, _)] = used
+        law = LaplaceLaw(Fraction(laplace)) if laplace else GaussianLaw(Fraction(normal))
+        return float(law.half_width(1 - Fraction(failing).limit_denominator(10**9)))
+    terms = np.array([laplace for laplace, _, _ in used])
+    times = np.array([float(size) for *_, size in used])
+    spread = math.sqrt(sum(size * normal**2 for _, normal, size in used))
+    return float(math.ceil(_continuous(failing, terms, times, spread) - 1e-9))
+
+
+def _of_weights(parts: Sequence[tuple[MeasurementNoise, Any]], failing: float) -> float:
+    """Return the half-width of a sum whose weights differ: half of the largest weight is added."""
+    weights = [np.abs(noise.weights(chosen)) for noise, chosen in parts]
+    laws = [noise for noise, _ in parts]
+    scaled = np.concatenate([w * noise.laplace for w, noise in zip(weights, laws, strict=True)])
+    spread = math.sqrt(sum(((w * noise.normal) ** 2).sum() for w, noise in zip(weights, laws, strict=True)))
+    largest = max((float(w.max(initial=0.0)) for w in weights), default=0.0)
+    return _continuous(failing, *_together(scaled), spread) + largest / 2
+
+
+def _continuous(
+    failing: float, terms: NDArray[np.float64], times: NDArray[np.float64], spread: float
+) -> float:
+    """Return the half-width of continuous noise: Laplace terms, each several times, and a normal one."""
+    used = terms > 0
+    if not used.any():
+        return float(linear_half_width(failing, np.zeros((1, 1)), np.array([spread]))[0]) if spread else 0.0
+    return float(linear_half_width(failing, terms[used][None], np.array([spread]), times[used][None])[0])
 
 
 def _together(scales: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -29,4 +29,4 @@ def nonnegative_counts(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     falling = -np.sort(-counts)
     lowered = (np.cumsum(falling) - total) / np.arange(1, len(counts) + 1)
     last = np.flatnonzero(falling > lowered)[-1]
-    return np.maximum(counts - lowered[last], 0.0)
+    return np.asarray(np.maximum(counts - lowered[last], 0.0))

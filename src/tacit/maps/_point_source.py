@@ -92,7 +92,8 @@ class PointSource:
         owner = None
         if self._array is not None:
             lat, lon = (np.array(self._array[:, i], dtype=np.float64) for i in (0, 1))
-        elif self._columns is not None:
+        else:
+            assert self._columns is not None  # noqa: S101 - one of the two is given
             read = self._columns.read()
             lat, lon = (read.numbers[name] for name in self._names)
             owner = read.codes[self._unit.columns[0]] if self._unit.columns else None

@@ -70,14 +70,14 @@ class PolygonRegions(Regions):
             made = np.empty(len(self), dtype=object)
             made[:] = [shape(one) for one in self.polygons]
             self._made["shapes"] = made
-        return self._made["shapes"]
+        return np.asarray(self._made["shapes"])
 
     @property
     def boxes(self) -> NDArray[np.float64]:
         """South, west, north and east of each region."""
         import shapely
 
-        return shapely.bounds(self.shapes)[:, [1, 0, 3, 2]]
+        return np.asarray(shapely.bounds(self.shapes)[:, [1, 0, 3, 2]])
 
     @property
     def _margins(self) -> NDArray[np.float64]:
@@ -90,7 +90,7 @@ class PolygonRegions(Regions):
         boxes = self.boxes
         long = np.radians(np.hypot(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]))
         steep = np.tan(np.radians(np.minimum(np.abs(boxes[:, [0, 2]]).max(axis=1), 89)))
-        return np.degrees(long**2 * np.maximum(steep, 0.1) / 8)
+        return np.asarray(np.degrees(long**2 * np.maximum(steep, 0.1) / 8))
 
     def shares(self, area: Area) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the touched regions and the share of each; a doubtful border counts as a cut."""
@@ -132,7 +132,7 @@ class PolygonRegions(Regions):
         import shapely
 
         lat = np.radians(self.boxes[:, [0, 2]].mean(axis=1))
-        return shapely.area(self.shapes) * math.radians(EARTH_KM) ** 2 * np.cos(lat)
+        return np.asarray(shapely.area(self.shapes) * math.radians(EARTH_KM) ** 2 * np.cos(lat))
 
     @property
     def words(self) -> str:

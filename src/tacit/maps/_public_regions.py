@@ -39,7 +39,8 @@ def read_districts(given: object, name: str, parents: str | Sequence[str] | None
         twice = next(one for one in names if names.count(one) > 1)
         raise TacitError(
             "bad-parameter", f"two polygons have the name {twice!r}",
-            why="each name is one line of the answer", fix=Say("join them to one MultiPolygon, or rename one"),
+            why="each name is one line of the answer",
+            fix=Say("join them to one MultiPolygon, or rename one"),
         )  # fmt: skip
     shapes = [as_geometry(feature.get("geometry")) for feature in features]
     larger = {level: _property(features, level) for level in levels}

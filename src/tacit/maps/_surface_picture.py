@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_regions", "plot_surface"]
 
 _LAYERS = ("n", "density")
+_HATCHED = 4096  # regions; more would be drawn too slowly
+_BORDERED = 1000  # regions of different sizes; the borders and hatches of more would hide their colours
 
 
 def plot_surface(
@@ -60,32 +62,34 @@ def draw_regions(axes: Any, surface: Surface, counts: Any) -> Any:
     low, _ = surface._intervals()  # noqa: SLF001 - the surface's own picture
     unclear = low <= 0
     top = max(float(counts.max()), 1e-9)
+    drawn: Any
     if isinstance(surface.regions, GridRegions):
         lat, lon = surface.regions.box.edges(*surface.regions.shape)
-        shape = surface.regions.shape
-        drawn = axes.pcolormesh(lon, lat, counts.reshape(shape), cmap="YlOrBr", vmin=0, vmax=top)
-        if len(surface) <= 4096:
-            hidden = np.ma.masked_array(np.ones(shape), ~unclear.reshape(shape))
-            axes.pcolor(lon, lat, hidden, hatch="///", alpha=0, zorder=2, edgecolor="0.6", linewidth=0)
-        return drawn
+        shown = counts.reshape(surface.regions.shape)
+        drawn = axes.pcolormesh(lon, lat, shown, cmap="YlOrBr", vmin=0, vmax=top)
+    else:
+        many = len(surface) > _BORDERED
+        border: Any = (
+            {"edgecolor": "face", "linewidth": 0.1} if many else {"edgecolor": "0.6", "linewidth": 0.4}
+        )
+        drawn = _patches(surface, np.ones(len(surface), dtype=bool), cmap="YlOrBr", **border)
+        drawn.set_array(counts)
+        drawn.set_clim(0, top)
+        axes.add_collection(drawn)
+    most = _HATCHED if isinstance(surface.regions, GridRegions) else _BORDERED
+    if len(surface) <= most and unclear.any():
+        axes.add_collection(
+            _patches(surface, unclear, facecolor="none", edgecolor="0.75", linewidth=0, hatch="////")
+        )
+    return drawn
+
+
+def _patches(surface: Surface, chosen: Any, **style: Any) -> Any:
+    """Return some regions as one collection."""
     from matplotlib.collections import PatchCollection
 
-    patches = [_patch(outline) for outline in surface.regions.outlines()]
-    many = len(patches) > 1000  # borders and hatches would hide the colours
-    border: Any = {"edgecolor": "face", "linewidth": 0.1} if many else {"edgecolor": "0.6", "linewidth": 0.4}
-    drawn = PatchCollection(patches, cmap="YlOrBr", **border)
-    drawn.set_array(counts)
-    drawn.set_clim(0, top)
-    axes.add_collection(drawn)
-    if many:
-        return drawn
-    hatched = [patch for patch, may in zip(patches, unclear, strict=True) if may]
-    axes.add_collection(
-        PatchCollection(
-            hatched, facecolor="none", edgecolor="0.6", linewidth=0, hatch="///", match_original=False
-        )
-    )
-    return drawn
+    outlines = surface.regions.outlines()
+    return PatchCollection([_patch(outlines[i]) for i in np.flatnonzero(chosen)], **style)
 
 
 def _patch(outline: Any) -> Any:

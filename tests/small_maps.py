@@ -1,0 +1,49 @@
+"""Random small maps and their neighbours, for the sensitivities of docs/proofs/maps.md."""
+
+import numpy as np
+import pandas as pd
+
+import tacit as tc
+from tacit.core import members_of
+
+BOX = ((0, 0), (4, 4))
+DISTRICTS = {
+    "features": [
+        {
+            "properties": {"name": f"{x}{y}", "region": str(x), "country": "all"},
+            "geometry": {
+                "type": "Polygon",
+                "coordinates": [[[x, y], [x + 2, y], [x + 2, y + 2], [x, y + 2], [x, y]]],
+            },
+        }
+        for x in (0, 2)
+        for y in (0, 2)
+    ]
+}
+
+
+def integers(plan, secret):
+    """Return the exact integers of all mechanisms of a plan, with a given ranking secret."""
+    task = members_of(plan)[0].task
+    task.source._secret = secret
+    steps = task.integers()
+    found = [next(steps)]
+    found += [steps.send(None) for _ in task.mechanisms[1:]]
+    return [np.asarray(one, dtype=np.int64) for one in found]
+
+
+def random_rows(draw, people, most):
+    """Points on a coarse lattice (so that borders are hit), some of them outside, missing or repeated."""
+    size = draw.integers(1, most + 1, people)
+    owner = np.repeat(np.arange(people), size)
+    spot = draw.integers(-1, 10, (len(owner), 2)) / 2
+    spot[draw.random(spot.shape) < 0.05] = np.nan
+    if draw.random() < 0.7:  # everybody in a few places
+        spot = spot[draw.integers(0, min(len(spot), draw.integers(1, 4)), len(spot))]
+    return pd.DataFrame({"u": owner, "lat": spot[:, 0], "lon": spot[:, 1]})
+
+
+def declared(rows, limits, adjacency="add/remove", unit="u"):
+    return tc.points(
+        rows, unit=unit, box=BOX, limits=limits, adjacency=adjacency, budget=tc.Budget(epsilon=100)
+    )

@@ -1,0 +1,194 @@
+"""Declaring points, planning surfaces, and what happens to bad rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit as tc
+from small_maps import BOX, DISTRICTS, declared, integers
+from tacit import TacitError
+
+BUDGET = tc.Budget(epsilon=100, delta=1e-4)
+
+
+def single(points, **more):
+    return tc.points(np.asarray(points, dtype=float), unit=tc.Unit.row(), box=BOX, budget=BUDGET, **more)
+
+
+def counts(plan):
+    return [one.tolist() for one in integers(plan, 1)]
+
+
+def test_points_on_borders_outside_and_nan():
+    points = [[0, 0], [1, 1], [4, 4], [3.999, 0], [2, 4], [4.0001, 1], [-1, 1], [np.nan, 1], [1, np.inf]]
+    assert counts(single(points).grid(2, 2, epsilon=1)) == [[2, 0, 1, 2]]
+
+
+def test_unreadable_cells_are_missing_and_rows_without_owner_do_not_count():
+    rows = pd.DataFrame(
+        {"u": ["a", "a", None, "b"], "lat": ["1", "x", "1", "3"], "lon": ["1", "1", "1", None]}
+    )
+    assert counts(declared(rows, {"rows": 5}).grid(1, 1, epsilon=1)) == [[1]]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "arrow", "pandas"])
+def test_every_source_gives_the_same_counts(kind, tmp_path):
+    rows = pd.DataFrame({"u": [1, 1, 2], "lat": [0.5, 3.0, 1.0], "lon": [0.5, 3.0, 1.0]})
+    source = rows
+    if kind == "csv":
+        source = tmp_path / "p.csv"
+        rows.to_csv(source, index=False)
+    if kind == "parquet":
+        source = tmp_path / "p.parquet"
+        rows.to_parquet(source)
+    if kind == "polars":
+        source = pytest.importorskip("polars").from_pandas(rows)
+    if kind == "arrow":
+        source = pytest.importorskip("pyarrow").Table.from_pandas(rows)
+    assert counts(declared(source, {"rows": 5}).grid(2, 2, epsilon=1)) == [[2, 0, 0, 1]]
+
+
+def test_a_unit_of_two_columns():
+    rows = pd.DataFrame({"u": [1, 1, 1], "day": [1, 1, 2], "lat": [1.0] * 3, "lon": [1.0] * 3})
+    unit = tc.Unit("u", per="day")
+    assert counts(declared(rows, {"rows": 1}, unit=unit).grid(1, 1, epsilon=1)) == [[2]]
+
+
+def test_a_missing_file_is_refused_before_the_charge(tmp_path):
+    sites = tc.points(tmp_path / "none.csv", unit=tc.Unit.row(), box=BOX, budget=BUDGET)
+    with pytest.raises(TacitError, match="does not exist"):
+        sites.grid(2, 2, epsilon=1).release()
+    assert sites.remaining.epsilon == 100
+
+
+@pytest.mark.parametrize(
+    ("box", "words", "fix"),
+    [
+        (((132, -25), (136, -22)), "swapped", "box=((-25.0, 132.0), (-22.0, 136.0))"),
+        (((-22, 132), (-25, 136)), "south-western", "box=((-25.0, 132.0), (-22.0, 136.0))"),
+        (((0, 0), (0, 1)), "box must be", "degrees"),
+        (((500_000, 0), (600_000, 1)), "box must be", "convert other coordinates"),
+        ("Vienna", "box must be", "box="),
+        (((0, 0), (float("nan"), 1)), "finite", "box="),
+    ],
+)
+def test_a_wrong_box_is_refused_with_a_fix(box, words, fix):
+    with pytest.raises(TacitError, match=words) as refused:
+        tc.points(np.zeros((1, 2)), unit=tc.Unit.row(), box=box, budget=BUDGET)
+    assert fix in str(refused.value.fix)
+
+
+def test_swapped_columns_are_refused_by_their_names():
+    with pytest.raises(TacitError, match="look swapped") as refused:
+        tc.points(
+            pd.DataFrame({"lat": [], "lng": []}), "lng", "lat", unit=tc.Unit.row(), box=BOX, budget=BUDGET
+        )
+    assert "'lat', 'lng'" in str(refused.value.fix)
+
+
+def test_districts_that_fit_only_if_swapped_are_refused():
+    turned = {
+        "features": [
+            {
+                "properties": {"name": "a"},
+                "geometry": {"type": "Polygon", "coordinates": [[[60, 10], [61, 10], [61, 11], [60, 10]]]},
+            }
+        ]
+    }
+    sites = tc.points(np.zeros((1, 2)), unit=tc.Unit.row(), box=((59, 9), (62, 12)), budget=BUDGET)
+    with pytest.raises(TacitError, match="swapped some do"):
+        sites.districts(turned, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: single(np.zeros((3, 3))), "two columns"),
+        (lambda: single(np.zeros((3, 2)), limits={"rows": 2}), "no limits"),
+        (lambda: tc.points(np.zeros((1, 2)), unit="u", box=BOX, budget=BUDGET), "no column 'u'"),
+        (lambda: tc.points(np.zeros((1, 2)), unit=tc.Unit.edge(), box=BOX, budget=BUDGET), "unit must be"),
+        (lambda: single([[1, 1]]).grid(0, 2, epsilon=1), "rows"),
+        (lambda: single([[1, 1]]).grid(5000, 5000, epsilon=1), "cells"),
+        (lambda: single([[1, 1]]).grid(2, 2), "one of epsilon and rho"),
+        (lambda: single([[1, 1]]).h3(16, epsilon=1), "resolution"),
+        (lambda: single([[1, 1]]).districts({"features": []}, epsilon=1), "feature collection"),
+        (lambda: single([[1, 1]]).districts(DISTRICTS, name="id", epsilon=1), "no property 'id'"),
+        (lambda: single([[1, 1]]).districts(DISTRICTS, parents=["country", "region"], epsilon=1), "two of"),
+        (lambda: declared(pd.DataFrame({"lat": [1.0], "lon": [1.0]}), {"rows": 1}), "no column 'u'"),
+    ],
+)
+def test_refusals_before_any_charge(wrong, words):
+    with pytest.raises(TacitError, match=words):
+        wrong()
+
+
+def test_overlapping_polygons_are_refused():
+    twice = {
+        "features": [*DISTRICTS["features"], dict(DISTRICTS["features"][0], properties={"name": "again"})]
+    }
+    with pytest.raises(TacitError, match="overlap"):
+        single([[1, 1]]).districts(twice, epsilon=1)
+
+
+def test_a_point_on_a_border_belongs_to_the_first_polygon():
+    plan = single([[2, 2], [1, 2], [3, 3], [2, 4]]).districts(DISTRICTS, epsilon=1)
+    assert counts(plan) == [[2, 0, 1, 1]]  # 00, 02, 20, 22: corner and side go to 00
+
+
+def test_levels_add_up_exactly_and_consistently():
+    sites = single(np.random.default_rng(1).uniform(0, 4, (500, 2)))
+    plan = sites.districts(DISTRICTS, parents=["region", "country"], epsilon=1)
+    small, regions, [country] = counts(plan)
+    assert [small[0] + small[1], small[2] + small[3]] == regions
+    assert sum(regions) == country == 500
+    surface = plan.release()
+    assert sum(surface.level("region")["n"].value) == pytest.approx(surface.total.value)
+    assert float(plan.cost.epsilon(delta=0)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.grid(3, 5, epsilon=0.5),
+        lambda m: m.grid(3, 5, rho=0.5, confidence=0.9),
+        lambda m: m.grid(3, 5, epsilon=1, delta=1e-6),
+        lambda m: m.districts(DISTRICTS, epsilon=1),
+        lambda m: m.districts(DISTRICTS, parents=["region", "country"], rho=1),
+        lambda m: m.h3(2, epsilon=1),
+        lambda m: m.h3(3, coarsest=2, epsilon=1),
+    ],
+)
+def test_a_plan_survives_json_and_its_text_says_what_counts(ask, tmp_path):
+    sites = single([[1, 1], [3, 3]])
+    plan = ask(sites)
+    assert sites.plan_from(plan.to_json()) == plan
+    assert "points outside it" in str(plan)
+    release = plan.release()
+    release.save(tmp_path / "r.json")
+    loaded = tc.Release.load(tmp_path / "r.json")
+    assert loaded.counts.tolist() == release.counts.tolist()
+    assert loaded.rectangle((0, 0), (4, 4)).to_json() == release.rectangle((0, 0), (4, 4)).to_json()
+    assert loaded.text() == release.text()
+
+
+def test_other_data_give_the_same_plan():
+    plans = [single(points).h3(3, coarsest=2, epsilon=1) for points in ([[1, 1]], np.full((50, 2), np.nan))]
+    assert plans[0] == plans[1]
+    assert str(plans[0]) == str(plans[1])
+
+
+def test_h3_cells_cover_every_point_of_the_box():
+    draw = np.random.default_rng(2)
+    points = np.concatenate([draw.uniform(0, 4, (3000, 2)), [[0, 0], [4, 4], [0, 4], [4, 0]]])
+    for plan in (single(points).h3(4, epsilon=1), single(points).h3(5, coarsest=3, epsilon=1)):
+        for level in counts(plan):
+            assert sum(level) == len(points)
+
+
+def test_the_grid_is_a_function_of_the_point_alone():
+    draw = np.random.default_rng(3)
+    points = draw.uniform(0, 4, (999, 2))
+    box = tc.maps.Box.read(BOX)
+    together = box.cells(*points.T, rows=7, columns=9)
+    alone = [int(box.cells([y], [x], rows=7, columns=9)[0]) for y, x in points]
+    assert together.tolist() == alone

@@ -27,50 +27,54 @@ _FORMATS = (".html", ".geojson", ".parquet", ".csv", ".png", ".json")
 _KINDS = "--grid 64x64, --tree, --adaptive, --h3 7, --districts FILE or --hottest 5"
 
 
+_MapSource = Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with points.")]
+_MapBox = Annotated[
+    tuple[float, float, float, float],
+    typer.Option(metavar="S W N E", help="The public box: south, west, north, east, in degrees."),
+]
+_MapLat = Annotated[str, typer.Option(help="The column of latitudes.")]
+_MapLon = Annotated[str, typer.Option(help="The column of longitudes.")]
+_MapUnit = Annotated[
+    str | None, typer.Option(help="The column that says whose point it is; without it, each row.")
+]
+_MapLimits = Annotated[
+    list[str] | None,
+    typer.Option("--limit", help="rows=5: how many points of one unit count; may be repeated."),
+]
+_MapGrid = Annotated[str | None, typer.Option(metavar="ROWSxCOLUMNS", help="Count in a grid: 64x64.")]
+_MapTree = Annotated[bool, typer.Option("--tree", help="Small regions where many points are.")]
+_MapAdaptive = Annotated[bool, typer.Option("--adaptive", help="An adaptive grid of two levels.")]
+_MapH3 = Annotated[int | None, typer.Option(help="Count in H3 cells of this resolution.")]
+_MapDistricts = Annotated[Path | None, typer.Option(help="Count in public polygons: a GeoJSON file.")]
+_MapDistrictName = Annotated[str, typer.Option(help="The property that names a polygon.")]
+_MapHottest = Annotated[
+    int | None, typer.Option(help="Only which so many cells of --grid are the hottest; no counts.")
+]
+_MapEpsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the map may cost.")]
+_MapDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
+_MapRho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho.")]
+_MapConfidence = Annotated[float, typer.Option(help="How often intervals cover the noise.")]
+_MapBudget = Annotated[float | None, typer.Option(help="The whole budget in epsilon; needed the first time.")]
+_MapName = Annotated[str | None, typer.Option(help="By default the name of the file.")]
+_MapLedger = Annotated[str, typer.Option(help="Where the budget is kept.")]
+_MapOut = Annotated[
+    list[Path] | None,
+    typer.Option("--out", help=f"Write the map to this file ({', '.join(_FORMATS)}); may be repeated."),
+]
+_MapPlanOnly = Annotated[bool, typer.Option("--plan", help="Show the plan only; charges nothing.")]
+_MapWho = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
+_MapPurpose = Annotated[str, typer.Option("--purpose", help="For which purpose; recorded too.")]
+
+
 @app.command("map")
 def map_(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file with points.")],
-    *,
-    box: Annotated[
-        tuple[float, float, float, float],
-        typer.Option(metavar="S W N E", help="The public box: south, west, north, east, in degrees."),
-    ],
-    lat: Annotated[str, typer.Option(help="The column of latitudes.")] = "lat",
-    lon: Annotated[str, typer.Option(help="The column of longitudes.")] = "lon",
-    unit: Annotated[
-        str | None, typer.Option(help="The column that says whose point it is; without it, each row.")
-    ] = None,
-    limits: Annotated[
-        list[str] | None,
-        typer.Option("--limit", help="rows=5: how many points of one unit count; may be repeated."),
-    ] = None,
-    grid: Annotated[str | None, typer.Option(metavar="ROWSxCOLUMNS", help="Count in a grid: 64x64.")] = None,
-    tree: Annotated[bool, typer.Option("--tree", help="Small regions where many points are.")] = False,
-    adaptive: Annotated[bool, typer.Option("--adaptive", help="An adaptive grid of two levels.")] = False,
-    h3: Annotated[int | None, typer.Option(help="Count in H3 cells of this resolution.")] = None,
-    districts: Annotated[
-        Path | None, typer.Option(help="Count in public polygons: a GeoJSON file.")
-    ] = None,
-    district_name: Annotated[str, typer.Option(help="The property that names a polygon.")] = "name",
-    hottest: Annotated[
-        int | None, typer.Option(help="Only which so many cells of --grid are the hottest; no counts.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="What the map may cost.")] = None,
-    delta: Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")] = 0,
-    rho: Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho.")] = None,
-    confidence: Annotated[float, typer.Option(help="How often intervals cover the noise.")] = 0.95,
-    budget: Annotated[
-        float | None, typer.Option(help="The whole budget in epsilon; needed the first time.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="By default the name of the file.")] = None,
-    ledger: Annotated[str, typer.Option(help="Where the budget is kept.")] = "tacit.ledger",
-    out: Annotated[
-        list[Path] | None,
-        typer.Option("--out", help=f"Write the map to this file ({', '.join(_FORMATS)}); may be repeated."),
-    ] = None,
-    plan_only: Annotated[bool, typer.Option("--plan", help="Show the plan only; charges nothing.")] = False,
-    who: Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")] = "",
-    purpose: Annotated[str, typer.Option("--purpose", help="For which purpose; recorded too.")] = "",
+    source: _MapSource, *, box: _MapBox, lat: _MapLat = "lat", lon: _MapLon = "lon", unit: _MapUnit = None,
+    limits: _MapLimits = None, grid: _MapGrid = None, tree: _MapTree = False,
+    adaptive: _MapAdaptive = False, h3: _MapH3 = None, districts: _MapDistricts = None,
+    district_name: _MapDistrictName = "name", hottest: _MapHottest = None, epsilon: _MapEpsilon = None,
+    delta: _MapDelta = 0, rho: _MapRho = None, confidence: _MapConfidence = 0.95,
+    budget: _MapBudget = None, name: _MapName = None, ledger: _MapLedger = "tacit.ledger",
+    out: _MapOut = None, plan_only: _MapPlanOnly = False, who: _MapWho = "", purpose: _MapPurpose = "",
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Release the points of a file as a private map. The same map again is free."""
@@ -97,7 +101,11 @@ def map_(
         return
     release = made.release(who=who, purpose=purpose)
     for path in files:
-        write = release.save if path.suffix == ".json" else getattr(release, f"to_{path.suffix[1:].lower()}")
+        write = (
+            release.save
+            if path.suffix.lower() == ".json"
+            else getattr(release, f"to_{path.suffix[1:].lower()}")
+        )
         write_file(path, write, "the map", "--out")
     if as_json:
         left = {part: exact_text(getattr(points.remaining, part)) for part in ("epsilon", "delta", "rho")}
@@ -108,7 +116,7 @@ def map_(
 
 def _planned(points: PointMap, goal: dict[str, Any], **asked: Any) -> Plan[Any]:
     """Make the plan of the one kind of map that was asked for."""
-    kinds = {kind: value for kind, value in asked.items() if value not in (None, False)}
+    kinds = {kind: value for kind, value in asked.items() if value is not None and value is not False}
     shape = kinds.pop("grid", None)
     if (shape is not None) + len(kinds) - ("hottest" in kinds and shape is not None) != 1:
         raise TacitError(

@@ -42,4 +42,4 @@ def plot_flows(table: FlowTable, ax: Axes | None, certificate: Certificate) -> A
     name = who.get("name", "") if isinstance(who, dict) else ""
     dots = "; a dot: the interval contains 0" if len(zones) <= _FEW else ""
     axes.set_title(f"trips of {name}{dots}" if name else f"trips{dots}", fontsize=9, loc="left")
-    return axes
+    return ax

@@ -13,8 +13,8 @@ from tacit.fixes import Choose, Code
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._nonnegative import nonnegative_counts
-from tacit.maps._regions import Regions
 from tacit.maps._rates import SurfaceRates
+from tacit.maps._regions import Regions
 from tacit.maps._surface_files import SurfaceFiles
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ class SurfaceFiles:
         """
         low, high = self._intervals()
         names = {key: values for key, values in self.regions.keys.items() if key not in _SIDES}
-        features = [
+        features: list[JSON] = [
             {
                 "type": "Feature",
                 "geometry": outline,
@@ -69,7 +69,11 @@ class SurfaceFiles:
             }
             for i, outline in enumerate(self.regions.outlines())
         ]  # fmt: skip
-        document = {"type": "FeatureCollection", "tacit": self._facts(certificate), "features": features}
+        document: dict[str, JSON] = {
+            "type": "FeatureCollection",
+            "tacit": self._facts(certificate),
+            "features": features,
+        }
         if path is not None:
             Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
         return document

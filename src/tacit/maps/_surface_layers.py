@@ -29,6 +29,7 @@ def plot_layers(surface: Any, facts: Mapping[str, Any]) -> Picture:
     high = 5.0 * (north - south) / (east - west) * ratio
     picture = Picture(11.0, min(max(high + 1.2, 3.0), 9.0))
     axes: Any = picture.subplots(1, 2, sharex=True, sharey=True)
+    drawn: Any = None
     low, _ = surface._intervals()  # noqa: SLF001 - the surface's own picture
     grid = isinstance(surface.regions, GridRegions)
     size = 1.0 if grid else surface.regions.areas  # leaves differ in size

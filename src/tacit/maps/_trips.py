@@ -161,11 +161,11 @@ class Trips(Dataset):
 
         Examples
         --------
+        >>> import pandas as pd
         >>> import tacit as tc
-        >>> from tacit.maps import trips
+        >>> rides = pd.DataFrame({"a": ["N", "N", "W"], "b": ["S", "W", "S"]})
         >>> made = trips(
-        ...     [{"who": 1, "a": "N", "b": "S"}], origin="a", destination="b", unit=tc.Unit.row(),
-        ...     budget=tc.Budget(epsilon=1),
+        ...     rides, origin="a", destination="b", unit=tc.Unit.row(), budget=tc.Budget(epsilon=1)
         ... )
         >>> len(made.flows(["N", "S", "W"], epsilon=0.5).release())
         9

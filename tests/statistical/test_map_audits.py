@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from small_maps import BOX, integers
 from tacit.audit import audit
+from tacit.core import members_of
 from tacit.maps import BoxRegions, MeasurementNoise, Surface
 from twins import maps as twins
 
 
-def grid_release(points, size):
-    """Release the cells of a grid of 4 cells with one point in each unit, as the plan does."""
-    counts = np.bincount(points, minlength=twins.CELLS)
-    return tc.mechanisms.DiscreteLaplace(epsilon=1, sensitivity=1).release_many(counts, size)
+def grid_release(cells, size):
+    """Release a grid of 4 cells as its plan does: exact integers of the task, noise of its mechanism."""
+    points = np.column_stack([np.where(cells < 2, 1.0, 3.0), np.where(cells % 2 == 0, 1.0, 3.0)])
+    sites = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=tc.Budget(epsilon=1))
+    plan = sites.grid(2, 2, epsilon=1)
+    [exact] = integers(plan, 1)
+    [law] = members_of(plan)[0].task.mechanisms
+    return law.release_many(exact, size)
 
 
 NEIGHBOURS = np.array([0, 0, 1]), np.array([0, 0, 1, 3])

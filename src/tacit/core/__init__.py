@@ -21,6 +21,7 @@ from tacit.core._facts import (
     read_kind,
 )
 from tacit.core._forecast import Forecast
+from tacit.core._function_fixes import fixes_of
 from tacit.core._goal import PlanGoal
 from tacit.core._large_delta import warn_of_delta
 from tacit.core._plan import PLAN_SCHEMA, Plan, members_of, with_audit
@@ -74,6 +75,7 @@ __all__ = [
     "Unit",
     "Value",
     "figure_width",
+    "fixes_of",
     "is_writable",
     "left_afterwards",
     "measure",

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.core import needs
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Say, Set
+from tacit.fixes import Code, Say, Set
 from tacit.maps._box import Box
 
 if TYPE_CHECKING:
@@ -55,7 +55,10 @@ class Rectangle:
             return cls(Box.read((corner, opposite)))
         except TacitError as refusal:
             what = refusal.what.replace("box", "rectangle", 1)
-            raise TacitError(refusal.code, what, why=refusal.why, fix=refusal.fix) from None
+            fix = refusal.fix
+            if isinstance(fix, Set) and "box" in fix.values:
+                fix = Code("surface.rectangle({}, {})".format(*fix.values["box"]))  # type: ignore[misc]
+            raise TacitError(refusal.code, what, why=refusal.why, fix=fix) from None
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

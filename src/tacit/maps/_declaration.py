@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tacit.core import open_account, read_identity
+from tacit.core import fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Set
 from tacit.ledger import open_ledger
@@ -87,17 +87,20 @@ def points(
     """
     _check_names(lat, lon)
     declared = Box.read(box)
-    identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
+    with fixes_of("tc.points"):
+        identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
     if identity.unit.kind not in {"row", "column"}:
         raise bad_parameter(
             "unit", "a column or single rows", identity.unit, fix=Set(unit="user_id"),
             why="points have no edges, nodes or clients",
         )  # fmt: skip
-    bounded = read_limits(limits, identity.unit)
+    with fixes_of("tc.points"):
+        bounded = read_limits(limits, identity.unit)
     opened = PointSource(source, lat, lon, identity.unit, declared, bounded.rows)
     books = open_ledger(ledger)
     made = PointMap(identity, books, declared, bounded, opened)
-    open_account(identity, budget, books)
+    with fixes_of("tc.points"):
+        open_account(identity, budget, books)
     return made
 
 

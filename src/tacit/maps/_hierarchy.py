@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["consistent", "variances_of", "weights_of"]
+__all__ = ["alike", "consistent", "variances_of", "weights_of"]
 
 
 class _Tree:
@@ -122,3 +122,33 @@ def variances_of(parents: NDArray[np.int64], variances: NDArray[np.float64]) -> 
         d = tree.down[level]
         found[level] = tree.variance[level] * (1 - d) + d**2 * found[parents[level]]
     return found
+
+
+def alike(parents: NDArray[np.int64], variances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return a number for each measurement; those with the same number have estimates of the same law.
+
+    Two measurements are alike if a permutation of the forest that keeps all variances maps one to the other:
+    the subtrees along their ways to the top agree.
+
+    Examples
+    --------
+    >>> kinds = alike(np.array([5, 5, 5, 6, 6, 7, 7, -1]), np.ones(8))
+    >>> (kinds[:3] == kinds[0]).all(), kinds[3] == kinds[4], kinds[0] == kinds[3]
+    (np.True_, np.True_, np.False_)
+    """
+    levels = _Tree(parents, variances).levels
+    up, spread = parents.tolist(), variances.tolist()
+    below: list[list[int]] = [[] for _ in up]
+    trees: dict[tuple[float, tuple[int, ...]], int] = {}
+    label = [0] * len(up)
+    for level in reversed(levels):
+        for node in level.tolist():
+            label[node] = trees.setdefault((spread[node], tuple(sorted(below[node]))), len(trees))
+            if up[node] >= 0:
+                below[up[node]].append(label[node])
+    ways: dict[tuple[int, int], int] = {}
+    way = [0] * len(up)
+    for level in levels:
+        for node in level.tolist():
+            way[node] = ways.setdefault((way[up[node]] if up[node] >= 0 else -1, label[node]), len(ways))
+    return np.array(way, dtype=np.int64)

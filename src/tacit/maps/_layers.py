@@ -69,6 +69,10 @@ def _place(feature: Any, name: str, km: float) -> _Place:
         )  # fmt: skip
     shape = feature.get("geometry") or {}
     if shape.get("type") == "Point":
+        if not km:
+            raise bad_parameter(
+                "within_km", "above 0, because the layer has points", km, fix=Set(within_km=5)
+            )
         lon, lat = shape["coordinates"][:2]
         return _Place(str(called), Circle.read(lat, lon, km))
     drawn = as_geometry(shape)

@@ -120,6 +120,18 @@ class MeasurementNoise:
         """Return for each sum of regions the t with P(|noise of the sum| > t) at most ``failing``."""
         return half_widths_of([[(self, sum_of)] for sum_of in sums], failing)
 
+    def each_half_width(self, failing: float) -> NDArray[np.float64]:
+        """Return the half-width of each region alone; regions that are alike are worked out once."""
+        if self.parents is None:
+            kinds = np.unique(np.stack([self.laplace, self.normal]), axis=1, return_inverse=True)[1]
+            kinds = kinds.reshape(-1)
+        else:
+            from tacit.maps._hierarchy import alike
+
+            kinds = alike(self.parents, self.variances)[: self.regions]
+        _, first, place = np.unique(kinds, return_index=True, return_inverse=True)
+        return self.half_widths([[i] for i in first.tolist()], failing)[place]
+
     def to_json(self) -> JSON:
         """Return the noise as JSON: runs of equal scales."""
         return {

@@ -91,7 +91,8 @@ class PointSource:
     def _read(self) -> OwnedPoints:
         owner = None
         if self._array is not None:
-            lat, lon = (np.array(self._array[:, i], dtype=np.float64) for i in (0, 1))
+            read_in = np.ma.asarray(self._array).astype(np.float64)
+            lat, lon = (np.ma.filled(read_in[:, i], np.nan) for i in (0, 1))  # masked is missing
         else:
             assert self._columns is not None  # noqa: S101 - one of the two is given
             read = self._columns.read()
@@ -111,7 +112,7 @@ def _kept(
 ) -> OwnedPoints:  # fmt: skip
     """Sort the points by owner and rank, and keep the first ``rows`` of each owner."""
     rank = rank_of(secret, lat, lon)
-    order = np.lexsort((rank, owner))
+    order = np.lexsort((lon, lat, rank, owner))  # should two ranks collide, the points decide
     owner = owner[order]
     if rows is not None and len(owner):
         starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])

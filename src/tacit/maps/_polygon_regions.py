@@ -137,7 +137,8 @@ class PolygonRegions(Regions):
     @property
     def words(self) -> str:
         """How many polygons or cells."""
-        return f"{len(self):,} {'polygons' if self.kind == 'polygons' else 'H3 cells'}"
+        one = "polygon" if self.kind == "polygons" else "H3 cell"
+        return f"{len(self):,} {one}{'' if len(self) == 1 else 's'}"
 
     def to_json(self) -> JSON:
         """Return names, polygons and larger regions; H3 cells are their own polygons."""

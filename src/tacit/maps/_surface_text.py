@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ __all__ = ["surface_html", "surface_text"]
 
 _SHADES = " .:-=+*#%@"
 _HIGH, _WIDE = 20, 60
+_LISTED = 12  # regions
 
 
 def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
@@ -30,7 +32,8 @@ def surface_text(surface: Surface, marks: tuple[str, ...]) -> str:
     if isinstance(surface.regions, GridRegions):
         lines += _map(surface.counts.reshape(surface.regions.shape))
     else:
-        lines.append(surface.top(10).text())
+        shown = surface.table if len(surface) <= _LISTED else surface.top(_LISTED)
+        lines.append(replace(shown, left_out=()).text())
     lines += [*surface.notes, *(mark for mark in marks if mark not in surface.notes)]
     return "\n".join(visible(line) if "\n" not in line else line for line in lines)
 

@@ -31,6 +31,12 @@ def test_unreadable_cells_are_missing_and_rows_without_owner_do_not_count():
     assert counts(declared(rows, {"rows": 5}).grid(1, 1, epsilon=1)) == [[1]]
 
 
+def test_masked_coordinates_are_missing():
+    points = np.ma.masked_array([[1.0, 1.0], [1.0, 2.0]], mask=[[False, True], [False, False]])
+    sites = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=BUDGET)
+    assert counts(sites.grid(1, 1, epsilon=1)) == [[1]]
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "polars", "arrow", "pandas"])
 def test_every_source_gives_the_same_counts(kind, tmp_path):
     rows = pd.DataFrame({"u": [1, 1, 2], "lat": [0.5, 3.0, 1.0], "lon": [0.5, 3.0, 1.0]})
@@ -120,6 +126,13 @@ def test_districts_that_fit_only_if_swapped_are_refused():
 def test_refusals_before_any_charge(wrong, words):
     with pytest.raises(TacitError, match=words):
         wrong()
+
+
+@pytest.mark.parametrize("wrong", [{"budget": None}, {"name": ""}, {"unit": "u", "limits": {"rows": 0}}])
+def test_fixes_name_the_function_that_declares_points(wrong):
+    with pytest.raises(TacitError) as refused:
+        tc.points(np.zeros((1, 2)), **({"unit": tc.Unit.row(), "box": BOX, "budget": BUDGET} | wrong))
+    assert str(refused.value.fix).startswith("tc.points(...")
 
 
 def test_overlapping_polygons_are_refused():

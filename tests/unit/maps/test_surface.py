@@ -94,6 +94,18 @@ def test_least_squares_equal_the_normal_equations_for_unequal_noise():
         assert weights_of(np.eye(8)[i], PARENTS, v) == pytest.approx(solve[i])
 
 
+def test_regions_that_are_alike_have_the_same_half_width():
+    draw = np.random.default_rng(6)
+    parents = np.concatenate([np.sort(draw.integers(30, 36, 30)), np.full(6, 36), [-1]])
+    parents[:6] = np.arange(30, 36)  # no inner measurement is a leaf
+    noise = MeasurementNoise.of(
+        [(LAW, 30), (tc.mechanisms.DiscreteLaplace(scale=2, sensitivity=1), 7)], parents
+    )
+    one_by_one = noise.half_widths([[i] for i in range(30)], 0.05)
+    assert noise.each_half_width(0.05) == pytest.approx(one_by_one)
+    assert len(np.unique(one_by_one.round(9))) > 1
+
+
 def test_nonnegative_keeps_the_total_and_the_intervals_honest():
     made = FOUR.nonnegative()
     assert made.counts.min() == 0
@@ -142,6 +154,16 @@ def test_a_public_layer_beside_the_surface():
         FOUR.beside(layer, name="id")
 
 
+def test_refusals_of_areas_name_what_to_write():
+    with pytest.raises(TacitError, match="swapped") as refused:
+        FOUR.rectangle((120, -3), (121, -2))
+    assert str(refused.value.fix) == "surface.rectangle((-3.0, 120.0), (-2.0, 121.0))"
+    with pytest.raises(TacitError, match="within_km"):
+        FOUR.beside([(1, 1)])
+    with pytest.raises(TacitError, match="crosses itself"):
+        FOUR.polygon({"type": "Polygon", "coordinates": [[[0, 0], [2, 2], [2, 0], [0, 2], [0, 0]]]})
+
+
 def test_top_lists_the_largest_regions():
     assert FOUR.top(2)["n"].value == (30, 20)
     assert "too large on average" in FOUR.top(2).notes["n"]
@@ -162,3 +184,23 @@ def test_the_map_of_characters_has_north_at_the_top():
     lines = surface([[0, 0], [100, 0]]).text().splitlines()
     assert lines[2] == "|@@  |"
     assert lines[3] == "|    |"
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.7, 1.5, 4])
+@pytest.mark.parametrize("weights", [(16,), (16, 5), (11, 11, 3), (16, 8, 4, 2)])
+def test_half_widths_hold_for_whole_number_noise_with_weights(scale, weights):
+    """Exact convolution (docs/proofs/maps.md, section 6); weights are in sixteenths."""
+    from tacit.maps._noise import _continuous
+
+    reach = int(30 * scale) + 12
+    law = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
+    exact = np.ones(1)
+    for weight in weights:
+        spread = np.zeros(2 * reach * weight + 1)
+        spread[::weight] = law / law.sum()
+        exact = np.convolve(exact, spread)
+    far = np.abs(np.arange(len(exact)) - len(exact) // 2) / 16
+    share = np.array(weights) / 16
+    for failing in (0.2, 0.05, 0.01):
+        wide = _continuous(failing, share * scale, np.ones(len(share)), 0.0) + share.max() / 2
+        assert exact[far > wide + 1e-12].sum() <= failing

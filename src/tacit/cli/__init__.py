@@ -16,6 +16,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _init,
     _lab,
     _limits,
+    _map,
     _plan,
     _query,
     _stream,

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -37,6 +37,8 @@ class Content(ABC):
 
     __slots__ = ()
     kind: ClassVar[str] = ""
+    #: Methods that write the certificate's main facts into a file: a release passes its certificate to them.
+    certified: ClassVar[frozenset[str]] = frozenset()
     #: Methods that return another content of this kind, with a note that says what was done; through a
     #: release they return a release whose marks say so.
     changes: ClassVar[frozenset[str]] = frozenset()
@@ -107,6 +109,8 @@ class Release(Generic[C]):
         if name.startswith("_") or name == "content":
             raise AttributeError(name)
         found = getattr(self.content, name)
+        if name in self.content.certified:
+            return partial(found, certificate=self.certificate)
         return self._changing(found) if name in self.content.changes else found
 
     def _changing(self, method: Any) -> Any:

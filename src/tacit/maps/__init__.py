@@ -6,17 +6,20 @@ from tacit.maps._box import Box
 from tacit.maps._declaration import points
 from tacit.maps._difference import SurfaceDifference
 from tacit.maps._examples import EXAMPLE_BOX, example_districts, example_ranges, example_sites
+from tacit.maps._flow_table import FlowTable
 from tacit.maps._hierarchy import consistent
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._point_map import PointMap
 from tacit.maps._polygon_regions import PolygonRegions
 from tacit.maps._regions import BoxRegions, GridRegions, Regions
 from tacit.maps._surface import Surface
+from tacit.maps._trips import Trips, trips
 
 __all__ = [
     "EXAMPLE_BOX",
     "Box",
     "BoxRegions",
+    "FlowTable",
     "GridRegions",
     "MeasurementNoise",
     "PointMap",
@@ -24,9 +27,11 @@ __all__ = [
     "Regions",
     "Surface",
     "SurfaceDifference",
+    "Trips",
     "consistent",
     "example_districts",
     "example_ranges",
     "example_sites",
     "points",
+    "trips",
 ]

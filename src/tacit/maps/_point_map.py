@@ -10,6 +10,7 @@ from tacit.core import Dataset, Forecast, Limits, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
 from tacit.fixes import Say, Set
+from tacit.maps._adaptive_questions import AdaptiveQuestions
 from tacit.maps._limits import contribution_of, limits_in_words
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._polygon_regions import H3Locator, PolygonLocator, PolygonRegions
@@ -51,7 +52,7 @@ class GridLocator:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PointMap(Dataset):
+class PointMap(AdaptiveQuestions, Dataset):
     """Points on a map: who is protected, the public box, and what one unit may add. Made by `points`.
 
     Points outside the box, and those with a missing coordinate, do not count. Every question is a method
@@ -247,7 +248,7 @@ class PointMap(Dataset):
             case {"h3": [level, least]}:
                 return self.h3(level, coarsest=least, **given)
             case _:
-                raise ValueError("not a question about a map")
+                return self._rebuild_adaptive(request, goal)
 
     def _districts_again(self, document: dict[str, Any], given: dict[str, Any]) -> Plan[Surface]:
         """Make the plan of districts from the polygons in its request."""

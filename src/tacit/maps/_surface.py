@@ -13,7 +13,9 @@ from tacit.fixes import Choose, Code
 from tacit.maps._area_answers import AreaEnds, AreaQuestions
 from tacit.maps._noise import MeasurementNoise
 from tacit.maps._nonnegative import nonnegative_counts
+from tacit.maps._rates import SurfaceRates
 from tacit.maps._regions import Regions
+from tacit.maps._surface_files import SurfaceFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +33,7 @@ _NONNEGATIVE = "counts below 0 were set to 0, and the others lowered so that the
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Surface(AreaQuestions, Content):
+class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
     """A count for every region of a map, empty ones too, with the law of the noise on every sum of them.
 
     Questions about areas, differences and layers are free: the surface is private already. An interval holds

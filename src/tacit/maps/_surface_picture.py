@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from tacit.maps._surface import Surface
     from tacit.picture import Picture
 
-__all__ = ["plot_surface"]
+__all__ = ["draw_regions", "plot_surface"]
 
 _LAYERS = ("n", "density")
 _HATCHED = 4096  # regions; more would be drawn too slowly
+_BORDERED = 1000  # regions of different sizes; the borders and hatches of more would hide their colours
 
 
 def plot_surface(
@@ -46,7 +47,7 @@ def plot_surface(
     else:
         axes = ax
     counts = surface.counts / (surface.regions.areas if layer == "density" else 1.0)
-    drawn = _draw(axes, surface, counts)
+    drawn = draw_regions(axes, surface, counts)
     label = "points per km²" if layer == "density" else "points in a region (noisy)"
     axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.85)
     axes.set(xlim=(west, east), ylim=(south, north), xlabel="longitude", ylabel="latitude", aspect=ratio)
@@ -56,7 +57,7 @@ def plot_surface(
     return axes if picture is None else picture
 
 
-def _draw(axes: Any, surface: Surface, counts: Any) -> Any:
+def draw_regions(axes: Any, surface: Surface, counts: Any) -> Any:
     """Draw the regions in colours that are 0 at white, and hatch those that may be empty."""
     low, _ = surface._intervals()  # noqa: SLF001 - the surface's own picture
     unclear = low <= 0
@@ -67,13 +68,16 @@ def _draw(axes: Any, surface: Surface, counts: Any) -> Any:
         shown = counts.reshape(surface.regions.shape)
         drawn = axes.pcolormesh(lon, lat, shown, cmap="YlOrBr", vmin=0, vmax=top)
     else:
-        drawn = _patches(
-            surface, np.ones(len(surface), dtype=bool), cmap="YlOrBr", edgecolor="0.6", linewidth=0.4
+        many = len(surface) > _BORDERED
+        border: Any = (
+            {"edgecolor": "face", "linewidth": 0.1} if many else {"edgecolor": "0.6", "linewidth": 0.4}
         )
+        drawn = _patches(surface, np.ones(len(surface), dtype=bool), cmap="YlOrBr", **border)
         drawn.set_array(counts)
         drawn.set_clim(0, top)
         axes.add_collection(drawn)
-    if len(surface) <= _HATCHED and unclear.any():
+    most = _HATCHED if isinstance(surface.regions, GridRegions) else _BORDERED
+    if len(surface) <= most and unclear.any():
         axes.add_collection(
             _patches(surface, unclear, facecolor="none", edgecolor="0.75", linewidth=0, hatch="////")
         )

@@ -1,0 +1,72 @@
+"""The table of flows: trips between zones, shown as a table and drawn as a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from tacit.core import Certificate
+    from tacit.picture import Picture
+
+__all__ = ["FlowTable", "flow_table"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FlowTable(AnswerTable):
+    """An answer with one line for each pair of zones: origin, destination and the noisy number of trips.
+
+    Examples
+    --------
+    >>> flow_table(("N", "S"), [5, 0, 2, -1], 3, 0.95).matrix().tolist()
+    [[5.0, 0.0], [2.0, -1.0]]
+    """
+
+    kind: ClassVar[str] = "flow-table"
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The names of the zones, in their public order."""
+        return tuple(dict.fromkeys(str(name) for name in self.keys["origin"]))
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Return the trips as a matrix: origins in rows, destinations in columns."""
+        size = len(self.zones)
+        return np.array(self["trips"].value, dtype=np.float64).reshape(size, size)
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw the matrix of trips; pairs within the noise are pale."""
+        from tacit.maps._flow_picture import plot_flows
+
+        del what
+        return plot_flows(self, ax, certificate)
+
+
+def flow_table(
+    names: Sequence[str], noisy: Sequence[int] | NDArray[Any], half_width: float, confidence: float
+) -> FlowTable:
+    """Return the table of all pairs, origins first, in the order of the zones."""
+    values = tuple(int(n) for n in noisy)
+    return FlowTable(
+        keys={
+            "origin": tuple(name for name in names for _ in names),
+            "destination": tuple(names) * len(names),
+        },
+        columns={
+            "trips": Cells(
+                values, tuple(n - half_width for n in values), tuple(n + half_width for n in values)
+            )
+        },
+        confidence=confidence,
+        left_out=("trips with an end in no zone, and trips beyond the limit of a person",),
+        counts=("trips",),
+    )

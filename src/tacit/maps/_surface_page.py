@@ -1,0 +1,175 @@
+"""The offline map of a surface: one HTML file with its own picture, script and policy, and no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+import struct
+import zlib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.maps._regions import BoxRegions, GridRegions
+from tacit.maps._surface_files import facts_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["png_of", "surface_page"]
+
+_WIDE = 1000.0  # the width of the drawing, in its own units
+_FEW = 1000  # regions whose borders are drawn
+_RAMP = np.array([[255, 255, 255], [254, 227, 145], [254, 153, 41], [204, 76, 2], [102, 37, 6]], dtype=float)
+
+
+def surface_page(surface: Any, facts: Mapping[str, Any], *, title: str) -> str:
+    """Return the page: grids as a picture of one dot for each cell, other regions as outlines.
+
+    Guarantee: the page holds what the surface holds and nothing else. Its policy allows its own style and
+    script by their digests, and pictures that stand in the file.
+    """
+    low, high = surface._intervals()  # noqa: SLF001 - the surface's own page
+    boxes = surface.regions.boxes
+    (south, west), (north, east) = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    shrink = max(math.cos(math.radians((south + north) / 2)), 0.05)
+    height = _WIDE * float((north - south) / ((east - west) * shrink))
+    grid = isinstance(surface.regions, GridRegions)
+    shade = surface.counts if grid else surface.counts / surface.regions.areas  # leaves differ in size
+    colours, unclear = _colours(shade), low <= 0
+    frame = (south, west, north, east, height)
+    drawn = (
+        _pictures(surface, colours, unclear, height) if grid else _outlines(surface, colours, unclear, frame)
+    )
+    data = {
+        "box": [float(side) for side in (south, west, north, east)],
+        "width": _WIDE, "height": height, "shape": list(surface.regions.shape) if grid else None,
+        "n": _rounded(surface.counts), "low": _rounded(low), "high": _rounded(high),
+        "top": _top(shade), "of": "points" if grid else "points per km²",
+        "confidence": surface.confidence, "names": _names(surface),
+    }  # fmt: skip
+    parts = {
+        "@TITLE@": html.escape(title),
+        "@META@": html.escape(json.dumps(dict(facts), allow_nan=False)),
+        "@FACTS@": html.escape(facts_line(facts) or "A private surface."),
+        "@UNIT@": html.escape(str(facts.get("unit") or "person")),
+        "@NOTES@": "".join(
+            f'<p class="soft">{html.escape(str(note))}</p>' for note in facts.get("notes", ())
+        ),
+        "@WIDTH@": f"{_WIDE:g}",
+        "@HEIGHT@": f"{height:.3f}",
+        "@LINES@": "" if len(surface) <= _FEW else "many",
+        "@DRAWN@": drawn,
+        "@DATA@": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+    }
+    page = files("tacit.maps").joinpath("map.html").read_text(encoding="utf-8")
+    page = re.sub("|".join(parts), lambda mark: parts[mark.group()], page)
+    return page.replace("@POLICY@", _policy(page), 1)
+
+
+def _policy(page: str) -> str:
+    """Return the content security policy: own style and script by their digests, pictures in the file."""
+    [style] = re.findall("<style>(.*?)</style>", page, re.DOTALL)
+    [script] = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _top(counts: NDArray[np.float64]) -> float:
+    """Return the count of the darkest colour."""
+    return max(float(np.max(counts)), 1e-9)
+
+
+def _colours(counts: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return red, green and blue of each region; the root of the count spreads small counts."""
+    at = np.sqrt(np.clip(counts / _top(counts), 0, 1)) * (len(_RAMP) - 1)
+    below = np.minimum(at.astype(int), len(_RAMP) - 2)
+    part = (at - below)[:, None]
+    return np.asarray((_RAMP[below] * (1 - part) + _RAMP[below + 1] * part).round().astype(np.uint8))
+
+
+def _pictures(surface: Any, colours: NDArray[np.uint8], unclear: NDArray[np.bool_], height: float) -> str:
+    """Draw a grid twice: cells that may be empty pale, and white."""
+    rows, columns = surface.regions.shape
+    pale = np.where(unclear[:, None], (255 - (255 - colours.astype(int)) * 7 // 20), colours).astype(np.uint8)
+    white = np.where(unclear[:, None], np.uint8(255), colours)
+    drawn = []
+    for name, values, seen in (("estimates", pale, "visible"), ("certain", white, "hidden")):
+        data = base64.b64encode(png_of(values.reshape(rows, columns, 3)[::-1])).decode()
+        drawn.append(
+            f'<image id="{name}" x="0" y="0" width="{_WIDE:g}" height="{height:.3f}" visibility="{seen}" '
+            f'preserveAspectRatio="none" href="data:image/png;base64,{data}" />'
+        )
+    return "".join(drawn)
+
+
+def _outlines(
+    surface: Any, colours: NDArray[np.uint8], unclear: NDArray[np.bool_],
+    frame: tuple[float, float, float, float, float],
+) -> str:  # fmt: skip
+    """Draw every other region as a path."""
+    south, west, north, east, height = frame
+    boxes = isinstance(surface.regions, BoxRegions)
+    paths = []
+    for i, outline in enumerate(surface.regions.outlines()):
+        parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
+        rings = []
+        for ring in (ring for part in parts for ring in part):
+            at = np.asarray(ring, dtype=np.float64)[:, :2]
+            x, y = (at[:, 0] - west) / (east - west) * _WIDE, (north - at[:, 1]) / (north - south) * height
+            if boxes:
+                rings.append(f"M{x[0]:.2f} {y[0]:.2f}H{x[1]:.2f}V{y[2]:.2f}H{x[0]:.2f}Z")
+            else:
+                rings.append("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y, strict=True)) + "Z")
+        red, green, blue = colours[i].tolist()
+        kind = ' class="unclear"' if unclear[i] else ""
+        paths.append(
+            f'<path data-i="{i}"{kind} fill="#{red:02x}{green:02x}{blue:02x}" fill-rule="evenodd" '
+            f'd="{"".join(rings)}" />'
+        )
+    return "".join(paths)
+
+
+def png_of(pixels: NDArray[np.uint8]) -> bytes:
+    """Write an array of rows, columns and three colours as a PNG file.
+
+    Examples
+    --------
+    >>> png_of(np.zeros((2, 3, 3), dtype=np.uint8))[1:4]
+    b'PNG'
+    """
+    rows, columns, _ = pixels.shape
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    lines = np.zeros((rows, 1 + 3 * columns), dtype=np.uint8)  # each line begins with its filter, none
+    lines[:, 1:] = pixels.reshape(rows, -1)
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    body = zlib.compress(lines.tobytes(), 9)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def _names(surface: Any) -> list[str] | None:
+    """Return what regions are called, where they have names."""
+    keys = surface.regions.keys
+    named = [values for name, values in keys.items() if name not in {"south", "west", "north", "east"}]
+    return [str(one) for one in named[0]] if named else None
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float]:
+    """Return numbers with one decimal; whole ones as such."""
+    return [int(one) if one == int(one) else one for one in np.round(values, 1).tolist()]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, ledger, mechanisms, noise, surveys
+    from tacit import accounting, audit, genomes, ledger, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
+    from tacit.genomes import genotypes
     from tacit.ledger import Blocks, Ledger
     from tacit.streams import stream
     from tacit.surveys import survey
@@ -76,6 +77,7 @@ __all__ += [
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 __all__ += ["survey", "surveys"]
+__all__ += ["genomes", "genotypes"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -94,6 +96,7 @@ _LAZY = {
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",
 }
+_LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(

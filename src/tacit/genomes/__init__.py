@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from tacit.genomes._blocks import GenotypeBlock, GenotypeSource
+from tacit.genomes._cohort import Cohort
+from tacit.genomes._declaration import genotypes
+from tacit.genomes._sites import SiteList
+
+__all__ = ["Cohort", "GenotypeBlock", "GenotypeSource", "SiteList", "genotypes"]

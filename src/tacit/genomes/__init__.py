@@ -5,6 +5,18 @@ from __future__ import annotations
 from tacit.genomes._blocks import GenotypeBlock, GenotypeSource
 from tacit.genomes._cohort import Cohort
 from tacit.genomes._declaration import genotypes
+from tacit.genomes._distances import AssociationTest
+from tacit.genomes._gwas_files import read_gwas_ssf
 from tacit.genomes._sites import SiteList
+from tacit.genomes._summary_statistics import SummaryStatistics
 
-__all__ = ["Cohort", "GenotypeBlock", "GenotypeSource", "SiteList", "genotypes"]
+__all__ = [
+    "AssociationTest",
+    "Cohort",
+    "GenotypeBlock",
+    "GenotypeSource",
+    "SiteList",
+    "SummaryStatistics",
+    "genotypes",
+    "read_gwas_ssf",
+]

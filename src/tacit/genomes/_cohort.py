@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.core import Dataset
+from tacit.genomes._association_questions import AssociationQuestions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ __all__ = ["Cohort", "missing_source"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Cohort(Dataset):
+class Cohort(AssociationQuestions):
     """People with their genotypes; made by `tacit.genotypes`.
 
     Parameters

@@ -48,7 +48,8 @@ def genotypes(
     All releases of the cohort together are private for one person, with everything that the cohort has of
     that person: genotypes at all variants, cluster, phenotype. Neighbouring cohorts differ by one person
     more or less; if ``people`` is public, by one person who is replaced. The proof is in
-    ``docs/proofs/genomes.md``. Relatives share much of their genomes: each is protected, a family is not.
+    ``docs/proofs/genomes.md``. One question protects less: `Cohort.summary_statistics` protects phenotypes
+    alone, and its certificate says so. Relatives share much of their genomes: each is protected, a family is not.
 
     Parameters
     ----------
@@ -99,8 +100,9 @@ def genotypes(
     if total is not None:
         _check_people(total, opened.people(), "the source has {:,} people")
         for what, given in (("clusters", clusters), ("phenotype", phenotype), ("covariates", covariates)):
-            if hasattr(given, "__len__"):
-                _check_people(total, len(given), what + " has {:,} entries")  # type: ignore[arg-type]
+            for column in given.values() if isinstance(given, Mapping) else (given,):
+                if hasattr(column, "__len__"):
+                    _check_people(total, len(column), what + " has {:,} entries")
         _check_sizes(clusters, names, sizes)
     store = open_ledger(ledger)
     cohort = Cohort(

@@ -49,7 +49,8 @@ def genotypes(
     that person: genotypes at all variants, cluster, phenotype. Neighbouring cohorts differ by one person
     more or less; if ``people`` is public, by one person who is replaced. The proof is in
     ``docs/proofs/genomes.md``. One question protects less: `Cohort.summary_statistics` protects phenotypes
-    alone, and its certificate says so. Relatives share much of their genomes: each is protected, a family is not.
+    alone, and its certificate says so. Relatives share much of their genomes: each is protected, a family
+    is not.
 
     Parameters
     ----------

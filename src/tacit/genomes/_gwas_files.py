@@ -100,7 +100,7 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
     >>> columns = "chromosome base_pair_location effect_allele other_allele beta standard_error"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "lines.tsv"
-    ...     _ = file.write_text("\\t".join(columns.split()) + "\\n1\\t752566\\tA\\tG\\t0.04\\t0.01\\n")
+    ...     _ = file.write_text("\t".join(columns.split()) + "\n1\t752566\tA\tG\t0.04\t0.01\n")
     ...     read_gwas_ssf(file).z.round(6).tolist()
     [4.0]
     """

@@ -40,6 +40,7 @@ class PhenotypeRandomizer:
 
     Examples
     --------
+    >>> from fractions import Fraction
     >>> disease, trait = PhenotypeRandomizer(Fraction(1)), PhenotypeRandomizer(Fraction(3), 170.0, 10.0)
     >>> round(disease.share(0.5), 3), trait.bins, round(trait.share(), 3)
     (0.214, 3, 0.592)

@@ -180,8 +180,7 @@ def plan_top_snps(
         confidence=float(goal.confidence),
         asked=f"the {number} SNPs with the strongest association ({test} test, p below {float(level):g})",
         request=lambda: {
-            "question": "top_snps", "k": number, "test": test, "threshold": str(level),
-            "epsilon": str(goal.epsilon), "confidence": str(goal.confidence),
+            "kind": "top-snps", "goal": goal.to_json(), "k": number, "test": test, "threshold": str(level),
         },
     )  # fmt: skip
 

@@ -111,15 +111,16 @@ class AssociationQuestions(Dataset):
             cast("Cohort", self), covariates=covariates, trait=trait, epsilon=epsilon, confidence=confidence
         )
 
-    def _rebuild(self, request: Any) -> Plan[Any]:
+    def _rebuild_association(self, request: Any) -> Plan[Any]:
         """Make a plan from the request of one of these questions."""
         given = dict(request)
-        exact: dict[str, Any] = {name: Fraction(given.pop(name)) for name in ("epsilon", "confidence")}
-        match given.pop("question"):
-            case "top_snps":
+        goal = given.pop("goal")
+        exact: dict[str, Any] = {name: Fraction(goal[name]) for name in ("epsilon", "confidence")}
+        match given.pop("kind"):
+            case "top-snps":
                 level = Fraction(given.pop("threshold"))
                 return self.top_snps(given.pop("k"), threshold=level, **exact, **given)
-            case "summary_statistics":
+            case "summary-statistics":
                 trait = given.pop("trait")
                 pair = None if trait is None else (Fraction(trait[0]), Fraction(trait[1]))
                 return self.summary_statistics(trait=pair, **exact, **given)

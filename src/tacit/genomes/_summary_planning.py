@@ -145,10 +145,9 @@ def plan_summary_statistics(
         confidence=float(goal.confidence),
         asked="summary statistics of all SNPs, from phenotypes that are randomised once",
         request=lambda: {
-            "question": "summary_statistics", "covariates": list(names),
+            "kind": "summary-statistics", "goal": goal.to_json(), "covariates": list(names),
             "trait": None if trait is None else [str(rational("trait", one, zero=True, negative=True))
                                                  for one in trait],
-            "epsilon": str(goal.epsilon), "confidence": str(goal.confidence),
         },
     )  # fmt: skip
 

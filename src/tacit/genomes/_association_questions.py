@@ -36,7 +36,7 @@ class AssociationQuestions(Dataset):
 
         Guarantee: epsilon for the genotypes of one person at all SNPs, compared with any other genotypes of a
         person with the same status. SNPs are scored by how many people must change before the verdict at the
-        threshold changes (docs/proofs/genomes.md, "Distance to significance").
+        threshold changes (docs/proofs/gwas.md, "Distance to significance").
 
         Parameters
         ----------

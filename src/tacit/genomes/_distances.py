@@ -1,7 +1,7 @@
 """Distances to significance: how many people must change before a SNP's verdict changes, in closed form.
 
 The insignificant tables form a convex set (an ellipse for the allelic test, a paraboloid for the trend test),
-so that both distances follow from corners and tangents. Proofs: docs/proofs/genomes.md, "Distance to
+so that both distances follow from corners and tangents. Proofs: docs/proofs/gwas.md, "Distance to
 significance".
 """
 

@@ -1,7 +1,7 @@
 """Phenotype randomisation: each participant's phenotype is drawn anew once, and then every test is free.
 
 The goal is correlation with the true phenotype, not an unbiased copy of it: tests need correlation, and
-effects are rescaled afterwards by the known slope (docs/proofs/genomes.md, "Phenotype randomisation").
+effects are rescaled afterwards by the known slope (docs/proofs/gwas.md, "Phenotype randomisation").
 """
 
 from __future__ import annotations

@@ -116,7 +116,9 @@ class SummaryStatistics(Content):
             public | {"p_value": tuple(f"{one:.3g}" for one in self.p_value[order])},
             {"beta": Cells(_plain(self.beta[order]), _plain(low[order]), _plain(high[order]))},
             self.confidence,
-            notes={"beta": f"{self.outcome} for each {self.per}"},
+            notes={
+                "beta": f"{self.outcome} for each {self.per}; the interval covers chance and randomisation"
+            },
         )
 
     def to_dict(self) -> dict[str, list[Any]]:

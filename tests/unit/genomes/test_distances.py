@@ -1,6 +1,6 @@
 """Distances to significance are exact, and one person moves a score by one person and one step.
 
-docs/proofs/genomes.md, "Distance to significance". All tables of small cohorts are tried, with every change
+docs/proofs/gwas.md, "Distance to significance". All tables of small cohorts are tried, with every change
 of one person, so the sensitivity is checked exhaustively there; large cohorts are tried at random.
 """
 

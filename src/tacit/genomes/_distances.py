@@ -35,6 +35,7 @@ SCORE_SENSITIVITY = SCORE_STEPS + 1
 _MOST_PEOPLE = 10**8  # exact in 64 bits, and float errors of a distance stay far below a step
 _CLOSE = 1e-13  # float comparisons that are closer than this are decided with whole numbers
 _CHUNK = 8_192
+_AT_ONCE = 64  # SNPs that are compared with all half-spaces at once
 _TANGENTS = np.linspace(-1, 1, 65)
 _LEVELS = np.linspace(0, 2, 49)
 _SLOPES = 2 * np.concatenate([-(np.linspace(1, 0, 32, endpoint=False) ** 3), np.linspace(0, 1, 33) ** 3])
@@ -217,28 +218,38 @@ class AssociationTest:
 
     def _beyond_ellipse(self, x: Whole, w: Whole) -> NDArray[np.float64]:
         R, S, ones = self.cases, self.controls, np.ones_like(_TANGENTS)
-        normals = np.concatenate([np.stack([ones, _TANGENTS]), np.stack([_TANGENTS, ones])], axis=1)
-        reach = np.sqrt(
-            (normals[0] * R + normals[1] * S) ** 2
-            + self.critical * R * S * (normals[0] - normals[1]) ** 2 / (2 * self.people)
-        )
+        n, m = np.concatenate([np.stack([ones, _TANGENTS]), np.stack([_TANGENTS, ones])], axis=1)
+        reach = np.sqrt((n * R + m * S) ** 2 + self.critical * R * S * (n - m) ** 2 / (2 * self.people))
         best = np.zeros(len(x))
-        for (n, m), h in zip(normals.T, reach, strict=True):
-            best = np.maximum(best, np.abs(n * (x - R) + m * (w - S)) - h)
-        return best / 2
+        for rows in _slices(len(x)):
+            right, up = (x[rows] - R).astype(np.float64), (w[rows] - S).astype(np.float64)
+            best[rows] = (np.abs(np.outer(n, right) + np.outer(m, up)) - reach[:, None]).max(axis=0) / 2
+        return np.maximum(best, 0)
+
+    @cached_property
+    def _tangent_planes(self) -> tuple[NDArray[np.float64], ...]:
+        """The public half-spaces of the trend test: normals, heights, and how far one person moves them."""
+        level, slope = (one.ravel() for one in np.meshgrid(_LEVELS, _SLOPES))
+        inside = level**2 + slope**2 <= 4
+        level, slope = level[inside], slope[inside]
+        N, c = self.people, self.critical
+        n = 2 * level + 2 * slope * np.sqrt(self.controls * N / (c * self.cases))
+        m = 2 * level - 2 * slope * np.sqrt(self.cases * N / (c * self.controls))
+        moves = [abs(one) for k in (n, m) for one in (k - 1, 2 * k - 4, k - 3)]
+        size = np.max(moves, axis=0)
+        return n / size, m / size, 1 / size, N * (level**2 + slope**2) / size
 
     def _beyond_paraboloid(self, a: Whole, b: Whole, q: Whole) -> NDArray[np.float64]:
-        N, c = self.people, self.critical
+        n, m, unit, height = self._tangent_planes
         best = np.zeros(len(a))
-        for level, slope in product(_LEVELS, _SLOPES):
-            if level**2 + slope**2 > 4:
-                continue
-            n = 2 * level + 2 * slope * np.sqrt(self.controls * N / (c * self.cases))
-            m = 2 * level - 2 * slope * np.sqrt(self.cases * N / (c * self.controls))
-            size = max(abs(n - 1), abs(2 * n - 4), abs(n - 3), abs(m - 1), abs(2 * m - 4), abs(m - 3))
-            height = N * (level**2 + slope**2)
-            best = np.maximum(best, (n * a + m * b - q - height) / size)
-        return best
+        for rows in _slices(len(a)):
+            plane = np.outer(n, a[rows]) + np.outer(m, b[rows]) - np.outer(unit, q[rows])
+            best[rows] = (plane - height[:, None]).max(axis=0)
+        return np.maximum(best, 0)
+
+
+def _slices(rows: int) -> list[slice]:
+    return [slice(start, start + _AT_ONCE) for start in range(0, rows, _AT_ONCE)]
 
 
 def _changed(counts: Whole, order: tuple[int, int, int], people: Whole) -> tuple[Whole, Whole]:

@@ -184,7 +184,7 @@ class Cohort(Dataset):
         """Make a plan from its request: the question's name, its goal, and its other parameters by name."""
         given = dict(request)
         goal = PlanGoal.from_json(given.pop("goal"))
-        options = {
+        options: dict[str, Any] = {
             name: Fraction(v) if name == "clip" and v else v for name, v in given.items() if name != "kind"
         }
         match given["kind"]:

@@ -100,7 +100,7 @@ def genotypes(
         _check_people(total, opened.people(), "the source has {:,} people")
         for what, given in (("clusters", clusters), ("phenotype", phenotype), ("covariates", covariates)):
             if hasattr(given, "__len__"):
-                _check_people(total, len(given), what + " has {:,} entries")  # type: ignore[arg-type]
+                _check_people(total, len(given), what + " has {:,} entries")
         _check_sizes(clusters, names, sizes)
     store = open_ledger(ledger)
     cohort = Cohort(

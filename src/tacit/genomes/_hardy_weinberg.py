@@ -35,7 +35,8 @@ _SQUARE, _L1 = {1: 5, 2: 16}, {1: 3, 2: 5}
 class EquilibriumTask:
     """The task of the test: the noisy number of people, where it is private, and three sums for each variant.
 
-    One person moves them by at most 5 x variants in squared norm (16 if replaced); docs/proofs/genomes.md, section 4.
+    One person moves them by at most 5 x variants in squared norm (16 if replaced);
+    docs/proofs/genomes.md, section 4.
     """
 
     cohort: Cohort

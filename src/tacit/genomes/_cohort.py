@@ -97,8 +97,8 @@ class Cohort(Dataset):
             The public frequencies around which calls are counted: a column of the variants, one for each
             cluster by name, or numbers. The closer they are, the less noise. None centres at one copy.
         clip
-            With a reference, the largest norm of one person, in alleles. By default what the reference lets
-            expect, and 10 % more of the square.
+            With a reference, the largest norm of one person, in alleles. By default 10 % more of the
+            square than the reference lets expect, and more if there are few variants.
         calls
             Whether missing calls are released too, to undo their pull toward the centre. Of rare alleles
             without a reference this doubles the variance of the noise.

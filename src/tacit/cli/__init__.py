@@ -11,6 +11,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _demo,
     _doctor,
     _explain,
+    _genome,
     _history,
     _init,
     _lab,

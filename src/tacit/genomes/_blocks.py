@@ -105,7 +105,8 @@ class GenotypeSource(ABC):
             Whom to count: true for each such person. By default everybody.
         """
         everybody = np.ones(self.people(), np.bool_) if mask is None else mask
-        return self.table_counts_of([everybody])[0]
+        counts: NDArray[np.int64] = self.table_counts_of([everybody])[0]
+        return counts
 
     def table_counts_of(self, masks: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
         """Return the counts of several groups of people at once: group, variant, then as `table_counts`."""
@@ -140,12 +141,14 @@ def pack(genotypes: NDArray[np.int8]) -> NDArray[np.uint8]:
     rows, people = genotypes.shape
     codes = np.zeros((rows, 4 * padded(people)), np.uint8)
     codes[:, :people] = _CODES[genotypes.astype(np.int8, copy=False).view(np.uint8)]
-    return codes[:, 0::4] | (codes[:, 1::4] << 2) | (codes[:, 2::4] << 4) | (codes[:, 3::4] << 6)
+    packed = codes[:, 0::4] | (codes[:, 1::4] << 2) | (codes[:, 2::4] << 4) | (codes[:, 3::4] << 6)
+    return packed.astype(np.uint8, copy=False)
 
 
 def unpack(packed: NDArray[np.uint8], people: int) -> NDArray[np.int8]:
     """Return variants x people: 0, 1, 2, or -1 for a missing call."""
-    return _GENOTYPES[packed].reshape(len(packed), -1)[:, :people]
+    whole: NDArray[np.int8] = _GENOTYPES[packed].reshape(len(packed), -1)
+    return whole[:, :people]
 
 
 def pack_mask(mask: NDArray[np.bool_]) -> NDArray[np.uint64]:

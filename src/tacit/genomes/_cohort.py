@@ -98,8 +98,8 @@ class Cohort(AssociationQuestions):
             The public frequencies around which calls are counted: a column of the variants, one for each
             cluster by name, or numbers. The closer they are, the less noise. None centres at one copy.
         clip
-            With a reference, the largest norm of one person, in alleles. By default what the reference lets
-            expect, and 10 % more of the square.
+            With a reference, the largest norm of one person, in alleles. By default 10 % more of the
+            square than the reference lets expect, and more if there are few variants.
         calls
             Whether missing calls are released too, to undo their pull toward the centre. Of rare alleles
             without a reference this doubles the variance of the noise.
@@ -185,7 +185,7 @@ class Cohort(AssociationQuestions):
         """Make a plan from its request: the question's name, its goal, and its other parameters by name."""
         given = dict(request)
         goal = PlanGoal.from_json(given.pop("goal"))
-        options = {
+        options: dict[str, Any] = {
             name: Fraction(v) if name == "clip" and v else v for name, v in given.items() if name != "kind"
         }
         match given["kind"]:

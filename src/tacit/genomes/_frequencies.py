@@ -33,6 +33,8 @@ __all__ = ["Centres", "FrequencyTask", "call_values", "plan_frequencies", "read_
 
 #: Steps of the grid in one allele, around a public reference.
 GRID = 16
+#: By how many standard deviations the default bound exceeds the expected squared norm, or by 10 %.
+_SPREADS = 2.4
 #: The share of the cost that goes to the number of people, where it is private.
 COUNT_SHARE = Fraction(1, 20)
 
@@ -198,7 +200,7 @@ def read_by(cohort: Cohort, by: str | None) -> tuple[str, ...]:
 def read_centres(
     cohort: Cohort, clusters: tuple[str, ...], reference: object, clip: Number | None
 ) -> Centres:
-    """Read the public reference and choose the bound: 1.1 x the expected squared norm under it."""
+    """Read the public reference and choose the bound: above what it lets expect of the squared norm."""
     sites = len(cohort.sites)
     if reference is None:
         if clip is not None:
@@ -217,8 +219,10 @@ def read_centres(
     furthest = np.maximum(middle, 2 * GRID - middle)
     worst = int((furthest**2).sum(axis=1).max())
     if clip is None:
-        expected = GRID**2 * (2 * shares * (1 - shares)).sum(axis=1).max()
-        squared = max(GRID**2, math.ceil(1.1 * float(expected)))
+        each = 2 * shares * (1 - shares)  # the variance of a call in equilibrium; its square varies by
+        expected, spread = each.sum(axis=1), np.sqrt((each - each**2).sum(axis=1))
+        enough = np.maximum(1.1 * expected, expected + _SPREADS * spread).max()
+        squared = max(GRID**2, math.ceil(GRID**2 * float(enough)))
     else:
         squared = max(1, math.floor((GRID * rational("clip", clip)) ** 2))
     return Centres(GRID, middle, min(squared, worst), clips=squared < worst)

@@ -44,7 +44,8 @@ def plot_frequencies(table: AlleleFrequencies, ax: Axes | None, certificate: Cer
     ax.set_title(
         f"{of}{more}; bars: {table.confidence * 100:g} % interval for the noise", fontsize=9, loc="left"
     )
-    ax.set(xlabel="variant", ylabel="frequency", xlim=(0, shown + 1), ylim=(0, 1))
+    ax.set(xlabel="variant", ylabel="frequency", xlim=(0, shown + 1))
+    ax.set_ylim(0, min(1.0, 1.15 * max((high or 0 for high in cells.high), default=1.0)))
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", alpha=0.3)
     if clusters != [""]:

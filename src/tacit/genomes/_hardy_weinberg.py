@@ -27,15 +27,16 @@ __all__ = ["EquilibriumTask", "equilibrium_values", "plan_hardy_weinberg"]
 
 #: What a call of 0, 1, 2 copies and a missing one adds to: alleles, heterozygotes, missing calls.
 _VALUES = ((-2, 0, 2, 0), (-1, 1, -1, 0), (0, 0, 0, 2))
-#: The largest squared norm of a call: 2^2 + 1^2 of a homozygote.
-_SQUARE, _L1 = 5, 3
+#: How far one call moves the three by coming (1) or by changing (2): squared L2, and L1.
+_SQUARE, _L1 = {1: 5, 2: 16}, {1: 3, 2: 5}
 
 
 @dataclass(frozen=True, slots=True)
 class EquilibriumTask:
     """The task of the test: the noisy number of people, where it is private, and three sums for each variant.
 
-    One person moves them by at most 5 x variants in squared norm; docs/proofs/genomes.md, section 4.
+    One person moves them by at most 5 x variants in squared norm (16 if replaced);
+    docs/proofs/genomes.md, section 4.
     """
 
     cohort: Cohort
@@ -120,7 +121,7 @@ def plan_hardy_weinberg(cohort: Cohort, goal: PlanGoal) -> Plan[AnswerTable]:
     if cohort.people is None:
         counting = goal.part(COUNT_SHARE).noise(l1=1, l2_squared=1, adjacency=adjacency)
     adding = goal.part(1 - COUNT_SHARE if counting else Fraction(1)).noise(
-        l1=_L1 * sites * moved, l2_squared=_SQUARE * sites * moved**2, adjacency=adjacency
+        l1=_L1[moved] * sites, l2_squared=_SQUARE[moved] * sites, adjacency=adjacency
     )
     task = EquilibriumTask(cohort, counting, adding)
     half = adding.half_width(goal.confidence) / 2

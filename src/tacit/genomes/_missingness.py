@@ -97,8 +97,9 @@ def plan_missingness(cohort: Cohort, goal: PlanGoal, *, clip: Number | None = No
     counting = None
     if cohort.people is None:
         counting = goal.part(COUNT_SHARE).noise(l1=1, l2_squared=1, adjacency=adjacency)
+    both = 1 if grid == 1 else moved  # the calls of two people are 0 or more, so their squares add up
     adding = goal.part(1 - COUNT_SHARE if counting else Fraction(1)).noise(
-        l1=math.isqrt(squared * sites) * moved, l2_squared=squared * moved**2, adjacency=adjacency
+        l1=math.isqrt(squared * sites) * both, l2_squared=squared * both, adjacency=adjacency
     )
     task = MissingCallTask(cohort, grid, squared, counting, adding)
     half, size = adding.half_width(goal.confidence) / grid, cohort.people

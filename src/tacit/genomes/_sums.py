@@ -51,6 +51,7 @@ def clipped_sums(
     people = len(groups)
     scale = np.full(people, 1 << _BITS, np.int64)
     if clip_squared is not None:
+        squares = np.zeros(people, np.int64)
         for group in range(len(values)):
             if group == 0 or not np.array_equal(values[group], values[0]):
                 squares = norms_squared(source, (values[group] ** 2).sum(axis=0), people)
@@ -61,7 +62,9 @@ def clipped_sums(
     packed, sizes = [pack_mask(mask) for mask in masks], np.array([int(mask.sum()) for mask in masks])
     clipped = [np.flatnonzero((groups == group) & ~whole) for group in range(len(values))]
     rest = np.array([int((groups == group).sum()) for group in range(len(values))])
-    found = values[..., 3] * rest[:, None, None]  # variants that never come: everybody is missing
+    found: NDArray[np.int64] = (
+        values[..., 3] * rest[:, None, None]
+    )  # variants that never come: everybody is missing
     for group in range(len(values)):
         if len(clipped[group]):  # a scaled value, where all calls are missing
             shrunk = _scaled(values[group, ..., 3, None], scale[clipped[group]]).sum(axis=-1)
@@ -136,7 +139,8 @@ def scales(squares: NDArray[np.int64], clip_squared: int) -> NDArray[np.int64]:
 def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.int64]:
     """Return which column of a table of values applies, for each row and some people."""
     codes = (packed[:, who >> 2] >> (2 * (who & 3)).astype(np.uint8)) & 3
-    return _COLUMN[codes]
+    columns: NDArray[np.int64] = _COLUMN[codes]
+    return columns
 
 
 def _scaled(values: NDArray[np.int64], scale: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -98,8 +98,8 @@ class VcfGenotypes(GenotypeSource):
             there.setdefault((plain_chromosome(record[0]), record[1]), []).append(number)
         for place in range(len(sites)):
             found = there.get((plain_chromosome(sites.chromosome[place]), sites.position[place]), [])
-            record, allele = match_alleles(sites, place, [(records[i][2], records[i][3]) for i in found])
-            self._wanted.setdefault(found[record], []).append((place, allele + 1))
+            number, allele = match_alleles(sites, place, [(records[i][2], records[i][3]) for i in found])
+            self._wanted.setdefault(found[number], []).append((place, allele + 1))
 
     def blocks(self, size: int | None = None) -> Iterator[GenotypeBlock]:
         """Return blocks in the order of the file."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from tacit.errors import TacitError
 
 if TYPE_CHECKING:
-    from tacit import accounting, audit, ledger, maps, mechanisms, noise, surveys
+    from tacit import accounting, audit, genomes, graphs, ledger, maps, mechanisms, noise, surveys
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
     from tacit.graphs import graph
+    from tacit.genomes import genotypes
     from tacit.ledger import Blocks, Ledger
     from tacit.maps import points
     from tacit.streams import stream
@@ -78,8 +79,7 @@ __all__ += [
 ]
 __all__ += ["quantile", "quantiles", "std", "sum", "variance"]
 __all__ += ["survey", "surveys"]
-__all__ += ["maps", "points"]
-__all__ += ["graph"]
+__all__ += ["genomes", "genotypes", "graph", "graphs", "maps", "points"]
 __all__ += ["best", "correlation", "covariance", "intercept", "r_squared", "slope"]
 
 #: Public name -> module that holds it; a name equal to its module's last part is the module itself.
@@ -92,6 +92,7 @@ _LAZY = {
     "audit": "tacit.audit",
     "explain": "tacit.explain",
     "graph": "tacit.graphs",
+    "graphs": "tacit.graphs",
     "ledger": "tacit.ledger",
     "maps": "tacit.maps",
     "mechanisms": "tacit.mechanisms",
@@ -101,6 +102,7 @@ _LAZY = {
     "survey": "tacit.surveys",
     "surveys": "tacit.surveys",
 }
+_LAZY |= {"genomes": "tacit.genomes", "genotypes": "tacit.genomes"}
 _LAZY |= dict.fromkeys(("Certificate", "Dataset", "Limits", "Plan", "Release", "Run", "Unit"), "tacit.core")
 _LAZY |= dict.fromkeys(("col", "consortium", "protect", "when"), "tacit.tables")
 _LAZY |= dict.fromkeys(

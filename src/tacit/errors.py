@@ -86,6 +86,9 @@ CODES: Final[dict[str, str]] = {
     "rows-twice": "a file came in as the rows of another day before",
     "rows-differ": "the rows of a day do not have the columns of their stream",
     "not-begun": "a stream was asked for a day before a plan was begun",
+    # genomes
+    "bad-genotypes": "a genotype file is missing, or its header or its site list cannot be read",
+    "sites-differ": "a genotype file lacks a declared variant, has other alleles there, or a list has one twice",
 }
 
 

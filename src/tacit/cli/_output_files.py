@@ -30,18 +30,20 @@ class OutputFiles:
     out: Path | None
     plot: Path | None
     certificate: Path | None
+    #: How the file of the answer may end.
+    ends: tuple[str, ...] = _TABLES
 
     def check(self) -> None:
         """Refuse what cannot be written, before anything is charged."""
         for option, path, ends in (
-            ("--out", self.out, _TABLES),
+            ("--out", self.out, self.ends),
             ("--plot", self.plot, _PICTURES),
             ("--certificate", self.certificate, (".json",)),
         ):
             if path is not None:
                 _check_file(option, path, ends)
         for package, extra, path in (("matplotlib", "plot", self.plot), ("pyarrow", "pandas", self.out)):
-            used = path is not None and path.suffix.lower() != ".csv"
+            used = path is not None and path.suffix.lower() not in {".csv", ".vcf"}
             if used and find_spec(package) is None:
                 raise TacitError(
                     "missing-extra", f"{path} needs {package}, which is not installed",
@@ -51,8 +53,8 @@ class OutputFiles:
     def save(self, table: AnswerTable, certificate: Certificate, draw: Callable[[Path], object]) -> None:
         """Write the files; ``draw`` draws the picture."""
         if self.out is not None:
-            save = table.to_parquet if self.out.suffix.lower() == ".parquet" else table.to_csv
-            write_file(self.out, save, "the answer", "--out")
+            name = f"to_{self.out.suffix.lower()[1:]}"  # to_csv, to_parquet, to_vcf
+            write_file(self.out, getattr(table, name), "the answer", "--out")
         if self.plot is not None:
             write_file(self.plot, draw, "the picture")
         if self.certificate is not None:

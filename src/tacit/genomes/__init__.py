@@ -2,4 +2,25 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from tacit.genomes._blocks import GenotypeBlock, GenotypeSource
+from tacit.genomes._cohort import Cohort
+from tacit.genomes._declaration import genotypes
+from tacit.genomes._distances import AssociationTest
+from tacit.genomes._example import example_cohort
+from tacit.genomes._frequency_table import AlleleFrequencies
+from tacit.genomes._gwas_files import read_gwas_ssf
+from tacit.genomes._sites import SiteList
+from tacit.genomes._summary_statistics import SummaryStatistics
+
+__all__ = [
+    "AlleleFrequencies",
+    "AssociationTest",
+    "Cohort",
+    "GenotypeBlock",
+    "GenotypeSource",
+    "SiteList",
+    "SummaryStatistics",
+    "example_cohort",
+    "genotypes",
+    "read_gwas_ssf",
+]

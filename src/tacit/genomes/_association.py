@@ -1,0 +1,227 @@
+"""The k SNPs that are most strongly associated with a disease, chosen by their distance to significance."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Choose, Code, Either, Say, Set
+from tacit.genomes._cohort import missing_source
+from tacit.genomes._distances import SCORE_SENSITIVITY, SCORE_STEPS, AssociationTest
+from tacit.mechanisms import TopK
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Measurement
+    from tacit.exact import Number
+    from tacit.genomes._blocks import GenotypeSource
+    from tacit.genomes._cohort import Cohort
+
+__all__ = ["TopSnpsTask", "plan_top_snps", "read_status"]
+
+_TESTS = ("allelic", "trend")
+
+
+@dataclass(frozen=True)
+class TopSnpsTask:
+    """Choose k SNPs by their distance to significance; the scores of all SNPs go into one choice.
+
+    Parameters
+    ----------
+    test
+        The test, with the public numbers of cases and controls.
+    facts
+        The public facts of the cohort.
+    status
+        Which people are cases (1) and controls (0): public. Others (-1) are not counted.
+    noise
+        The choice.
+    source
+        The genotypes.
+    """
+
+    test: AssociationTest
+    facts: Mapping[str, JSON]
+    threshold: Fraction
+    status: NDArray[np.int8]
+    noise: TopK
+    source: GenotypeSource
+
+    @property
+    def question(self) -> JSON:
+        """The test, its threshold, and a digest of who is a case."""
+        return {
+            "genomes": "top SNPs",
+            "test": self.test.kind,
+            "threshold": str(self.threshold),
+            "cases": self.test.cases,
+            "controls": self.test.controls,
+            "status": hashlib.sha256(self.status.tobytes()).hexdigest(),
+            "frequency": _digest(self.source.sites.numbers.get("frequency")),
+            **self.facts,
+        }
+
+    @property
+    def mechanisms(self) -> Sequence[Measurement]:
+        """One choice of k."""
+        return [self.noise]
+
+    @property
+    def labels(self) -> Sequence[Mapping[str, JSON]]:
+        """What the certificate says beside the choice."""
+        return [
+            {
+                "statistic": f"people from significance, {self.test.kind} test",
+                "assumes": "who is a case and who is a control is public",
+            }
+        ]
+
+    def unavailable(self) -> TacitError | None:
+        """Return a refusal if the file is not there now."""
+        return missing_source(self.source)
+
+    def integers(self) -> Generator[Any, Any, None]:
+        """Yield the score of every SNP, in thousandths of a person."""
+        counts = self.source.table_counts_of([self.status == 1, self.status == 0])
+        tables, missing = counts[:, :, :3].copy(), counts[:, :, 3]
+        stand_in = missing_genotypes(self.source.sites.numbers.get("frequency"), tables.shape[1])
+        for copies in (0, 1, 2):
+            tables[:, :, copies] += np.where(stand_in == copies, missing, 0)
+        yield self.test.scores(tables[0], tables[1])
+
+    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
+        """Return the chosen SNPs, best first."""
+        [places] = noisy
+        sites = self.source.sites
+        blank = (None,) * len(places)
+        named = [sites.label(place) if sites.names[place] == "." else sites.names[place] for place in places]
+        return AnswerTable(
+            {
+                "rank": tuple(range(1, len(places) + 1)),
+                "variant": tuple(named),
+                "chromosome": tuple(sites.chromosome[place] for place in places),
+                "position": tuple(sites.position[place] for place in places),
+            },
+            {"number": Cells(tuple(place + 1 for place in places), blank, blank)},
+            float(confidence),
+            notes={
+                "number": "the place of the variant in the site list, from 1; a variant that is picked need "
+                "not be significant"
+            },
+        )
+
+
+def missing_genotypes(frequency: Sequence[float] | None, variants: int) -> NDArray[np.int64]:
+    """Return what a missing call counts as: the likeliest genotype at the public frequency, else 0 copies.
+
+    Examples
+    --------
+    >>> missing_genotypes([0.1, 0.5, 0.9, float("nan")], 4).tolist(), missing_genotypes(None, 2).tolist()
+    ([0, 1, 2, 0], [0, 0])
+    """
+    if frequency is None:
+        return np.zeros(variants, np.int64)
+    p = np.nan_to_num(np.asarray(frequency, np.float64), nan=0.0)
+    return np.asarray(np.argmax(np.stack([(1 - p) ** 2, 2 * p * (1 - p), p**2]), axis=0), np.int64)
+
+
+def plan_top_snps(
+    cohort: Cohort, k: int, *, test: str, threshold: Number, epsilon: Number, confidence: Number
+) -> Plan[AnswerTable]:
+    """Plan the choice; everything here is a public fact."""
+    goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
+    if test not in _TESTS:
+        raise bad_parameter("test", "allelic or trend", test, fix=Choose(_TESTS, given=str(test)))
+    number, variants = count("k", k, zero=False), len(cohort.sites)
+    if number > variants:
+        raise bad_parameter("k", f"at most the number of variants, {variants:,}", k, fix=Set(k=variants))
+    status = read_status(cohort)
+    level = rational("threshold", threshold)
+    chosen = AssociationTest.at(
+        test,
+        cases=int((status == 1).sum()),
+        controls=int((status == 0).sum()),
+        threshold=float(level),
+    )
+    assert goal.epsilon is not None  # noqa: S101 - read checks it
+    noise = TopK(goal.epsilon, k=number, sensitivity=SCORE_SENSITIVITY, adjacency="replace", grid=1)
+    task = TopSnpsTask(chosen, cohort.public_facts, level, status, noise, cohort._source)  # noqa: SLF001
+    behind = noise.half_width(goal.confidence, candidates=variants) / SCORE_STEPS
+    return Plan.of(
+        cohort,
+        task,
+        promised=goal.promised,
+        forecast=[
+            Forecast(
+                "variant", f"the {number} SNPs that are furthest into significance", noise.describe(), None,
+                note=f"each lies at most {behind:,.0f} people behind the best one that is left",
+                caution="a SNP that is listed need not be significant",
+            )
+        ],
+        facts=[
+            ("test", (f"{test}, significant at p below {float(level):g}; {chosen.cases:,} cases, "
+                     f"{chosen.controls:,} controls")),
+            ("score", "how many people must change before a SNP's verdict changes"),
+            ("public", "who is a case and who is a control; the site list"),
+            ("protected", ("one person's genotypes at all SNPs, compared with any other genotypes of a "
+                          "person with the same status")),
+            ("missing calls", "count as the likeliest genotype at the public frequency, else as 0 copies"),
+        ],
+        confidence=float(goal.confidence),
+        asked=f"the {number} SNPs with the strongest association ({test} test, p below {float(level):g})",
+        request=lambda: {
+            "kind": "top-snps", "goal": goal.to_json(), "k": number, "test": test, "threshold": str(level),
+        },
+    )  # fmt: skip
+
+
+def read_status(cohort: Cohort) -> NDArray[np.int8]:
+    """Return who is a case (1) and a control (0), -1 for neither; refuse unless all of it is public."""
+    given = cohort._phenotype  # noqa: SLF001 - the parts of a cohort
+    if given is None:
+        raise TacitError(
+            "bad-parameter",
+            "the cohort has no phenotype",
+            why="an association test compares cases with controls",
+            fix=Code('tc.genotypes(..., phenotype=[1, 0, ...], status="public", people=2_000)'),
+        )
+    if cohort.status != "public" or cohort.people is None:
+        raise TacitError(
+            "not-allowed",
+            "this test needs a public case status, and a public number of people",
+            why="if a person's status changed, the numbers of cases and controls would move, and with them "
+            "the scores of all SNPs: no bound on that change is proven",
+            fix=Either(
+                Code('tc.genotypes(..., status="public", people=2_000)'),
+                Code("cohort.summary_statistics(epsilon=1)"),
+                Say("protect the phenotype instead of the genotypes"),
+            ),
+        )
+    listed = np.asarray([_case(one) for one in given], np.int8)
+    if not (listed == 1).any() or not (listed == 0).any():
+        raise bad_parameter("phenotype", "1 for cases and 0 for controls, some of each", "other values",
+                            fix=Code("phenotype=[1, 0, 0, 1]"))  # fmt: skip
+    return listed
+
+
+def _case(value: object) -> int:
+    """Read one public status: 1, 0, or -1 for anything else."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return -1
+    return int(number) if number in {0.0, 1.0} else -1
+
+
+def _digest(numbers: Sequence[float] | None) -> str | None:
+    return None if numbers is None else hashlib.sha256(repr(tuple(numbers)).encode()).hexdigest()

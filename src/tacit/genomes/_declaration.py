@@ -1,0 +1,163 @@
+"""The function ``tc.genotypes``: declare a cohort, who is protected, and what is public about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from tacit.core import Unit, open_account, read_identity
+from tacit.errors import TacitError, bad_parameter
+from tacit.exact import count
+from tacit.fixes import Choose, Set
+from tacit.genomes._cohort import Cohort
+from tacit.genomes._sites import read_sites
+from tacit.genomes._sources import open_genotypes
+from tacit.ledger import open_ledger
+
+if TYPE_CHECKING:
+    import os
+
+    from tacit.accounting import Budget
+    from tacit.ledger import Ledger
+
+__all__ = ["genotypes"]
+
+_STATUS = ("protected", "public")
+
+
+def genotypes(
+    source: Any,
+    *,
+    budget: Budget,
+    name: str = "cohort",
+    unit: str | Unit = "person",
+    variants: object = None,
+    clusters: Sequence[object] | None = None,
+    cluster_names: Sequence[str] | None = None,
+    people: int | Mapping[str, int] | None = None,
+    phenotype: object = None,
+    covariates: object = None,
+    status: Literal["protected", "public"] = "protected",
+    version: int = 1,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+) -> Cohort:
+    """Declare the genotypes of a cohort: who is protected, and what is public.
+
+    Guarantee
+    ---------
+    All releases of the cohort together are private for one person, with everything that the cohort has of
+    that person: genotypes at all variants, cluster, phenotype. Neighbouring cohorts differ by one person
+    more or less; if ``people`` is public, by one person who is replaced. The proof is in
+    ``docs/proofs/genomes.md``. One question protects less: `Cohort.summary_statistics` protects phenotypes
+    alone, and its certificate says so. Relatives share much of their genomes: each is protected, a family
+    is not.
+
+    Parameters
+    ----------
+    source
+        The path of a PLINK bed (with bim and fam), VCF, BCF or Zarr, or an array of people x variants with 0,
+        1 or 2 copies of the counted allele, and -1 for a missing call.
+    budget
+        What may be learned in total.
+    name, version
+        Declared identity, to which the budget is bound.
+    unit
+        Who is protected: a person.
+    variants
+        A public table with the columns chromosome, position, ref, alt and, for example, frequency (of alt, in
+        a public reference). By default the site list of the file, which you thereby declare public: a list
+        that was made from the cohort itself is a release of its own.
+    clusters, cluster_names
+        A label for each person, in the order of the source, and the public list of the labels. A person with
+        another label, or with none, is in no cluster.
+    people
+        How many people there are, or how many are in each cluster, if this is public. By default it is
+        private, and releases add noise to it.
+    phenotype, covariates, status
+        For association tests: one value for each person, columns of values for each person, and whether
+        these are public or protected.
+    ledger
+        A `Ledger`, or where to open one. None keeps it in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tacit as tc
+    >>> calls = np.array([[0, 1, 2], [0, 2, -1]])     # two people, three variants
+    >>> cohort = tc.genotypes(calls, budget=tc.Budget(rho=0.1))
+    >>> len(cohort.sites), cohort.adjacency
+    (3, 'add/remove')
+    """
+    if unit not in {"person", Unit("person")}:
+        raise bad_parameter("unit", "a person", unit, why="there is no proof for other units of genomes",
+                            fix=Set(unit="person"))  # fmt: skip
+    if status not in _STATUS:
+        raise bad_parameter("status", "protected or public", status, fix=Choose(_STATUS, given=str(status)))
+    names = _read_names(clusters, cluster_names)
+    total, sizes = _read_people(people, names)
+    adjacency: Literal["add/remove", "replace"] = "add/remove" if total is None else "replace"
+    identity = read_identity(name=name, version=version, unit="person", adjacency=adjacency)
+    opened = open_genotypes(source, None if variants is None else read_sites(variants))
+    if total is not None:
+        _check_people(total, opened.people(), "the source has {:,} people")
+        for what, given in (("clusters", clusters), ("phenotype", phenotype), ("covariates", covariates)):
+            for column in given.values() if isinstance(given, Mapping) else (given,):
+                if hasattr(column, "__len__"):
+                    _check_people(total, len(column), what + " has {:,} entries")
+        _check_sizes(clusters, names, sizes)
+    store = open_ledger(ledger)
+    cohort = Cohort(
+        identity, store, opened.sites, total, names, sizes, status, opened, clusters, phenotype, covariates
+    )
+    open_account(identity, budget, store)
+    return cohort
+
+
+def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Read the public names of the clusters."""
+    if (clusters is None) != (given is None):
+        raise TacitError(
+            "bad-parameter",
+            "clusters and cluster_names belong together",
+            why="clusters says who is in which, and cluster_names is the public list: a label that only one "
+            "person has would otherwise show that this person is there",
+            fix=Set(cluster_names=["north", "south"]),
+        )
+    names = tuple(str(one) for one in given or ())
+    if len(set(names)) != len(names) or (given is not None and not names) or isinstance(given, str):
+        raise bad_parameter("cluster_names", "a list of different names", given,
+                            fix=Set(cluster_names=["north", "south"]))  # fmt: skip
+    return names
+
+
+def _read_people(people: object, names: tuple[str, ...]) -> tuple[int | None, tuple[int, ...] | None]:
+    """Read how many people there are, in total and by cluster, as far as that is public."""
+    if people is None:
+        return None, None
+    if not isinstance(people, Mapping):
+        return count("people", people, zero=False), None  # type: ignore[arg-type]
+    if set(people) != set(names) or not names:
+        raise bad_parameter(
+            "people", "the number of people, or one number for each of cluster_names", sorted(people),
+            fix=Set(people=dict.fromkeys(names or ("north", "south"), 100)),
+        )  # fmt: skip
+    sizes = tuple(count("people", people[name]) for name in names)
+    return sum(sizes), sizes
+
+
+def _check_people(declared: int, found: int, words: str) -> None:
+    """Refuse public numbers that do not agree; nothing here is private."""
+    if declared != found:
+        raise bad_parameter("people", "the public number of people", declared, why=words.format(found),
+                            fix=Set(people=found))  # fmt: skip
+
+
+def _check_sizes(clusters: object, names: tuple[str, ...], sizes: tuple[int, ...] | None) -> None:
+    if sizes is None:
+        return
+    listed = [str(one) for one in clusters]  # type: ignore[attr-defined]
+    for name, size in zip(names, sizes, strict=True):
+        if listed.count(name) != size:
+            raise bad_parameter("people", f"the public number of people in {name}", size,
+                                why=f"clusters has {listed.count(name):,} of them",
+                                fix=Set(people={name: listed.count(name)}))  # fmt: skip

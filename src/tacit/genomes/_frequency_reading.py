@@ -1,0 +1,109 @@
+"""From noisy sums to frequencies with intervals: free post-processing."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import Cells
+from tacit.genomes._frequency_table import AlleleFrequencies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tacit.core import Value
+    from tacit.genomes._cohort import Cohort
+    from tacit.genomes._frequencies import FrequencyTask
+
+__all__ = ["clusters_of", "plain_cells", "read_frequencies", "read_sizes", "site_keys"]
+
+#: The part of the chance of missing the truth that goes to each of several noisy numbers.
+_SMALL = Fraction(1, 10)
+
+
+def read_frequencies(task: FrequencyTask, noisy: Sequence[Any], confidence: Fraction) -> AlleleFrequencies:
+    """Return f = c/2 + S/(2 n) for each variant, where S is the noisy sum around the centre c.
+
+    With private n, or with call counts, the interval is the hull over all values of S, n and the missing
+    calls that their own intervals hold; their chances of missing add up to 1 - confidence.
+    """
+    centres, miss = task.centres, 1 - confidence
+    sums = np.asarray(noisy[-1], np.float64) / centres.grid
+    others = int(task.counting is not None) + int(task.calls)
+    half = task.adding.half_width(1 - miss * (1 - _SMALL * others)) / centres.grid
+    sizes, spread = read_sizes(task.cohort, task.counting, task.clusters, noisy, 1 - miss * _SMALL)
+    called, wide = sizes[:, None], np.full_like(sums[:, 0], spread)
+    if task.calls:
+        lost = task.adding.half_width(1 - miss * _SMALL) / centres.grid
+        called, wide = called - sums[:, 1], wide + lost
+    middle = centres.middle / (2 * centres.grid)
+    low, high = _hull(sums[:, 0], half, called, wide)
+    value = middle + sums[:, 0] / (2 * np.maximum(called, 1))
+    cut = [np.clip(part, 0, 1).T.ravel() for part in (value, middle + low / 2, middle + high / 2)]
+    notes = {"frequency": _note(task)} if _note(task) else {}
+    return AlleleFrequencies(
+        site_keys(task.cohort, task.clusters),
+        {"frequency": Cells(*(tuple(part.tolist()) for part in cut))},
+        float(confidence),
+        notes,
+        spent=task.spent,
+    )
+
+
+def _note(task: FrequencyTask) -> str:
+    parts = []
+    if not task.calls:
+        parts.append("missing calls count as the centre, which pulls a frequency toward it")
+    if task.centres.clips:
+        parts.append("calls of people above the limit are scaled down, also toward it")
+    return "; ".join(parts)
+
+
+def _hull(
+    sums: NDArray[np.float64], half: float, called: NDArray[np.float64], wide: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the ends of S/n over S within half, and n within wide, of what was released; n >= 1."""
+    least, most = np.maximum(called - wide, 1), np.maximum(called + wide, 1)
+    below, above = sums - half, sums + half
+    return below / np.where(below < 0, least, most), above / np.where(above < 0, most, least)
+
+
+def read_sizes(
+    cohort: Cohort, counting: Any, clusters: tuple[str, ...], noisy: Sequence[Any], confidence: Fraction
+) -> tuple[NDArray[np.float64], float]:
+    """Return how many people each group has, public or noisy, and the half-width of that."""
+    if counting is None:
+        public = cohort.cluster_sizes if clusters else (cohort.people,)
+        return np.asarray(public, np.float64), 0.0
+    return np.asarray(noisy[0], np.float64), float(counting.half_width(confidence))
+
+
+def site_keys(cohort: Cohort, clusters: tuple[str, ...] = ()) -> dict[str, tuple[Value, ...]]:
+    """Return the key columns of an answer: the variants, and beside each its clusters."""
+    sites, copies = cohort.sites, max(1, len(clusters))
+    columns: dict[str, tuple[Value, ...]] = {
+        "chromosome": sites.chromosome, "position": sites.position, "id": sites.names,
+        "ref": sites.ref, "alt": sites.alt,
+    }  # fmt: skip
+    if sites.numbered:
+        columns = {"variant": sites.position}
+    keys = {name: tuple(one for one in column for _ in range(copies)) for name, column in columns.items()}
+    return keys | ({"cluster": clusters * len(sites)} if clusters else {})
+
+
+def clusters_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return group x variant as one column: the clusters of a variant beside each other."""
+    return values.T.ravel()
+
+
+def plain_cells(values: NDArray[np.float64], half: NDArray[np.float64] | float | None) -> Cells:
+    """Return a column with intervals of this half-width, or with none."""
+    column = values.tolist()
+    if half is None:
+        nothing = (None,) * len(column)
+        return Cells(tuple(column), nothing, nothing)
+    return Cells(tuple(column), tuple((values - half).tolist()), tuple((values + half).tolist()))

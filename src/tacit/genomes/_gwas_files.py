@@ -1,0 +1,173 @@
+"""The GWAS summary-statistics format (GWAS-SSF): a table with tabs, and a description as YAML beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.fixes import Code
+from tacit.genomes._sites import plain_chromosome
+from tacit.genomes._summary_statistics import SummaryStatistics
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+__all__ = ["read_gwas_ssf", "write_gwas_ssf"]
+
+_NUMBERS = {"X": "23", "Y": "24", "MT": "25", "M": "25"}
+_NAMES = {"23": "X", "24": "Y", "25": "MT"}
+_MISSING = frozenset({"", "NA", "#NA", "nan", "NaN"})
+_NEEDED = ("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta", "standard_error")
+_NOTE = (
+    "differentially private: the phenotype of each participant was randomised once. Standard errors and "
+    "effect_allele_frequency use a public reference, not this cohort; n and info are not given."
+)
+
+
+def write_gwas_ssf(statistics: SummaryStatistics, path: str | os.PathLike[str]) -> None:
+    """Write the table, and ``<path>-meta.yaml`` beside it."""
+    columns = _columns(statistics)
+    lines = ["\t".join(columns), *("\t".join(line) for line in zip(*columns.values(), strict=True))]
+    data = ("\n".join(lines) + "\n").encode()
+    described = {
+        "data_file_name": Path(path).name,
+        "file_type": "GWAS-SSF v1.0",
+        "data_file_md5sum": hashlib.md5(data, usedforsecurity=False).hexdigest(),
+        "is_harmonised": "false",
+        "is_sorted": "false",
+        "sample_size": str(statistics.people),
+        "power_share": repr(statistics.share),
+        "confidence": repr(statistics.confidence),
+        "effect": statistics.outcome,
+        "effect_for_each": statistics.per,
+        "author_notes": _NOTE,
+    }
+    try:
+        Path(path).write_bytes(data)
+        text = "".join(f"{name}: {_quoted(value)}\n" for name, value in described.items())
+        _beside(path).write_text(text, encoding="utf-8")
+    except OSError as failed:
+        raise TacitError(
+            "cannot-write",
+            f"the file {Path(path).name} could not be written",
+            why=failed.strerror or "the operating system refused",
+            fix="name a folder that exists and that you may write to",
+        ) from None
+
+
+def _columns(statistics: SummaryStatistics) -> dict[str, list[str]]:
+    """Return the columns as text, in the order of the format."""
+    sites = statistics.sites
+    p = statistics.p_value
+    tiny = bool((p[~np.isnan(p)] == 0).any())
+    low, high = statistics.intervals
+    frequency = statistics.frequency
+    chromosomes = [plain_chromosome(str(one)) for one in sites["chromosome"]]
+    ids = zip(chromosomes, sites["position"], sites["other_allele"], sites["effect_allele"], strict=True)
+    return {
+        "chromosome": [_NUMBERS.get(one.upper(), one) for one in chromosomes],
+        "base_pair_location": [str(one) for one in sites["position"]],
+        "effect_allele": list(sites["effect_allele"]),
+        "other_allele": list(sites["other_allele"]),
+        "beta": _numbers(statistics.beta),
+        "standard_error": _numbers(statistics.error),
+        "effect_allele_frequency": ["NA"] * len(p) if frequency is None else _numbers(frequency),
+        **(
+            {"neg_log_10_p_value": _numbers(statistics.neg_log_10_p_value)}
+            if tiny
+            else {"p_value": _numbers(p)}
+        ),
+        "ci_upper": _numbers(high),
+        "ci_lower": _numbers(low),
+        "rsid": [one if str(one).startswith("rs") else "NA" for one in sites["name"]],
+        "variant_id": ["_".join(map(str, one)) for one in ids],
+    }
+
+
+def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
+    r"""Read summary statistics back, with what the YAML file beside them says if it is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> columns = "chromosome base_pair_location effect_allele other_allele beta standard_error"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "lines.tsv"
+    ...     _ = file.write_text("\t".join(columns.split()) + "\n1\t752566\tA\tG\t0.04\t0.01\n")
+    ...     read_gwas_ssf(file).z.round(6).tolist()
+    [4.0]
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        raise _unreadable(path, "the file cannot be read as text") from None
+    header = lines[0].split("\t") if lines else []
+    absent = next((name for name in _NEEDED if name not in header), None)
+    if absent is not None:
+        raise _unreadable(path, f"it has no column {absent}")
+    rows = [line.split("\t") for line in lines[1:] if line]
+    if any(len(row) != len(header) for row in rows):
+        raise _unreadable(path, "a line has another number of cells than the first line")
+    column = {name: [row[i] for row in rows] for i, name in enumerate(header)}
+    try:
+        sites: dict[str, tuple[Any, ...]] = {
+            "chromosome": tuple(_NAMES.get(one, one) for one in column["chromosome"]),
+            "position": tuple(int(one) for one in column["base_pair_location"]),
+            "effect_allele": tuple(column["effect_allele"]),
+            "other_allele": tuple(column["other_allele"]),
+            "name": tuple("." if one in _MISSING else one for one in column.get("rsid", ["."] * len(rows))),
+        }
+        beta, error = _read(column["beta"]), _read(column["standard_error"])
+        given = _read(column.get("effect_allele_frequency", ["NA"] * len(rows)))
+    except ValueError:
+        raise _unreadable(path, "a cell that must be a number is not one") from None
+    said = _described(path)
+    return SummaryStatistics(
+        sites, beta / error, error, None if np.isnan(given).all() else given,
+        said.get("effect", "effect"), int(said.get("sample_size", 0)), float(said.get("power_share", 1)),
+        float(said.get("confidence", 0.95)),
+    )  # fmt: skip
+
+
+def _described(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the lines of the YAML file that are a name and a value."""
+    try:
+        lines = _beside(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return {}
+    pairs = (line.partition(": ") for line in lines if ": " in line and not line.startswith((" ", "#", "-")))
+    return {name: value.strip().strip('"') for name, _, value in pairs}
+
+
+def _beside(path: str | os.PathLike[str]) -> Path:
+    return Path(path).with_name(Path(path).name + "-meta.yaml")
+
+
+def _quoted(value: str) -> str:
+    """Write text of YAML in quotes, and numbers and truth values without them."""
+    plain = value in {"true", "false"} or value.replace(".", "", 1).isdigit()
+    return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _numbers(values: Sequence[float] | Any) -> list[str]:
+    return ["NA" if math.isnan(one) else f"{one:.6g}" for one in np.asarray(values, np.float64).tolist()]
+
+
+def _read(cells: Sequence[str]) -> Any:
+    return np.array([math.nan if one in _MISSING else float(one) for one in cells], np.float64)
+
+
+def _unreadable(path: str | os.PathLike[str], why: str) -> TacitError:
+    return TacitError(
+        "bad-release",
+        f"{Path(path).name} is not a GWAS summary-statistics file",
+        why=why,
+        fix=Code('release.to_gwas_ssf("lines.tsv")'),
+    )

@@ -1,0 +1,64 @@
+"""Declared variants against those of a file: the same alleles, or a refusal before anything is charged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacit.errors import TacitError
+from tacit.fixes import Say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tacit.genomes._sites import SiteList
+
+__all__ = ["match_alleles"]
+
+_OTHER_STRAND = str.maketrans("ACGT", "TGCA")
+
+
+def match_alleles(
+    wanted: SiteList, place: int, found: Sequence[tuple[str, tuple[str, ...]]], *, swap: bool = False
+) -> tuple[int, int]:
+    """Return which record of a file has the alleles of a declared variant, and which of its allele counts.
+
+    Parameters
+    ----------
+    wanted, place
+        The declared list, and which of its variants is looked for.
+    found
+        The records of the file at this position: ref, and the alternate alleles.
+    swap
+        Whether the two alleles of a record may be exchanged, because its format has no order (PLINK). The
+        second number is then 1 if they are; else it is the place among the alternate alleles.
+    """
+    ref, alt = wanted.ref[place], wanted.alt[place]
+    for record, (own_ref, own_alts) in enumerate(found):
+        if own_ref == ref and alt in own_alts:
+            return record, own_alts.index(alt)
+    if swap:
+        for record, (own_ref, own_alts) in enumerate(found):
+            if own_alts == (ref,) and own_ref == alt:
+                return record, 1
+    if not found:
+        raise TacitError(
+            "sites-differ",
+            f"the genotypes have no variant at {wanted.label(place)}",
+            why="a variant that is declared but not there would look like one that nobody was called at",
+            fix=Say("remove the variant from the table of variants, or add it to the file"),
+        )
+    there = ", ".join(f"{r}>{','.join(a)}" for r, a in found)
+    turned = (ref.translate(_OTHER_STRAND), alt.translate(_OTHER_STRAND))
+    strand = any({r, *a} >= set(turned) for r, a in found)
+    raise TacitError(
+        "sites-differ",
+        f"the genotypes have {there} where the table of variants has {wanted.label(place)}",
+        why="the alleles are those of the other strand, so frequencies would be of another allele"
+        if strand
+        else "frequencies would be of another allele",
+        fix=Say(
+            "write the alleles of the table on the strand of the file"
+            if strand
+            else "correct ref and alt in the table of variants, or remove the variant"
+        ),
+    )

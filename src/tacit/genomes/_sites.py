@@ -1,0 +1,215 @@
+"""The site list of a cohort: which variants there are, with public numbers such as a reference frequency."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Choose, Code, Say
+
+__all__ = ["SiteList", "plain_chromosome", "read_sites"]
+
+_COLUMNS = ("chromosome", "position", "ref", "alt")
+_ALLELE = re.compile(r"[ACGTNacgtn]+|\*|\.|0|<[^<>\s,;]{1,40}>")
+_EXAMPLE = Code('variants={"chromosome": ["1"], "position": [752566], "ref": ["G"], "alt": ["A"]}')
+
+
+@dataclass(frozen=True)
+class SiteList:
+    """The variants of a cohort, in order: one line for each site and alternate allele.
+
+    The list is public. Whoever declares it says that it was not made from the cohort itself: an array panel,
+    a public catalogue.
+
+    Parameters
+    ----------
+    chromosome, position, ref, alt, names
+        Where a variant is, its alleles (``alt`` is the one that is counted), and its name, such as an rsID.
+    numbers
+        Further public columns, such as ``frequency``: the frequency of ``alt`` in a public reference. NaN
+        where it is not known.
+    numbered
+        Whether the variants are only numbered, because nothing was declared about them.
+
+    Examples
+    --------
+    >>> sites = read_sites({"chromosome": ["1", "1"], "position": [10, 20], "ref": ["A", "C"],
+    ...                     "alt": ["G", "T"], "frequency": [0.2, 0.5]})
+    >>> len(sites), sites.label(1), sites.numbers["frequency"]
+    (2, '1:20 C>T', (0.2, 0.5))
+    """
+
+    chromosome: tuple[str, ...]
+    position: tuple[int, ...]
+    ref: tuple[str, ...]
+    alt: tuple[str, ...]
+    names: tuple[str, ...]
+    numbers: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    numbered: bool = False
+
+    @classmethod
+    def of_number(cls, count: int) -> SiteList:
+        """Return the list of so many variants that are only numbered, from 1."""
+        blank = (".",) * count
+        return cls(blank, tuple(range(1, count + 1)), blank, blank, blank, {}, numbered=True)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def label(self, place: int) -> str:
+        """Return a variant as people write it."""
+        if self.numbered:
+            return f"variant {place + 1}"
+        return f"{self.chromosome[place]}:{self.position[place]} {self.ref[place]}>{self.alt[place]}"
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of the places and alleles, which is part of every question."""
+        lines = zip(self.chromosome, self.position, self.ref, self.alt, strict=True)
+        return hashlib.sha256("\n".join(f"{c} {p} {r} {a}" for c, p, r, a in lines).encode()).hexdigest()
+
+    def places(self) -> dict[tuple[str, int], list[int]]:
+        """Return the variants at each chromosome (without "chr") and position."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for place, where in enumerate(zip(self.chromosome, self.position, strict=True)):
+            found.setdefault((plain_chromosome(where[0]), where[1]), []).append(place)
+        return found
+
+
+def plain_chromosome(name: str) -> str:
+    """Return a chromosome's name without "chr", so that ``chr1`` and ``1`` are the same.
+
+    Examples
+    --------
+    >>> plain_chromosome("chr1"), plain_chromosome("X")
+    ('1', 'X')
+    """
+    return name[3:] if name[:3].lower() == "chr" else name
+
+
+def read_sites(given: object) -> SiteList:
+    """Read a public table of variants: columns by name, a data frame, or a CSV or TSV file."""
+    if isinstance(given, SiteList):
+        return given
+    columns = _columns_of(given)
+    missing = next((name for name in _COLUMNS if name not in columns), None)
+    if missing is not None:
+        raise bad_parameter(
+            "variants",
+            "a table with the columns chromosome, position, ref and alt",
+            f"one without {missing}",
+            why="without them nobody can say which allele is counted",
+            fix=Choose(tuple(columns), given=missing) if columns else _EXAMPLE,
+        )
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) != 1 or lengths == {0}:
+        raise bad_parameter("variants", "columns of one length, at least 1", lengths, fix=_EXAMPLE)
+    names = columns.get("id", ["."] * lengths.pop())
+    read = SiteList(
+        tuple(_text("chromosome", one) for one in columns["chromosome"]),
+        tuple(_position(one) for one in columns["position"]),
+        tuple(_allele("ref", one) for one in columns["ref"]),
+        tuple(_allele("alt", one) for one in columns["alt"]),
+        tuple("." if one is None else str(one) for one in names),
+        {
+            name: numbers
+            for name, values in columns.items()
+            if name not in {*_COLUMNS, "id"} and (numbers := _numbers(values)) is not None
+        },
+    )
+    check_unique(read)
+    return read
+
+
+def check_unique(sites: SiteList) -> None:
+    """Refuse a list that has a variant twice."""
+    seen: set[tuple[str, int, str, str]] = set()
+    for place in range(len(sites)):
+        one = (plain_chromosome(sites.chromosome[place]), sites.position[place],
+               sites.ref[place], sites.alt[place])  # fmt: skip
+        if one in seen:
+            raise TacitError(
+                "sites-differ",
+                f"the site list has {sites.label(place)} twice",
+                why="each variant is counted once",
+                fix=Say("remove one of the two lines"),
+            )
+        seen.add(one)
+
+
+def _columns_of(given: Any) -> dict[str, Sequence[object]]:
+    """Return the columns of a mapping, a data frame, an Arrow table or a text file."""
+    if isinstance(given, str | os.PathLike):
+        return _columns_of_file(Path(given))
+    if isinstance(given, Mapping):
+        return {str(name): list(values) for name, values in given.items()}
+    for method, options in (("to_pydict", {}), ("to_dict", {"as_series": False}),
+                            ("to_dict", {"orient": "list"})):  # fmt: skip
+        if hasattr(given, method):
+            try:
+                return {str(name): list(v) for name, v in getattr(given, method)(**options).items()}
+            except TypeError:
+                continue
+    raise bad_parameter("variants", "a table of variants or the path of one", type(given).__name__,
+                        fix=_EXAMPLE)  # fmt: skip
+
+
+def _columns_of_file(path: Path) -> dict[str, Sequence[object]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):
+        raise bad_parameter(
+            "variants", "a text file that can be read", str(path),
+            fix=Say("name a CSV or TSV file with one line for each variant"),
+        ) from None  # fmt: skip
+    first = text.partition("\n")[0]
+    lines = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
+    header, body = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
+    if any(len(line) != len(header) for line in body):
+        raise bad_parameter("variants", "a file whose lines have the same number of cells", str(path),
+                            fix=Say("write one cell for each column in every line"))  # fmt: skip
+    return {name.strip(): [line[i] for line in body] for i, name in enumerate(header)}
+
+
+def _text(name: str, value: object) -> str:
+    text = str(value).strip()
+    if not text or not text.isprintable() or any(sign.isspace() for sign in text) or len(text) > 100:
+        raise bad_parameter(name, "text without blanks", value, fix=_EXAMPLE)
+    return text
+
+
+def _allele(name: str, value: object) -> str:
+    text = str(value).strip()
+    if not _ALLELE.fullmatch(text):
+        raise bad_parameter(name, "an allele such as A or GT", value, fix=_EXAMPLE)
+    return text if text.startswith("<") else text.upper()
+
+
+def _position(value: object) -> int:
+    try:
+        whole = int(str(value).strip())
+    except ValueError:
+        whole = -1
+    if not 0 <= whole < 2**40:
+        raise bad_parameter("position", "a whole number of base pairs", value, fix=_EXAMPLE)
+    return whole
+
+
+def _numbers(values: Sequence[object]) -> tuple[float, ...] | None:
+    """Return a column of numbers, NaN where one is missing; None where it is not a column of numbers."""
+    read = []
+    for value in values:
+        try:
+            read.append(float(value) if value not in {None, "", "NA", "."} else math.nan)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return None
+    return tuple(read)

@@ -1,0 +1,74 @@
+"""Sources of genotypes by what they are: files of PLINK, VCF and BCF, Zarr, and arrays."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import needs
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Say
+from tacit.genomes._arrays import ArrayGenotypes
+from tacit.genomes._plink import PlinkGenotypes
+
+if TYPE_CHECKING:
+    from tacit.genomes._blocks import GenotypeSource
+    from tacit.genomes._sites import SiteList
+
+__all__ = ["open_genotypes"]
+
+_ENDINGS = {".bed": "bed", ".vcf": "vcf", ".vcf.gz": "vcf", ".vcf.bgz": "vcf", ".bcf": "vcf", ".zarr": "zarr"}
+
+
+def open_genotypes(source: Any, sites: SiteList | None) -> GenotypeSource:
+    """Open a source; this reads its header and its site list, and nothing about any person.
+
+    Parameters
+    ----------
+    source
+        The path of a bed, VCF, BCF or Zarr, or an array of people x variants.
+    sites
+        The declared variants; by default those of the source.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _open_array(source, sites)
+    path = os.fspath(source)
+    kind = next((kind for ending, kind in _ENDINGS.items() if path.rstrip("/").endswith(ending)), "")
+    match kind:
+        case "bed":
+            return PlinkGenotypes(path, sites)
+        case "vcf":
+            needs("a VCF or BCF file", "cyvcf2", "tacit[genomes]")
+            from tacit.genomes._vcf import VcfGenotypes
+
+            return VcfGenotypes(path, sites)
+        case "zarr":
+            needs("a Zarr store", "zarr", "tacit[genomes]")
+            from tacit.genomes._zarr import open_zarr
+
+            return open_zarr(path, sites)
+    raise TacitError(
+        "bad-genotypes",
+        f"the kind of {Path(path).name!r} is not known",
+        why="its name says how a file is read",
+        fix=Say("give a file whose name ends with .bed, .vcf, .vcf.gz, .bcf or .zarr"),
+    )
+
+
+def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
+    if isinstance(source, list | tuple):
+        try:
+            source = np.asarray(source)
+        except ValueError:
+            source = None
+    if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
+        raise bad_parameter(
+            "source", "a path or an array of people x variants", type(source).__name__,
+            fix=Code("tc.genotypes(frame.to_numpy(), ...)"),
+        )  # fmt: skip
+    if hasattr(source, "iloc") or hasattr(source, "get_column"):
+        source = source.to_numpy()
+    return ArrayGenotypes(source, sites)

@@ -1,0 +1,149 @@
+"""Sums over people of small integers that each call gives: clipped per person, exact, in two passes.
+
+Each variant gives a person one or more integers by the person's call (0, 1, 2 copies, or missing). Clipping
+bounds the norm of all these integers of one person together: a person above the bound is scaled down, and
+each integer is rounded toward zero, so the norm stays below the bound. docs/proofs/genomes.md, section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.genomes._blocks import count_copies, pack_mask, padded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tacit.genomes._blocks import GenotypeSource
+
+__all__ = ["clipped_sums", "norms_squared", "scales"]
+
+_BITS = 20  # a scale is a multiple of 2^-20
+_LANES = np.arange(0, 64, 16, dtype=np.uint64)
+_FULL = 2**16 - 1
+#: Code of two bits -> column of a table of values: 0, 1, 2 copies, missing.
+_COLUMN = np.array([2, 3, 1, 0])
+_COLUMNS_OF_BYTE = _COLUMN[(np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3]
+
+
+def clipped_sums(
+    source: GenotypeSource,
+    values: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    clip_squared: int | None = None,
+) -> NDArray[np.int64]:
+    """Return the sum of each integer over the people of each group: group, part, variant.
+
+    Parameters
+    ----------
+    source
+        The genotypes.
+    values
+        What a call gives: group, part, variant, then by call: 0, 1, 2 copies, missing.
+    groups
+        The group of each person, -1 for none.
+    clip_squared
+        The bound of the squared norm of one person; None if the values keep to it by themselves.
+    """
+    people = len(groups)
+    scale = np.full(people, 1 << _BITS, np.int64)
+    if clip_squared is not None:
+        squares = np.zeros(people, np.int64)
+        for group in range(len(values)):
+            if group == 0 or not np.array_equal(values[group], values[0]):
+                squares = norms_squared(source, (values[group] ** 2).sum(axis=0), people)
+            own = groups == group
+            scale[own] = scales(squares[own], clip_squared)
+    whole = scale == 1 << _BITS
+    masks = [(groups == group) & whole for group in range(len(values))]
+    packed, sizes = [pack_mask(mask) for mask in masks], np.array([int(mask.sum()) for mask in masks])
+    clipped = [np.flatnonzero((groups == group) & ~whole) for group in range(len(values))]
+    rest = np.array([int((groups == group).sum()) for group in range(len(values))])
+    found: NDArray[np.int64] = (
+        values[..., 3] * rest[:, None, None]
+    )  # variants that never come: everybody is missing
+    for group in range(len(values)):
+        if len(clipped[group]):  # a scaled value, where all calls are missing
+            shrunk = _scaled(values[group, ..., 3, None], scale[clipped[group]]).sum(axis=-1)
+            found[group] = values[group, ..., 3] * int(sizes[group]) + shrunk
+    for block in source.blocks():
+        counts = count_copies(block.packed, packed, sizes)
+        for group, who in enumerate(clipped):
+            table = values[group][:, block.places]
+            sums = (table * counts[group]).sum(axis=-1)
+            for start in range(0, len(who), 4096):
+                part = who[start : start + 4096]
+                column = _columns(block.packed, part)
+                each = np.take_along_axis(table, column[None], axis=2)
+                sums += _scaled(each, scale[part]).sum(axis=-1)
+            found[group][:, block.places] = sums
+    return found
+
+
+def norms_squared(source: GenotypeSource, squares: NDArray[np.int64], people: int) -> NDArray[np.int64]:
+    """Return the squared norm of each person: the sum over variants of what a call adds (variant, call).
+
+    Four people of a byte are added at once, in four lanes of 16 bits, until a lane might overflow.
+    """
+    found = np.zeros(4 * padded(people), np.int64)
+    if not len(squares):
+        return found[:people]
+    found += squares[:, 3].sum()  # as if every call were missing; the calls that come correct it
+    largest = max(1, int(squares.max()))
+    if largest > _FULL:  # no lane holds it: add one by one
+        for block in source.blocks():
+            codes = squares[block.places][:, :]
+            column = _columns(block.packed, np.arange(people))
+            each = np.take_along_axis(codes, column, axis=1) - codes[:, 3:]
+            found[:people] += each.sum(axis=0)
+        return found[:people]
+    most = _FULL // largest
+    lanes, held = np.zeros(padded(people), np.uint64), 0
+    for block in source.blocks():
+        own = squares[block.places]
+        tables = (own[:, _COLUMNS_OF_BYTE].astype(np.uint64) << _LANES).sum(axis=2, dtype=np.uint64)
+        for row, table in zip(block.packed, tables, strict=True):
+            if held == most:
+                _flush(lanes, found)
+                held = 0
+            lanes += table[row]
+            held += 1
+        found -= own[:, 3].sum()
+    _flush(lanes, found)
+    return found[:people]
+
+
+def _flush(lanes: NDArray[np.uint64], found: NDArray[np.int64]) -> None:
+    """Add the four lanes of each word to four people, and empty them."""
+    found += lanes.view(np.uint16).astype(np.int64)  # little-endian: the first person is in the lowest lane
+    lanes[:] = 0
+
+
+def scales(squares: NDArray[np.int64], clip_squared: int) -> NDArray[np.int64]:
+    """Return for each squared norm the largest multiple of 2^-20, at most 1, that brings it to the bound.
+
+    Examples
+    --------
+    >>> scales(np.array([100, 101, 400]), 100).tolist()
+    [1048576, 1043372, 524288]
+    """
+    found = np.full(len(squares), 1 << _BITS, np.int64)
+    for square in np.unique(squares[squares > clip_squared]).tolist():
+        found[squares == square] = math.isqrt((clip_squared << (2 * _BITS)) // square)
+    return found
+
+
+def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.int64]:
+    """Return which column of a table of values applies, for each row and some people."""
+    codes = (packed[:, who >> 2] >> (2 * (who & 3)).astype(np.uint8)) & 3
+    columns: NDArray[np.int64] = _COLUMN[codes]
+    return columns
+
+
+def _scaled(values: NDArray[np.int64], scale: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Scale integers and round them toward zero."""
+    shrunk = (np.abs(values) * scale) >> _BITS
+    return np.where(values < 0, -shrunk, shrunk)

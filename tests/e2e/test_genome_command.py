@@ -1,0 +1,83 @@
+"""`tacit genome`: frequencies, Hardy-Weinberg tests and missing calls, as a person would run them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from command import tacit
+
+HEAD = (
+    '##fileformat=VCFv4.2\n##contig=<ID=1>\n##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">\n'
+    "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t"
+)
+
+NEW = ("cohort.vcf", "--rho", "0.1", "--budget", "1", "--name", "new")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("genome")
+    random = np.random.default_rng(0)
+    calls = random.choice(["0/0", "0/1", "1/1", "./."], (4, 300), p=[0.5, 0.3, 0.15, 0.05])
+    lines = [f"1\t{10 * i + 10}\trs{i}\tA\tG\t.\t.\t.\tGT\t" + "\t".join(row) for i, row in enumerate(calls)]
+    text = HEAD + "\t".join(f"s{i}" for i in range(300)) + "\n" + "\n".join(lines) + "\n"
+    (place / "cohort.vcf").write_text(text, encoding="utf-8")
+    table = "".join(f"1,{10 * i + 10},A,G,0.3\n" for i in range(4))
+    (place / "sites.csv").write_text("chromosome,position,ref,alt,frequency\n" + table, encoding="utf-8")
+    (place / "strand.csv").write_text("chromosome,position,ref,alt\n1,10,T,C\n", encoding="utf-8")
+    (place / "clusters.txt").write_text("north\nsouth\n" * 150, encoding="utf-8")
+    return place
+
+
+def test_frequencies_are_written_as_vcf(folder):
+    asked = ("genome", "frequencies", "cohort.vcf", "--rho", "0.1")
+    done = tacit(*asked, "--budget", "5", "--out", "af.vcf", "--certificate", "af.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "written: af.vcf" in done.stdout
+    lines = (folder / "af.vcf").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[1] for line in lines if line[0] != "#"] == ["10", "20", "30", "40"]
+    assert tacit("verify", "af.json", "--ledger", "tacit.ledger", cwd=folder).returncode == 0
+    again = tacit(*asked, "--out", "again.vcf", cwd=folder)
+    assert again.returncode == 0, again.stderr  # the stored answer, free
+    assert (folder / "again.vcf").read_text() == (folder / "af.vcf").read_text()
+
+
+def test_frequencies_by_cluster_around_a_reference(folder):
+    done = tacit(
+        "genome", "frequencies", "cohort.vcf", "--rho", "0.5", "--budget", "5", "--name", "clusters",
+        "--variants", "sites.csv", "--reference", "frequency", "--clusters", "clusters.txt",
+        "--cluster-names", "north,south", "--by", "cluster", "--plot", "af.png", "--json", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["cluster"] for row in rows] == ["north", "south"] * 4
+    assert (folder / "af.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("question", ["hardy-weinberg", "missingness"])
+def test_the_other_questions_answer_and_plan(folder, question):
+    asked = ("genome", question, "cohort.vcf", "--rho", "0.5", "--budget", "5", "--name", question)
+    plan = tacit(*asked, "--plan", cwd=folder)
+    assert plan.returncode == 0, plan.stderr
+    assert "4, a public list" in plan.stdout
+    done = tacit(*asked, "--out", "answer.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert len((folder / "answer.csv").read_text(encoding="utf-8").splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("cohort.vcf", "--rho", "0.1", "--name", "new"), "bad-parameter"),
+        (("cohort.vcf", "--budget", "1", "--name", "new"), "bad-parameter"),
+        (("cohort.txt", "--rho", "0.1", "--budget", "1"), "bad-genotypes"),
+        ((*NEW, "--variants", "strand.csv"), "sites-differ"),
+        (("cohort.vcf", "--rho", "0.1", "--budget", "1", "--out", "af.txt"), "bad-parameter"),
+        ((*NEW, "--clusters", "none.txt"), "bad-parameter"),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_its_code(folder, words, code):
+    done = tacit("genome", "frequencies", *words, "--json", cwd=folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == code

@@ -1,0 +1,127 @@
+"""The choice of SNPs: what is public, what is refused, and how far one person moves the scores.
+
+docs/proofs/gwas.md, "What neighbours are" and "Distance to significance".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from asking import task_of
+from tacit.audit import neighbours
+from tacit.errors import TacitError
+from tacit.genomes._arrays import ArrayGenotypes
+from tacit.genomes._distances import SCORE_SENSITIVITY
+
+RNG = np.random.default_rng(5)
+STATUS = np.repeat([1, 0], 40)
+
+
+def cohort(calls, phenotype=STATUS, **facts):
+    facts = {"status": "public", "people": len(calls), "budget": tc.Budget(epsilon=5)} | facts
+    return tc.genotypes(calls, phenotype=phenotype, **facts)
+
+
+def scores(calls, test="allelic", threshold=0.05, **facts):
+    task = task_of(cohort(calls, **facts).top_snps(1, test=test, threshold=threshold, epsilon=1))
+    [found] = list(task.integers())
+    return found
+
+
+def pairs(seed):
+    """Return random cohorts of 80 people and 5 SNPs, and the same with one person's calls replaced."""
+    rng = np.random.default_rng(seed)
+    while True:
+        calls = rng.binomial(2, rng.uniform(0, 1, 5), (80, 5)).astype(np.int8)
+        calls[:40] = np.where(rng.random((40, 5)) < rng.uniform(0, 1), rng.integers(-1, 3, 5), calls[:40])
+        other = calls.copy()
+        other[rng.integers(0, 80)] = rng.integers(-1, 3, 5)
+        yield calls, other
+
+
+@pytest.mark.parametrize("test", ["allelic", "trend"])
+@pytest.mark.parametrize("tries", [200, pytest.param(3_000, marks=pytest.mark.long)])
+def test_one_person_moves_every_score_by_at_most_the_sensitivity(test, tries):
+    plan = cohort(np.zeros((80, 5), np.int8)).top_snps(1, test=test, threshold=0.05, epsilon=1)
+
+    def exact(calls):
+        return next(replace(task_of(plan), source=ArrayGenotypes(calls, None)).integers())
+
+    found = neighbours(exact, pairs(3), SCORE_SENSITIVITY, tries=tries, norm="max")
+    assert found.holds
+    assert found.largest >= 1_000
+
+
+def test_missing_calls_count_as_the_likeliest_genotype_at_the_public_frequency():
+    calls = RNG.integers(0, 3, (80, 2)).astype(np.int8)
+    lost = calls.copy()
+    lost[:10] = -1
+    variants = {"chromosome": ["1", "1"], "position": [1, 2], "ref": ["A", "A"], "alt": ["C", "C"]}
+    filled = lost.copy()
+    filled[:10] = [2, 1]
+    known = variants | {"frequency": [0.9, 0.5]}
+    assert scores(lost, variants=known).tolist() == scores(filled, variants=known).tolist()
+    filled[:10] = 0
+    assert scores(lost).tolist() == scores(filled).tolist()
+
+
+def test_the_release_names_the_snps_that_matter_and_comes_back_from_its_document():
+    calls = RNG.binomial(2, 0.3, (2_000, 30)).astype(np.int8)
+    calls[:1_000, 11] = RNG.binomial(2, 0.7, 1_000)
+    status = np.repeat([1, 0], 1_000)
+    data = cohort(calls, status)
+    plan = data.top_snps(1, test="trend", epsilon=2)
+    assert data.plan_from(plan.to_json()) == plan
+    release = plan.release()
+    assert release["number"].value == (12,)
+    assert release.keys["variant"] == ("variant 12",)
+    assert "who is a case and who is a control is public" in str(release.certificate)
+    assert "1,000 cases, 1,000 controls" in str(plan)
+    assert plan.cost.epsilon(delta=0) <= 2.0000001
+
+
+def test_people_without_a_status_do_not_count():
+    calls = RNG.integers(0, 3, (90, 4)).astype(np.int8)
+    status = [*STATUS.tolist(), *[None] * 5, *[float("nan")] * 5]
+    assert scores(calls[:80]).tolist() == scores(calls, phenotype=status, people=90).tolist()
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "code"),
+    [
+        ({"status": "protected"}, {}, "not-allowed"),
+        ({"people": None}, {}, "not-allowed"),
+        ({}, {"test": "fisher"}, "bad-parameter"),
+        ({}, {"k": 5}, "bad-parameter"),
+        ({}, {"threshold": 5e-8, "test": "trend"}, None),
+        ({}, {"threshold": 1e-40}, "bad-parameter"),
+    ],
+)
+def test_what_has_no_proof_or_no_sense_is_refused_before_the_charge(facts, options, code):
+    data = cohort(np.zeros((80, 4), np.int8), **facts)
+    options = {"k": 1, "epsilon": 1} | options
+    if code is None:
+        data.top_snps(options.pop("k"), **options)
+        return
+    with pytest.raises(TacitError) as refused:
+        data.top_snps(options.pop("k"), **options)
+    assert refused.value.code == code
+    assert str(refused.value.fix)
+
+
+def test_a_cohort_without_cases_or_without_a_phenotype_is_refused():
+    for status in (np.ones(80), None):
+        with pytest.raises(TacitError, match="phenotype"):
+            cohort(np.zeros((80, 4), np.int8), status).top_snps(1, epsilon=1)
+
+
+def test_another_status_is_another_question():
+    calls = np.zeros((80, 4), np.int8)
+    plans = [
+        cohort(calls, status).top_snps(1, threshold=0.05, epsilon=1) for status in (STATUS, STATUS[::-1])
+    ]
+    assert plans[0].hash != plans[1].hash

@@ -1,0 +1,226 @@
+"""Frequencies, Hardy-Weinberg tests and missing calls: sensitivities, intervals, plans and files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from cohorts import cohort_of, exact_integers, moves, random_neighbours
+from tacit.core import members_of
+
+QUESTIONS = {
+    "plain": lambda c, r, g: c.frequencies(**g),
+    "calls": lambda c, r, g: c.frequencies(calls=True, **g),
+    "cluster": lambda c, r, g: c.frequencies(by="cluster", **g),
+    "reference": lambda c, r, g: c.frequencies(reference=r, **g),
+    "clip": lambda c, r, g: c.frequencies(reference=r, clip=0.7, calls=True, by="cluster", **g),
+    "references": lambda c, r, g: c.frequencies(
+        reference={"a": r, "b": [1 - one for one in r]}, by="cluster", **g
+    ),
+    "hardy-weinberg": lambda c, r, g: c.hardy_weinberg(**g),
+    "missing": lambda c, r, g: c.missingness(**g),
+    "missing, clip": lambda c, r, g: c.missingness(clip=1.5, **g),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize("public", [False, True], ids=["n private", "n public"])
+def test_one_person_moves_no_more_than_the_noise_covers(ask, public):
+    """docs/proofs/genomes.md, sections 2 to 5: exact integers of 400 pairs of neighbours."""
+    random = np.random.default_rng(len(str(ask)) + public)
+    furthest = 0.0
+    for _ in range(400):
+        one, other, reference = random_neighbours(random, replace=public)
+        size = len(one[0]) if public else None
+        plans = [ask(cohort_of(rows, people=size), reference, {"rho": 1}) for rows in (one, other)]
+        assert plans[0].hash == plans[1].hash
+        changes, mechanisms = moves(*plans)
+        for (_, square), mechanism in zip(changes, mechanisms, strict=True):
+            assert square <= mechanism.sensitivity_squared
+        furthest = max(furthest, changes[-1][1] / float(mechanisms[-1].sensitivity_squared))
+        pure = [ask(cohort_of(rows, people=size), reference, {"epsilon": 1}) for rows in (one, other)]
+        changes, mechanisms = moves(*pure)
+        for (far, _), mechanism in zip(changes, mechanisms, strict=True):
+            assert far <= mechanism.sensitivity
+    assert furthest > 0.6  # the bound is close to what is reached
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize("goal", [{"rho": 0.5}, {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}])
+def test_a_plan_comes_back_from_its_document_and_prints(ask, goal):
+    cohort = tc.genomes.example_cohort(budget=tc.Budget(epsilon=9, delta=1e-3))
+    other = {"a": "north", "b": "south"}
+    reference = cohort.sites.numbers["frequency"]
+    plan = (
+        cohort.frequencies(reference=dict.fromkeys(other.values(), "frequency"), by="cluster", **goal)
+        if ask is QUESTIONS["references"]
+        else ask(cohort, reference, goal)
+    )
+    assert cohort.plan_from(plan.to_json()).hash == plan.hash
+    assert "public list" in str(plan)
+
+
+def truth_of(cohort):
+    calls = cohort._source._array
+    labels = np.array(cohort._labels)
+    held = np.where(calls < 0, 0, calls)
+    return {
+        name: held[labels == name].sum(0) / (2 * (calls[labels == name] >= 0).sum(0))
+        for name in cohort.cluster_names
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("reference", [None, "frequency"])
+def test_intervals_cover_the_frequencies_of_the_calls(public, reference):
+    made = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
+    labels = made._labels
+    people = {name: labels.count(name) for name in made.cluster_names} if public else None
+    cohort = tc.genotypes(
+        made._source._array, variants=made.sites, clusters=labels, cluster_names=made.cluster_names,
+        people=people, budget=tc.Budget(rho=1),
+    )  # fmt: skip
+    clip = None if reference is None else 20
+    plan = cohort.frequencies(rho=0.2, by="cluster", reference=reference, clip=clip, calls=True)
+    task = members_of(plan)[0].task
+    exact = exact_integers(plan)
+    truth = truth_of(cohort)
+    wanted = np.stack([truth[name] for name in cohort.cluster_names], axis=1).ravel()
+    inside, width = [], []
+    for _ in range(100):
+        noisy = [mechanism.release(one) for mechanism, one in zip(task.mechanisms, exact, strict=True)]
+        cells = task.read(noisy, plan._level()).columns["frequency"]
+        inside.append((np.array(cells.low) <= wanted) & (wanted <= np.array(cells.high)))
+        width.append(np.array(cells.high) - np.array(cells.low))
+    assert np.mean(inside) > 0.948
+    assert np.mean(width) < 0.2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rho", [0.05, 5])
+@pytest.mark.parametrize("missing", [0.0, 0.05])
+def test_hardy_weinberg_tests_reject_5_percent_under_equilibrium(rho, missing):
+    random = np.random.default_rng(7)
+    variants, people = 400, 3_000
+    rejected = []
+    for _ in range(4):
+        p = random.uniform(0.1, 0.9, variants)
+        calls = (random.random((2, people, variants)) < p).sum(0).astype(np.int8)
+        calls[random.random(calls.shape) < missing] = -1
+        cohort = tc.genotypes(calls, budget=tc.Budget(rho=10))
+        tested = cohort.hardy_weinberg(rho=rho).release()
+        rejected.append(np.array(tested["p_value"].value) < 0.05)
+    assert 0.035 < np.mean(rejected) < 0.065
+
+
+def test_hardy_weinberg_tests_find_inbreeding():
+    random = np.random.default_rng(8)
+    once = (random.random((4_000, 50)) < 0.4).astype(np.int8)
+    calls = np.where(random.random(once.shape) < 0.5, 2 * once, once + once[::-1])
+    tested = tc.genotypes(calls, budget=tc.Budget(rho=10)).hardy_weinberg(rho=5).release()
+    assert np.median(tested["p_value"].value) < 1e-6
+
+
+def test_missing_shares_are_close():
+    cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1_000))
+    shares = cohort.missingness(rho=500).release()["missing"].value
+    wanted = (cohort._source._array < 0).mean(0)
+    assert np.abs(np.array(shares) - wanted).max() < 0.005
+
+
+def test_a_vcf_file_has_frequencies_and_no_counts(tmp_path):
+    from cyvcf2 import VCF
+
+    cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
+    release = cohort.frequencies(rho=0.1).release()
+    release.to_vcf(tmp_path / "af.vcf")
+    read = VCF(str(tmp_path / "af.vcf"))
+    assert read.samples == []
+    records = list(read)
+    assert len(records) == 60
+    assert {name for name, _ in records[0].INFO} == {"AF", "AF_LOW", "AF_HIGH", "AF_RHO"}
+    assert records[3].INFO["AF"] == pytest.approx(release["frequency"].value[3], rel=1e-4)
+    assert cohort.sites.position[3] == records[3].POS
+    release.save(tmp_path / "af.json")
+    assert tc.Release.load(tmp_path / "af.json").to_vcf() == release.to_vcf()
+    assert release.to_csv().startswith("chromosome,position,id,ref,alt,frequency,")
+
+
+def test_numbered_variants_cannot_be_written_as_vcf():
+    release = tc.genotypes(np.zeros((3, 2), np.int8), budget=tc.Budget(rho=1)).frequencies(rho=0.1).release()
+    assert list(release.keys) == ["variant"]
+    with pytest.raises(tc.TacitError, match="needs the chromosome"):
+        release.to_vcf()
+
+
+def test_a_picture_shows_each_cluster():
+    cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
+    picture = cohort.frequencies(rho=0.1, by="cluster").release().plot()
+    assert [text.get_text() for text in picture.axes[0].get_legend().get_texts()] == ["north", "south"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"by": "cluster"}, "bad-parameter"),
+        ({"by": "sex"}, "bad-parameter"),
+        ({"reference": "frequency"}, "unknown-column"),
+        ({"reference": [0.5]}, "bad-parameter"),
+        ({"reference": [0.5, 2]}, "bad-parameter"),
+        ({"clip": 3}, "bad-parameter"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, code):
+    cohort = tc.genotypes(np.zeros((3, 2), np.int8), budget=tc.Budget(rho=1))
+    with pytest.raises(tc.TacitError) as refused:
+        cohort.frequencies(rho=0.1, **options)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"unit": "family"},
+        {"status": "hidden"},
+        {"clusters": ["a", "b", "a"]},
+        {"clusters": ["a", "b", "a"], "cluster_names": ["a", "a"]},
+        {"people": 4},
+        {"people": {"a": 1, "b": 2}},
+        {"people": {"a": 1, "b": 2}, "clusters": ["a", "b", "a"], "cluster_names": ["a", "b"]},
+        {"people": 3, "clusters": ["a"], "cluster_names": ["a"]},
+        {"variants": {"chromosome": ["1"], "position": [3], "ref": ["A"], "alt": ["G"]}},
+        {"variants": {"chromosome": ["1"], "position": [3], "ref": ["A"]}},
+    ],
+)
+def test_a_declaration_that_does_not_fit_is_refused(facts):
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(np.zeros((3, 2), np.int8), budget=tc.Budget(rho=1), **facts)
+    assert refused.value.code == "bad-parameter"
+
+
+def test_plans_are_the_same_for_all_data():
+    plans = [
+        cohort_of((np.full((n, 3), v), ["a"] * n)).frequencies(rho=0.1, by="cluster")
+        for n, v in ((0, 0), (5, 2), (9, -1))
+    ]
+    assert len({plan.hash for plan in plans}) == 1
+    assert len({str(plan) for plan in plans}) == 1
+    for plan in plans:
+        assert len(plan.release()) == 6
+
+
+def test_a_file_that_is_gone_is_refused_before_the_charge(tmp_path):
+    path = tmp_path / "c.vcf"
+    path.write_text(
+        "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\n"
+        "1\t5\t.\tA\tG\t.\t.\t.\tGT\t0/1\n"
+    )
+    cohort = tc.genotypes(path, budget=tc.Budget(rho=1))
+    plan = cohort.frequencies(rho=0.5)
+    path.unlink()
+    with pytest.raises(tc.TacitError) as refused:
+        plan.release()
+    assert refused.value.code == "bad-genotypes"
+    assert cohort.remaining.rho == 1

@@ -1,0 +1,151 @@
+"""Every source gives the same counts; malformed calls are missing, malformed files are refused."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from tacit.genomes._sites import read_sites
+from tacit.genomes._sources import open_genotypes
+from tacit.genomes._vcf import parse_calls
+
+HEAD = (
+    "##fileformat=VCFv4.2\n##contig=<ID=1>\n"
+    '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">\n'
+    "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t"
+)
+SITES = {"chromosome": ["1", "1"], "position": [10, 20], "ref": ["A", "C"], "alt": ["G", "T"]}
+
+
+def write_vcf(path, lines, people):
+    text = HEAD + "\t".join(f"s{i}" for i in range(people)) + "\n" + "".join(f"{line}\n" for line in lines)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+def line_of(position, ref, alt, calls, form="GT"):
+    return "\t".join(["1", str(position), ".", ref, alt, ".", ".", ".", form, *calls])
+
+
+def calls_of(source):
+    read = np.full((source.people(), len(source.sites)), -1)
+    for block in source.blocks(2):
+        read[:, block.places] = block.genotypes
+    return read.tolist()
+
+
+@pytest.mark.parametrize("name", ["c.vcf", "c.vcf.gz"])
+def test_the_rules_for_calls_of_a_vcf(tmp_path, name):
+    calls = ["0/0", "0|1:9", "1/1", "./.", "./1", "1", "0", "0/0/1", "x", "", "12/1"]
+    path = write_vcf(tmp_path / name, [line_of(10, "A", "G", calls, "GT:DP")], len(calls))
+    source = open_genotypes(path, None)
+    assert [one for [one] in calls_of(source)] == [0, 1, 2, -1, -1, 2, 0, -1, -1, -1, 1]
+
+
+def test_a_site_with_two_alternate_alleles_is_two_variants(tmp_path):
+    path = write_vcf(tmp_path / "c.vcf", [line_of(10, "A", "G,T", ["0/2", "1|2", "2/2"])], 3)
+    source = open_genotypes(path, None)
+    assert [source.sites.label(i) for i in range(2)] == ["1:10 A>G", "1:10 A>T"]
+    assert calls_of(source) == [[0, 1], [1, 1], [0, 2]]
+
+
+def test_one_malformed_call_leaves_the_calls_of_others(tmp_path):
+    lines = [line_of(10, "A", "G", ["1/1", "q/1", "0/1"]), line_of(20, "C", "T", ["1/1", "0/0"])]
+    assert calls_of(open_genotypes(write_vcf(tmp_path / "c.vcf", lines, 3), None)) == [
+        [2, 2], [-1, 0], [1, -1],
+    ]  # fmt: skip
+
+
+def test_no_text_makes_a_line_fail():
+    random = np.random.default_rng(0)
+    signs = np.frombuffer(b"01./|:\tx\n", np.uint8)
+    for _ in range(2000):
+        tail = bytes(random.choice(signs, random.integers(0, 30)))
+        people = int(random.integers(0, 6))
+        first, second = parse_calls(b"1\t1\t.\tA\tG\t.\t.\t.\tGT\t" + tail, people)
+        assert len(first) == len(second) == people
+        assert (first >= -1).all()
+
+
+def test_a_person_changes_no_call_of_another():
+    before = b"1\t1\t.\tA\tG\t.\t.\t.\tGT\t0/1\t%s\t1/1\t0/0"
+    kept = [0, 2, 3]
+    plain = [part[kept].tolist() for part in parse_calls(before % b"0/0", 4)]
+    for odd in (b"", b".", b"x", b"1", b"0/1/1:99", b"/", b"999999/1"):
+        assert [part[kept].tolist() for part in parse_calls(before % odd, 4)] == plain
+
+
+def test_a_bcf_is_read_as_its_vcf(tmp_path):
+    from cyvcf2 import VCF, Writer
+
+    calls = ["0/0", "0|1", "1/1", "./.", "./1"]
+    lines = [line_of(10, "A", "G", calls), line_of(20, "C", "T,G", ["0/2", "1/2", "2/2", "1/1", "0/0"])]
+    path = write_vcf(tmp_path / "c.vcf", lines, 5)
+    read = VCF(str(path))
+    out = Writer(str(tmp_path / "c.bcf"), read, mode="wb")
+    for record in read:
+        out.write_record(record)
+    out.close()
+    assert calls_of(open_genotypes(tmp_path / "c.bcf", None)) == calls_of(open_genotypes(path, None))
+
+
+def test_both_layouts_of_zarr(tmp_path):
+    import zarr
+
+    plain = np.array([[0, 1], [2, -1], [1, 1]], np.int8)
+    zarr.save_array(str(tmp_path / "a.zarr"), plain)
+    assert calls_of(open_genotypes(tmp_path / "a.zarr", None)) == plain.tolist()
+    group = zarr.open_group(str(tmp_path / "b.zarr"), mode="w", zarr_format=2)
+    for name, values in {
+        "call_genotype": np.array([[[0, 0], [1, 1], [0, 1]], [[1, 0], [-1, 0], [1, -2]]], np.int8),
+        "variant_position": np.array([10, 20], np.int32),
+        "variant_contig": np.array([0, 0], np.int8),
+        "variant_allele": np.array([["A", "G"], ["C", "T"]]),
+        "contig_id": np.array(["chr1"]),
+    }.items():
+        group.create_array(name, data=values)
+    source = open_genotypes(tmp_path / "b.zarr", read_sites(SITES))
+    assert calls_of(source) == [[0, 1], [2, -1], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([line_of(10, "A", "G", ["0/0"])], "no variant at 1:20 C>T"),
+        ([line_of(10, "A", "G", ["0/0"]), line_of(20, "G", "A", ["0/0"])], "other strand"),
+        ([line_of(10, "A", "G", ["0/0"]), line_of(20, "C", "A", ["0/0"])], "frequencies would be of another"),
+        ([line_of(10, "A", "G", ["0/0"]), line_of(20, "T", "C", ["0/0"])], "frequencies would be of another"),
+    ],
+)
+def test_other_alleles_than_declared_are_refused_before_a_charge(tmp_path, lines, words):
+    path = write_vcf(tmp_path / "c.vcf", lines, 1)
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(path, variants=SITES, budget=tc.Budget(rho=1))
+    assert refused.value.code == "sites-differ"
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.vcf", "chr1\t10\n"),
+        ("b.vcf", "##fileformat=VCFv4.2\n1\t10\t.\tA\tG\n"),
+        ("c.vcf", HEAD + "s0\n1\tten\t.\tA\tG\t.\t.\t.\tGT\t0/0\n"),
+        ("d.vcf", HEAD + "s0\n"),
+        ("e.vcf.gz", "\x1f\x8b nothing"),
+        ("f.bcf", "nothing"),
+        ("g.bed", "\x6c\x1b\x00"),
+        ("h.txt", "0 1 2"),
+        ("i.zarr", "nothing"),
+    ],
+)
+def test_a_bad_file_is_refused_at_its_declaration(tmp_path, name, content):
+    (tmp_path / name).write_text(content, encoding="latin-1")
+    for other in ("g.bim", "g.fam"):
+        (tmp_path / other).write_text("")
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(tmp_path / name, budget=tc.Budget(rho=1))
+    assert refused.value.code == "bad-genotypes"

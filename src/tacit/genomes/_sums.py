@@ -130,10 +130,10 @@ def scales(squares: NDArray[np.int64], clip_squared: int) -> NDArray[np.int64]:
     >>> scales(np.array([100, 101, 400]), 100).tolist()
     [1048576, 1043372, 524288]
     """
-    found = np.full(len(squares), 1 << _BITS, np.int64)
-    for square in np.unique(squares[squares > clip_squared]).tolist():
-        found[squares == square] = math.isqrt((clip_squared << (2 * _BITS)) // square)
-    return found
+    different, place = np.unique(squares, return_inverse=True)
+    above = clip_squared << (2 * _BITS)
+    each = [math.isqrt(above // one) if one > clip_squared else 1 << _BITS for one in different.tolist()]
+    return np.array(each, np.int64)[place]
 
 
 def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.int64]:

@@ -91,14 +91,14 @@ def frequencies(
     """Release the frequency of an allele at every variant, with intervals."""
     files = OutputFiles(out, plot, certificate, (".vcf", *_TABLES))
     files.check()
-    goal = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = _opened(cohort, goal, budget, name, variants, clusters, cluster_names, people, ledger)
     if files.out is not None and files.out.suffix.lower() == ".vcf" and opened.sites.numbered:
         raise TacitError(
             "bad-parameter", "a VCF file needs the chromosome, position and alleles of each variant",
             why="the variants of this cohort are only numbered", fix=Say("--variants table.csv"),
         )  # fmt: skip
-    made = opened.frequencies(**goal, by=by, reference=reference, clip=clip, calls=calls)  # type: ignore[arg-type]
+    made = opened.frequencies(**goal, by=by, reference=reference, clip=clip, calls=calls)
     _answer(opened, made, files, only_plan=only_plan, as_json=as_json)
 
 
@@ -112,9 +112,9 @@ def hardy_weinberg(
     """Test Hardy-Weinberg equilibrium at every variant; p-values allow for the noise."""
     files = OutputFiles(out, None, certificate)
     files.check()
-    goal = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = _opened(cohort, goal, budget, name, variants, None, None, people, ledger)
-    _answer(opened, opened.hardy_weinberg(**goal), files, only_plan=only_plan, as_json=as_json)  # type: ignore[arg-type]
+    _answer(opened, opened.hardy_weinberg(**goal), files, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command()
@@ -130,14 +130,14 @@ def missingness(
     """Release the share of missing calls at every variant."""
     files = OutputFiles(out, None, certificate)
     files.check()
-    goal = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = _opened(cohort, goal, budget, name, variants, None, None, people, ledger)
-    made = opened.missingness(**goal, clip=clip)  # type: ignore[arg-type]
+    made = opened.missingness(**goal, clip=clip)
     _answer(opened, made, files, only_plan=only_plan, as_json=as_json)
 
 
 def _opened(
-    source: Path, goal: dict[str, float | None], budget: float | None, name: str | None,
+    source: Path, goal: dict[str, Any], budget: float | None, name: str | None,
     variants: Path | None, clusters: Path | None, cluster_names: str | None, people: int | None, ledger: str,
 ) -> Cohort:  # fmt: skip
     """Declare the cohort; its budget is that of its account, or the one that is given."""

@@ -22,7 +22,7 @@ __all__ = ["ArrayGenotypes", "as_genotypes"]
 class ArrayGenotypes(GenotypeSource):
     """An array of people x variants: 0, 1 or 2 copies of the counted allele.
 
-    Everything else is a missing call: -1, NaN, 3, and 0.7 (Tacit does not round dosages).
+    Everything else is a missing call: -1, NaN, 3, a masked cell, and 0.7 (Tacit does not round dosages).
     """
 
     def __init__(self, array: Any, sites: SiteList | None) -> None:
@@ -49,7 +49,10 @@ class ArrayGenotypes(GenotypeSource):
         people = self.people()
         step = min(self.rows_at_once(people, size), 256)
         for start in range(0, len(self.sites), step):
-            part = as_genotypes(np.asarray(self._array[:, start : start + step]))
+            held = self._array[:, start : start + step]
+            if np.ma.isMaskedArray(held):
+                held = np.ma.filled(held.astype(np.float64), np.nan)
+            part = as_genotypes(np.asarray(held))
             yield GenotypeBlock(np.arange(start, start + part.shape[1]), pack(part.T), people)
 
 

@@ -24,8 +24,9 @@ __all__ = ["clipped_sums", "norms_squared", "scales"]
 _BITS = 20  # a scale is a multiple of 2^-20
 _LANES = np.arange(0, 64, 16, dtype=np.uint64)
 _FULL = 2**16 - 1
+_EXACT = 2**24  # below it, single precision holds every whole number
 #: Code of two bits -> column of a table of values: 0, 1, 2 copies, missing.
-_COLUMN = np.array([2, 3, 1, 0])
+_COLUMN = np.array([2, 3, 1, 0], np.uint8)
 _COLUMNS_OF_BYTE = _COLUMN[(np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3]
 
 
@@ -60,27 +61,55 @@ def clipped_sums(
     whole = scale == 1 << _BITS
     masks = [(groups == group) & whole for group in range(len(values))]
     packed, sizes = [pack_mask(mask) for mask in masks], np.array([int(mask.sum()) for mask in masks])
-    clipped = [np.flatnonzero((groups == group) & ~whole) for group in range(len(values))]
-    rest = np.array([int((groups == group).sum()) for group in range(len(values))])
-    found: NDArray[np.int64] = (
-        values[..., 3] * rest[:, None, None]
-    )  # variants that never come: everybody is missing
-    for group in range(len(values)):
-        if len(clipped[group]):  # a scaled value, where all calls are missing
-            shrunk = _scaled(values[group, ..., 3, None], scale[clipped[group]]).sum(axis=-1)
-            found[group] = values[group, ..., 3] * int(sizes[group]) + shrunk
+    clipped = [
+        _Clipped(np.flatnonzero((groups == group) & ~whole), scale, values[group])
+        for group in range(len(values))
+    ]
+    found = np.zeros(values.shape[:-1], np.int64)
+    unseen = np.ones(values.shape[2], np.bool_)
     for block in source.blocks():
+        unseen[block.places] = False
         counts = count_copies(block.packed, packed, sizes)
-        for group, who in enumerate(clipped):
+        for group, some in enumerate(clipped):
             table = values[group][:, block.places]
-            sums = (table * counts[group]).sum(axis=-1)
-            for start in range(0, len(who), 4096):
-                part = who[start : start + 4096]
-                column = _columns(block.packed, part)
-                each = np.take_along_axis(table, column[None], axis=2)
-                sums += _scaled(each, scale[part]).sum(axis=-1)
-            found[group][:, block.places] = sums
+            found[group][:, block.places] = (table * counts[group]).sum(axis=-1) + some.sums(
+                block.packed, table
+            )
+    for place in np.flatnonzero(unseen).tolist():  # variants that never come: everybody is missing
+        for group, some in enumerate(clipped):
+            held = values[group][:, place, 3]
+            found[group][:, place] = held * sizes[group] + _scaled(held[:, None], scale[some.who]).sum(axis=1)
     return found
+
+
+class _Clipped:
+    """People above the bound, with what each possible integer becomes for each of them.
+
+    Sums are dot products of single-precision numbers, which are exact: whole numbers below 2^24.
+    """
+
+    def __init__(self, who: NDArray[Any], scale: NDArray[np.int64], values: NDArray[np.int64]) -> None:
+        self.who = who
+        if len(who):
+            self._levels = np.unique(np.abs(values))
+            self._step = max(1, min(4096, _EXACT // max(1, int(self._levels[-1]))))
+            self._shrunk = np.stack([_scaled(one, scale[who]) for one in self._levels]).astype(np.float32)
+
+    def sums(self, packed: NDArray[np.uint8], table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sums over these people: part, row; ``table`` is part, row, call."""
+        found = np.zeros(table.shape[:-1], np.int64)
+        if not len(self.who):
+            return found
+        level, sign = np.searchsorted(self._levels, np.abs(table)), np.sign(table)
+        for start in range(0, len(self.who), self._step):
+            part = slice(start, start + self._step)
+            columns = _columns(packed, self.who[part])
+            for call in np.flatnonzero(table.any(axis=(0, 1))).tolist():
+                with_call = (columns == call).astype(np.float32)
+                for i, j in np.argwhere(table[..., call]).tolist():
+                    add = with_call[j] @ self._shrunk[level[i, j, call], part]
+                    found[i, j] += sign[i, j, call] * int(add)
+        return found
 
 
 def norms_squared(source: GenotypeSource, squares: NDArray[np.int64], people: int) -> NDArray[np.int64]:
@@ -97,7 +126,7 @@ def norms_squared(source: GenotypeSource, squares: NDArray[np.int64], people: in
         for block in source.blocks():
             codes = squares[block.places][:, :]
             column = _columns(block.packed, np.arange(people))
-            each = np.take_along_axis(codes, column, axis=1) - codes[:, 3:]
+            each = np.take_along_axis(codes, column.astype(np.intp), axis=1) - codes[:, 3:]
             found[:people] += each.sum(axis=0)
         return found[:people]
     most = _FULL // largest
@@ -130,16 +159,16 @@ def scales(squares: NDArray[np.int64], clip_squared: int) -> NDArray[np.int64]:
     >>> scales(np.array([100, 101, 400]), 100).tolist()
     [1048576, 1043372, 524288]
     """
-    found = np.full(len(squares), 1 << _BITS, np.int64)
-    for square in np.unique(squares[squares > clip_squared]).tolist():
-        found[squares == square] = math.isqrt((clip_squared << (2 * _BITS)) // square)
-    return found
+    different, place = np.unique(squares, return_inverse=True)
+    above = clip_squared << (2 * _BITS)
+    each = [math.isqrt(above // one) if one > clip_squared else 1 << _BITS for one in different.tolist()]
+    return np.array(each, np.int64)[place]
 
 
-def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.int64]:
+def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.uint8]:
     """Return which column of a table of values applies, for each row and some people."""
     codes = (packed[:, who >> 2] >> (2 * (who & 3)).astype(np.uint8)) & 3
-    columns: NDArray[np.int64] = _COLUMN[codes]
+    columns: NDArray[np.uint8] = _COLUMN[codes]
     return columns
 
 

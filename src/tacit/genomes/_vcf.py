@@ -7,6 +7,7 @@ read: one person could then remove everybody's calls at a site. BCF is read with
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -72,7 +73,7 @@ class VcfGenotypes(GenotypeSource):
             with self._open() as file:
                 samples = _read_header(file, self._path.name)
                 return samples, [_read_site(line, self._path.name) for line in file if line.strip()]
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise _bad(
                 f"{self._path.name} cannot be read as VCF", "the file is damaged or cut off"
             ) from error

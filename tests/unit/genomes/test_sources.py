@@ -136,6 +136,7 @@ def test_other_alleles_than_declared_are_refused_before_a_charge(tmp_path, lines
         ("c.vcf", HEAD + "s0\n1\tten\t.\tA\tG\t.\t.\t.\tGT\t0/0\n"),
         ("d.vcf", HEAD + "s0\n"),
         ("e.vcf.gz", "\x1f\x8b nothing"),
+        ("j.vcf.gz", gzip.compress(b"##fileformat=VCFv4.2\n" * 9)[:20].decode("latin-1") + "xxxxxxxx"),
         ("f.bcf", "nothing"),
         ("g.bed", "\x6c\x1b\x00"),
         ("h.txt", "0 1 2"),
@@ -149,3 +150,10 @@ def test_a_bad_file_is_refused_at_its_declaration(tmp_path, name, content):
     with pytest.raises(tc.TacitError) as refused:
         tc.genotypes(tmp_path / name, budget=tc.Budget(rho=1))
     assert refused.value.code == "bad-genotypes"
+
+
+def test_masked_and_odd_cells_of_an_array_are_missing():
+    masked = np.ma.masked_array([[0, 1], [2, 2]], mask=[[False, True], [False, False]])
+    assert calls_of(open_genotypes(masked, None)) == [[0, -1], [2, 2]]
+    odd = np.array([["1", "x"], [None, 2.0]], object)
+    assert calls_of(open_genotypes(odd, None)) == [[1, -1], [-1, 2]]

@@ -67,3 +67,18 @@ def test_a_clipped_person_stays_within_the_bound(seed):
         assert (np.abs(moved[0, 0]) <= np.abs(plain)).all()
         if Fraction(int((plain**2).sum())) <= clip:
             assert np.array_equal(moved[0, 0], plain)
+
+
+@pytest.mark.parametrize("clip", [None, 900])
+def test_a_variant_that_never_comes_has_only_missing_calls(clip):
+    class Shorter(ArrayGenotypes):
+        def blocks(self, size=None):
+            return (block for block in super().blocks(1) if block.places[0] != 1)
+
+    random = np.random.default_rng(4)
+    calls = random.integers(0, 4, (40, 3))
+    values = random.integers(-33, 34, (1, 2, 3, 4))
+    source = Shorter(np.where(calls == 3, -1, calls).astype(np.int8), None)
+    calls[:, 1] = 3
+    groups = np.zeros(40, np.int64)
+    assert np.array_equal(clipped_sums(source, values, groups, clip), plain_sums(calls, values, groups, clip))

@@ -125,7 +125,9 @@ class GenomeMembership(Reportable):
         """Draw the members found over the number of SNPs, exact and with Tacit, and over epsilon."""
         from tacit.explain import genome_powers
 
-        return genome_powers(self)
+        noisy = [(each.found, each.low, each.high, each.bound) for each in self.insider]
+        epsilons = [point.epsilon for point in self.curve]
+        return genome_powers(self.exact, self.theory, epsilons, noisy, blind=FALSE_ALARMS)
 
 
 _WORLDS = {

@@ -124,7 +124,7 @@ def sharpened_maps(
                 places[:, 1], places[:, 0], s=70, facecolors="none", edgecolors="#59d2fe", linewidths=0.9,
                 label="true sites",
             )  # fmt: skip
-            ax.legend(fontsize=8, loc="lower left", framealpha=0.9)
+            ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0), ncol=2, frameon=False)
         ax.set_xticks([])
         ax.set_yticks([])
     return picture

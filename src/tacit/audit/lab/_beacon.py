@@ -161,8 +161,8 @@ def beacon(
 
 def _likelier(more: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Say in which trials most counts are above those without the target: the likelihood ratio test."""
-    votes: npt.NDArray[np.int64] = (more >= 1).sum(axis=1)
-    return 2 * votes > more.shape[1]
+    said: npt.NDArray[np.bool_] = 2 * (more >= 1).sum(axis=1) > more.shape[1]
+    return said
 
 
 def _random_questions(n: int, asked: int, trials: int, *, inside: int) -> npt.NDArray[np.float64]:

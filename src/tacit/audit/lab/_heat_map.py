@@ -193,6 +193,7 @@ def heat_map(
     sharp = _sharpened(smooth, kernel, work)
     painted = np.rint(255 * smooth / smooth.max()) * smooth.max() / 255
     in_tacit = {}
+    noisy = drawn = smooth
     for epsilon in exact:
         noisy = _blur(noisy_counts(cells, epsilon).astype(np.float64), kernel)
         drawn = _sharpened(np.maximum(noisy, 0), kernel, work)

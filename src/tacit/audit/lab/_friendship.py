@@ -51,6 +51,8 @@ class FriendshipAttack(Reportable):
         The exact numbers of edges and of triangles before and after two people become friends.
     common
         The number of friends that the two people have in common.
+    local_sensitivity
+        The most triangles that one friendship could add to or remove from this network. It is private.
     edges
         The attacker's success against a noisy count of edges.
     triangles
@@ -64,9 +66,15 @@ class FriendshipAttack(Reportable):
     before: tuple[int, int]
     after: tuple[int, int]
     common: int
+    local_sensitivity: int
     edges: tuple[Success, ...]
     triangles: tuple[Success, ...]
     scaled_by_data: tuple[Success, ...]
+
+    @property
+    def global_sensitivity(self) -> int:
+        """The most triangles that one friendship adds to any network of this many people: people - 2."""
+        return self.people - 2
 
     def report(self) -> Report:
         """Return the facts to show."""
@@ -169,10 +177,19 @@ def friendship(
         worlds = (noisy_counts(np.full(number, total), epsilon / (n - 2)) for total in (after[1], before[1]))
         triangles.append(from_trials(epsilon, *(2 * told > before[1] + after[1] for told in worlds)))
         scaled.append(_scaled_by_data(epsilon, number))
-    return FriendshipAttack(n, before, after, common, tuple(edges), tuple(triangles), tuple(scaled))
+    return FriendshipAttack(
+        people=n,
+        before=before,
+        after=after,
+        common=common,
+        local_sensitivity=_most_common_friends(network),
+        edges=tuple(edges),
+        triangles=tuple(triangles),
+        scaled_by_data=tuple(scaled),
+    )
 
 
-def local_sensitivity(network: _Matrix) -> int:
+def _most_common_friends(network: _Matrix) -> int:
     """Return the largest number of common friends of any two people: private, and never a noise scale."""
     shared = network @ network
     np.fill_diagonal(shared, 0)
@@ -186,7 +203,7 @@ def _scaled_by_data(epsilon: Fraction, trials: int) -> Success:
     joined[1, 2] = joined[2, 1] = 1  # two pairs become a chain of four
     worlds = []
     for network in (joined, pairs):
-        size = local_sensitivity(network)
+        size = _most_common_friends(network)
         drawn = noise.discrete_laplace(size / epsilon, size=trials) if size else np.zeros(trials)
         worlds.append(_counts(network)[1] + drawn != 0)
     return from_trials(epsilon, *worlds)

@@ -10,7 +10,7 @@ import typer
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_file
 from tacit.errors import TacitError
-from tacit.report import Report, ReportTable
+from tacit.report import Report, ReportTable, percent
 
 if TYPE_CHECKING:
     from tacit.audit import lab as room
@@ -136,7 +136,7 @@ def _summary(results: dict[Attack, Result]) -> Report:
     header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound", "within")
     lead = ("Eleven attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
     note = (
-        f"Measured advantages vary by chance, so each is shown as a {confidence:.1%} interval; "
+        f"Measured advantages vary by chance, so each is shown as a {percent(confidence)} interval; "
         "it counts as within the bound unless the whole interval lies above the bound."
     )
     return Report("The attack lab", lead, (ReportTable("", header, tuple(rows)),), (note,))

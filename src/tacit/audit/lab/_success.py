@@ -12,7 +12,7 @@ from tacit.audit._events import clopper_pearson
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.report import ReportTable
+from tacit.report import ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,7 +141,7 @@ def curve_table(curve: Iterable[Success], title: str = "against Tacit") -> Repor
         )
         for point in curve
     )
-    header = ("epsilon", "attacker's advantage", f"{CONFIDENCE:.1%} interval", "bound", "within")
+    header = ("epsilon", "attacker's advantage", f"{percent(CONFIDENCE)} interval", "bound", "within")
     return ReportTable(title, header, rows)
 
 

@@ -32,7 +32,6 @@ __all__ = ["GenomeMembership", "genome_membership"]
 
 _DELTA: Final = Fraction(1, 10**9)
 _CELLS: Final = 2_000_000  # noisy counts at a time
-_REHEARSALS: Final = 50  # releases from which Homer's threshold is learned
 _Z: Final = 1.6448536269514722  # a standard normal variable exceeds it with probability 5 %
 
 
@@ -205,8 +204,7 @@ def genome_membership(
         moved = (2 if adjacency == "replace" else 1) * noise.sensitivity
         cost = Cost.gaussian(sigma=noise.sigma, sensitivity=moved)
         scores = [worlds.attack(noise, number, member=member) for member in (True, False)]
-        line = worlds.threshold(noise)
-        homers.append(measure_power(cost, *(world.homer > line for world in scores)))
+        homers.append(measure_power(cost, *(world.homer > _Z for world in scores)))
         insiders.append(measure_power(cost, *(world.insider > _Z for world in scores)))
         said = (world.insider > world.shift / 2 for world in scores)
         curve.append(from_trials(epsilon, *said, bound=cost.advantage))
@@ -257,7 +255,7 @@ def _exact_power(cohort: Cohort, size: int) -> float:
 class _Scores(NamedTuple):
     """The scores of two attackers, one for each trial.
 
-    The insider's score has a standard normal law without the target; the target shifts it by `shift`.
+    Both scores have a standard normal law without the target; the target shifts the insider's by `shift`.
     """
 
     homer: npt.NDArray[np.float64]
@@ -272,14 +270,6 @@ class _Worlds:
         self.cohort, self.replaced = cohort, replaced
         self.inside, self.outside = cohort.centred(cohort.members), cohort.centred(cohort.outsiders)
         self.total = self.inside.sum(axis=0)
-
-    def threshold(self, noise: DiscreteGaussian) -> float:
-        """Return Homer's score that 5 % of the outsiders exceed, from releases that are not attacked."""
-        released = np.asarray(noise.release(np.tile(self.total, (_REHEARSALS, 1))), dtype=np.int64)
-        frequency = self.cohort.frequencies(released, len(self.inside))
-        weights, base = _weights(frequency, self.cohort.reference)
-        scores = self.cohort.outsiders.astype(np.float64) @ weights.T + base
-        return float(np.quantile(scores, 1 - FALSE_ALARMS))
 
     def attack(self, noise: DiscreteGaussian, trials: int, *, member: bool) -> _Scores:
         """Release the frequencies afresh in each trial and score the target, as Homer and as the insider."""
@@ -297,9 +287,18 @@ class _Worlds:
         rest = self.total - mine
         released = np.asarray(noise.release(rest + (mine if member else other)), dtype=np.int64)
         frequency = self.cohort.frequencies(released, len(self.inside))
-        weights, base = _weights(frequency, self.cohort.reference)
-        homer = np.einsum("ij,ij->i", self.cohort.members[target], weights) + base
+        homer = self._standardised(self.cohort.members[target], frequency)
         change = mine - other
         spread = float(noise.sigma) * np.sqrt((change**2).sum(axis=1))
         insider = np.einsum("ij,ij->i", released - rest - other, change) / spread
         return _Scores(homer, insider, spread / float(noise.sigma) ** 2)
+
+    def _standardised(
+        self, genomes: npt.NDArray[np.int8], frequency: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Return the likelihood ratio of each genome, compared with that of outsiders in the same release."""
+        reference = self.cohort.reference
+        weights, _ = _weights(frequency, reference)
+        spread = np.sqrt((weights**2) @ (2 * reference * (1 - reference)))
+        above: npt.NDArray[np.float64] = np.einsum("ij,ij->i", genomes - 2 * reference, weights)
+        return above / spread

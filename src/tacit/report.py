@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Report", "ReportTable", "Reportable", "plain"]
+__all__ = ["Report", "ReportTable", "Reportable", "percent", "plain"]
 
 _WIDTH = 100
 _NARROWEST = 20  # letters of a column that is wrapped
@@ -145,6 +145,17 @@ def _terminal_width() -> int | None:
     if stream is None or not stream.isatty():
         return None
     return max(shutil.get_terminal_size().columns, 2 * _NARROWEST)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Write a share as a percentage, with the space that people read: 0.95 is "95.0 %".
+
+    Examples
+    --------
+    >>> percent(0.0714), percent(0.95, 0)
+    ('7.1 %', '95 %')
+    """
+    return f"{100 * share:.{digits}f} %"
 
 
 def plain(value: object) -> object:

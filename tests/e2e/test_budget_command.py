@@ -113,7 +113,7 @@ def test_the_burn_down_is_a_chart_and_a_picture(run, path, tmp_path):
     done = run("burn-down", path, "--account", "ana", "--plot", picture)
     assert done.returncode == 0, done.stderr
     assert "█" in done.stdout
-    assert done.stdout.count("25.0%") == 1  # the last line is not repeated
+    assert done.stdout.count("25.0 %") == 1  # the last line is not repeated
     assert picture.read_bytes().startswith(b"\x89PNG")
     points = json.loads(run("burn-down", path, "--account", "ana", "--json").stdout)
     assert [point["left"] for point in points] == [1, 0.75, 0.5, 0.25]
@@ -262,7 +262,7 @@ def test_a_ledger_that_lost_entries_goes_on_with_nothing_left(run, path, tmp_pat
     assert "the ledger continues after entry 6" in done.stdout
     assert "nothing of epsilon 3" in run(path).stdout
     assert "continued from a backup" in run("history", path).stdout
-    assert run("burn-down", path).stdout.rstrip().endswith("0.0%")
+    assert run("burn-down", path).stdout.rstrip().endswith("0.0 %")
     assert run("verify", path).returncode == 0
     again = run("continue-from-backup", path, *SAID, "--json")
     assert (again.returncode, json.loads(again.stdout)["error"]["code"]) == (2, "bad-parameter")

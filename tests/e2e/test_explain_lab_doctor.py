@@ -61,8 +61,12 @@ def test_pages_and_pictures_are_written(tmp_path):
 def test_the_lab_in_short_and_one_attack_in_full(tmp_path):
     done = tacit("lab", "--trials", "500")
     assert done.returncode == 0, done.stderr
-    for attack in ("homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership"):
-        assert attack in done.stdout
+    attacks = (
+        "homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership", "friendship",
+        "heat-map", "genome-membership", "beacon", "singling-out",
+    )  # fmt: skip
+    for attack in attacks:
+        assert re.search(rf"^{attack} ", done.stdout, re.MULTILINE), attack
     assert re.search(r"membership .* 0\.\d\d to 0\.\d\d +0\.462 +(yes|NO)", done.stdout)
     assert "vary by chance" in done.stdout
     done = tacit("lab", "homogeneity", "--k", "3", "-e", "0.5", "-e", "2", "--plot", "h.png", cwd=tmp_path)

@@ -125,7 +125,7 @@ def test_a_cost_of_parts_is_compared_with_any_of_its_epsilon(browser, tmp_path):
     open_page(browser, tmp_path / "parts.html", meaning.html_report())
     assert text(browser, "panel-head").startswith("For comparison: any release")
     assert text(browser, "advantage") == "46.22 %"
-    assert "46.22%" in browser.find_element("tag name", "body").text  # the text says why its own is less
+    assert "46.22 %" in browser.find_element("tag name", "body").text  # the text says why its own is less
 
 
 def test_a_cost_with_delta_names_the_exception(browser, tmp_path):

@@ -8,28 +8,40 @@ import pytest
 from tacit.audit import lab
 from tacit.audit.lab import (
     _averaging,
+    _beacon,
     _differencing,
+    _friendship,
+    _genome_membership,
+    _heat_map,
     _homogeneity,
     _linking,
     _membership,
+    _power,
     _reconstruction,
+    _singling_out,
     _success,
 )
 
 EPSILONS = (0.1, 0.5, 1, 2, 4)
 STRICT = 1 - 1e-9
-MODULES = (_averaging, _differencing, _homogeneity, _linking, _membership, _reconstruction)
+MODULES = (
+    _averaging, _beacon, _differencing, _friendship, _heat_map, _homogeneity, _linking, _membership,
+    _reconstruction, _singling_out,
+)  # fmt: skip
 
 
 @pytest.fixture
 def strict(monkeypatch):
     """Read every interval at confidence 1 - 1e-9."""
-    for module in MODULES:
-        for name in ("from_trials", "from_means"):
+    homes = {"from_trials": _success, "from_means": _success, "measure_power": _power}
+    for module in (*MODULES, _genome_membership):
+        for name, home in homes.items():
             if hasattr(module, name):
-                original = getattr(_success, name)
+                original = getattr(home, name)
                 monkeypatch.setattr(
-                    module, name, lambda *given, original=original: original(*given, confidence=STRICT)
+                    module,
+                    name,
+                    lambda *given, original=original, **named: original(*given, confidence=STRICT, **named),
                 )
 
 
@@ -51,7 +63,19 @@ ATTACKS = {
     "averaging, fresh": lambda: lab.averaging_attack(0.5, repeats=(1, 2, 4, 8), trials=50_000).redrawn,
     "averaging, stored": lambda: lab.averaging_attack(0.5, repeats=(1, 100), trials=50_000).stored,
     "membership": lambda: lab.membership_attack(epsilons=EPSILONS, trials=50_000).curve,
+    "beacon": lambda: lab.beacon(questions=[10], epsilons=EPSILONS, trials=20_000).curve,
+    "singling out": lambda: lab.singling_out([100], epsilons=EPSILONS, trials=50_000).curve,
+    "heat map": lambda: lab.heat_map(5, rounds=1, epsilons=EPSILONS, trials=50_000).curve,
+    "friendship, edges": lambda: lab.friendship(epsilons=EPSILONS, trials=50_000).edges,
+    "friendship, triangles": lambda: lab.friendship(30, epsilons=EPSILONS, trials=50_000).triangles,
+    "genome, add/remove": lambda: _genome("add/remove"),
+    "genome, replace": lambda: _genome("replace"),
 }
+
+
+def _genome(adjacency):
+    attack = lab.genome_membership(100, snps=[200], adjacency=adjacency, epsilons=EPSILONS, trials=50_000)
+    return (*attack.curve, *attack.homer, *attack.insider)
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
@@ -61,9 +85,43 @@ def test_no_attack_exceeds_its_bound(attack, strict):
         assert point.confidence == STRICT
 
 
-@pytest.mark.parametrize("name", ["homogeneity", "averaging, stored", "membership"])
+@pytest.mark.parametrize(
+    "name",
+    ["homogeneity", "averaging, stored", "membership", "singling out", "heat map", "friendship, edges"],
+)
 def test_half_the_noise_is_caught(name, strict, half_the_noise):
     assert not all(point.within_bound for point in ATTACKS[name]())
+
+
+@pytest.mark.parametrize("adjacency", ["add/remove", "replace"])
+def test_half_the_noise_on_allele_sums_is_caught(adjacency, strict, monkeypatch):
+    """The broken twin releases sums with half of the sigma that its cost states."""
+    from tacit.mechanisms import DiscreteGaussian
+
+    original = _genome_membership._Worlds._some
+
+    def weak(self, noise, target, *, member):
+        half = DiscreteGaussian(sigma=noise.sigma / 2, sensitivity_squared=int(noise.sensitivity_squared))
+        return original(self, half, target, member=member)
+
+    monkeypatch.setattr(_genome_membership._Worlds, "_some", weak)
+    assert not all(point.within_bound for point in _genome(adjacency))
+
+
+def test_the_bound_of_adding_a_person_is_exceeded_when_a_person_is_replaced(strict, monkeypatch):
+    """The number of people is public, but the bound is that of a private number: too small."""
+    original = _genome_membership.Cost.gaussian
+
+    def claimed(*, sigma, sensitivity):
+        return original(sigma=sigma, sensitivity=sensitivity / 2)
+
+    monkeypatch.setattr(_genome_membership.Cost, "gaussian", claimed)
+    assert not all(point.within_bound for point in _genome("replace"))
+
+
+def test_noise_scaled_by_the_data_exceeds_the_bound(strict):
+    for point in lab.friendship(epsilons=(0.1, 0.5, 1), trials=50_000).scaled_by_data:
+        assert not point.within_bound, point
 
 
 def test_the_bound_is_that_of_a_pure_cost():

@@ -2,12 +2,15 @@
 
 import io
 import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tacit.report import Report, Reportable, ReportTable, plain
+import tacit
+from tacit.report import Report, Reportable, ReportTable, percent, plain
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,3 +84,15 @@ class Screen(io.StringIO):
 
     def isatty(self):
         return True
+
+
+def test_percentages_have_a_space_everywhere():
+    """A person reads "95 %", so messages write a share with `percent`, not with the format of Python."""
+    home = Path(tacit.__file__).parent
+    compact = re.compile(r"\{[^{}]*:\.\d%\}")
+    assert [
+        path.name for path in home.rglob("*.py") if compact.search(path.read_text(encoding="utf-8"))
+    ] == []
+    assert compact.search('f"{share:.1%}"')
+    assert percent(0.0714) == "7.1 %"
+    assert percent(1, 0) == "100 %"

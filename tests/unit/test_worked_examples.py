@@ -1,4 +1,4 @@
-"""WORKED EXAMPLES 1-9, 12, 13, 16-22, 27 and 28, through the public API."""
+"""WORKED EXAMPLES 1-9, 12-22, 27, 28 and 38, through the public API."""
 
 import math
 from fractions import Fraction
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit import audit, neighbours
+from tacit.audit import audit, lab, neighbours
 
 m = tc.mechanisms
 
@@ -96,6 +96,40 @@ def test_13_a_salary_without_bounds_is_an_error_that_asks_for_them():
     assert "bounds=" in str(refused.value.fix)
 
 
+def test_14_triangles_when_one_friendship_is_added_or_removed():
+    networkx = pytest.importorskip("networkx")
+    attack = lab.friendship(40, epsilons=[0.5], trials=5000)
+    assert attack.after[1] - attack.before[1] == attack.common <= attack.local_sensitivity
+    assert attack.global_sensitivity == 38
+    assert not attack.scaled_by_data[0].within_bound  # the local sensitivity is never a noise scale
+
+    def pair():
+        graph = networkx.gnp_random_graph(8, 0.7)
+        other = graph.copy()
+        one, two = np.random.default_rng().choice(8, 2, replace=False).tolist()
+        (other.remove_edge if other.has_edge(one, two) else other.add_edge)(one, two)
+        return graph, other
+
+    def triangles(graph):
+        return sum(networkx.triangles(graph).values()) // 3
+
+    full = networkx.complete_graph(8)
+    broken = full.copy()
+    broken.remove_edge(0, 1)
+    assert neighbours(triangles, pair, 6, tries=500).holds
+    assert neighbours(triangles, [(full, broken)], 6).largest == 6  # n - 2 is reached
+
+
+def test_15_sites_in_the_cells_of_a_map():
+    cells = [(row, column) for row in range(4) for column in range(4)]
+    sites = m.Histogram(epsilon=1, categories=cells)
+    assert sites.noise.sensitivity == 1  # over the whole map
+    some = [(0, 1), (2, 2), (2, 2)]
+    assert neighbours(sites.exact, [(some, [*some, cell]) for cell in cells], 1).largest == 1
+    [point] = lab.heat_map(5, rounds=1, epsilons=[1], trials=2000).curve
+    assert point.within_bound
+
+
 def test_16_the_laplace_mechanism():
     laplace = m.Laplace(epsilon=0.5, sensitivity=3)
     assert laplace.scale == 6
@@ -156,3 +190,15 @@ def test_28_post_processing_is_free():
         return m.fold(m.truncate(laplace.release_many(value, size), -3, 3), -1, 1)
 
     assert audit(tidy, 0, 1, samples=50_000, claimed=laplace.cost).holds
+
+
+def test_38_a_few_dozen_markers():
+    markers = lab.singling_out(epsilons=[1], trials=2000)
+    assert markers.crowds[-1] == 1_000_000
+    assert markers.one["0.5"][-1] == 17
+    assert markers.one["0.05 to 0.5"][-1] <= 24
+    study = lab.genome_membership(100, snps=[1000], epsilons=[1], trials=2000)
+    assert study.exact[1000] > 0.85
+    assert study.insider[0].bound == pytest.approx(0.0705, abs=5e-4)
+    assert study.homer[0].within_bound
+    assert study.insider[0].within_bound

@@ -13,6 +13,7 @@ from rich.text import Text
 from tacit.cli._budget import AccountOption, LedgerArgument, bar, budget, print_json, share_left
 from tacit.cli._ledger import KeyFileOption, find_ledger, open_ledger
 from tacit.cli._output import JsonOption, printable, write_file
+from tacit.report import percent
 
 if TYPE_CHECKING:
     from tacit.accounting import Filter
@@ -50,7 +51,7 @@ def burn_down(
     table.add_column(Text(f"left of {name}"))
     table.add_column("", justify="right")
     for at, left in _thinned(points, 24):
-        table.add_row(at[:19].replace("T", " "), bar(left, _WIDTH), f"{left:.1%}")
+        table.add_row(at[:19].replace("T", " "), bar(left, _WIDTH), percent(left))
     Console().print(table)
     if divided:
         typer.echo("left for questions about all of the data; tacit budget shows what is left of the blocks")

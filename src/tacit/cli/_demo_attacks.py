@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from tacit.report import percent
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -51,8 +53,8 @@ def _side_by_side(exact: lab.DifferencingAttack, table: lab.HomogeneityAttack, e
     grid = Table(box=None, header_style="dim", pad_edge=False)
     for title in ("release", "certain about", "advantage", "bound"):
         grid.add_column(title, justify="left" if title == "release" else "right")
-    grid.add_row("two exact counts", f"{exact.exposed:.1%} of people", "1.00", "none")
-    grid.add_row(f"{table.k}-anonymous table", f"{table.sure:.1%} of people", "1.00", "none")
+    grid.add_row("two exact counts", f"{percent(exact.exposed)} of people", "1.00", "none")
+    grid.add_row(f"{table.k}-anonymous table", f"{percent(table.sure)} of people", "1.00", "none")
     for name, attack in (("two counts", exact), ("one count", table)):
         point = attack.points[-1]
         grid.add_row(

@@ -10,18 +10,23 @@ import typer
 from tacit.cli._app import app
 from tacit.cli._output import JsonOption, PlotOption, say, show_json, write_file
 from tacit.errors import TacitError
-from tacit.report import Report, ReportTable
+from tacit.report import Report, ReportTable, percent
 
 if TYPE_CHECKING:
     from tacit.audit import lab as room
 
     Result = (
         room.AveragingAttack
+        | room.BeaconAttack
         | room.DifferencingAttack
+        | room.FriendshipAttack
+        | room.GenomeMembership
+        | room.HeatMapAttack
         | room.HomogeneityAttack
         | room.LinkingAttack
         | room.MembershipAttack
         | room.ReconstructionAttack
+        | room.SinglingOut
     )
 
 __all__ = ["Attack", "lab"]
@@ -36,6 +41,11 @@ class Attack(StrEnum):
     reconstruction = "reconstruction"
     averaging = "averaging"
     membership = "membership"
+    friendship = "friendship"
+    heat_map = "heat-map"
+    genome_membership = "genome-membership"
+    beacon = "beacon"
+    singling_out = "singling-out"
 
 
 _TABLES = {Attack.homogeneity, Attack.linking}
@@ -102,7 +112,7 @@ def _run(attack: Attack, epsilons: list[float] | None, k: int | None, trials: in
             options["epsilon"] = epsilons[0]
     elif epsilons:
         options["epsilons"] = epsilons
-    run = getattr(room, f"{attack.value}_attack")
+    run = getattr(room, attack.name, None) or getattr(room, f"{attack.name}_attack")
     found: Result = run(**options)
     return found
 
@@ -124,9 +134,9 @@ def _summary(results: dict[Attack, Result]) -> Report:
         )
     confidence = max(result.points[-1].confidence for result in results.values())
     header = ("attack", "without Tacit", "epsilon", "advantage against Tacit", "bound", "within")
-    lead = ("Six attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
+    lead = ("Eleven attacks on people who do not exist. Advantage 0 is blind guessing, 1 is certainty.",)
     note = (
-        f"Measured advantages vary by chance, so each is shown as a {confidence:.1%} interval; "
+        f"Measured advantages vary by chance, so each is shown as a {percent(confidence)} interval; "
         "it counts as within the bound unless the whole interval lies above the bound."
     )
     return Report("The attack lab", lead, (ReportTable("", header, tuple(rows)),), (note,))

@@ -227,7 +227,7 @@ def plan_text(plan: Plan[Any], *, left: bool = True) -> str:
     from rich.text import Text
 
     table = Table(title=Text(f"plan for {plan.name}: {_cost(plan)}"), title_justify="left")
-    for name in ("column", "what", "noise", f"+/- at {plan.confidence:.0%}"):
+    for name in ("column", "what", "noise", f"+/- at {100 * float(plan.confidence):.6g} %"):
         table.add_column(Text(name))
     for column in plan.forecast:
         error = _expected(column)
@@ -254,7 +254,7 @@ def _lines(plan: Plan[Any], *, left: bool = True) -> list[tuple[str, str]]:
 
 def plan_html(plan: Plan[Any]) -> str:
     """Write a plan for a notebook."""
-    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {plan.confidence:.0%}")
+    head = ("column", "what", "noise", f"\N{PLUS-MINUS SIGN} at {100 * float(plan.confidence):.6g} %")
     cells = [(c.column, c.meaning, c.mechanism, _expected(c)) for c in plan.forecast]
     rows = "".join(
         "<tr>" + "".join(f'<{tag} style="text-align:left">{in_html(t)}</{tag}>' for t in line) + "</tr>"

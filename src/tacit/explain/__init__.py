@@ -21,6 +21,13 @@ from tacit.explain._attack_pictures import audit_curves, repeated_questions, suc
 from tacit.explain._deployments import DEPLOYMENTS, Deployment
 from tacit.explain._explain import explain
 from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
+from tacit.explain._exposure_pictures import (
+    beacon_powers,
+    friendship_curves,
+    genome_powers,
+    sharpened_maps,
+    unique_people,
+)
 from tacit.explain._odds import Belief, believe
 from tacit.explain._question import Question
 from tacit.explain._rate_distortion import RateDistortion, RatePoint, rate_distortion
@@ -48,13 +55,18 @@ __all__ = [
     "Spending",
     "Tradeoff",
     "audit_curves",
+    "beacon_powers",
     "believe",
     "explain",
+    "friendship_curves",
+    "genome_powers",
     "rate_distortion",
     "repeated_questions",
+    "sharpened_maps",
     "small_crowd",
     "success_curve",
     "tradeoff",
+    "unique_people",
     "what_a_budget_buys",
 ]
 

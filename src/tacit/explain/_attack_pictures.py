@@ -11,9 +11,11 @@ from tacit.explain._axes import BLUE, GREY, RED, add_axes, legend_below, new_pic
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
+
     from tacit.picture import Picture
 
-__all__ = ["MeasuredAdvantage", "audit_curves", "repeated_questions", "success_curve"]
+__all__ = ["MeasuredAdvantage", "audit_curves", "draw_advantage", "repeated_questions", "success_curve"]
 
 
 class MeasuredAdvantage(Protocol):
@@ -37,19 +39,32 @@ def success_curve(
     """Draw the measured advantage with its intervals, the bound, and the advantage without protection."""
     picture = new_picture()
     ax = add_axes(picture, title, "epsilon (total cost of what the attacker saw)", "attacker's advantage")
+    ax.axhline(exposed, color=RED, linestyle="--", label=exposed_label)
+    draw_advantage(ax, curve)
+    legend_below(ax)
+    return picture
+
+
+def draw_advantage(
+    ax: Axes,
+    curve: Sequence[MeasuredAdvantage],
+    *,
+    label: str = "measured against Tacit",
+    color: str = BLUE,
+    bound: bool = True,
+) -> None:
+    """Draw the measured advantage with its intervals over epsilon, and the bound of a pure cost."""
     points = sorted(curve, key=lambda point: point.epsilon)
     epsilon = np.array([point.epsilon for point in points])
-    fine = np.geomspace(epsilon[0] / 1.5, epsilon[-1] * 1.5, 200)
-    ax.axhline(exposed, color=RED, linestyle="--", label=exposed_label)
-    ax.plot(fine, np.tanh(fine / 2), color=GREY, label="bound tanh(epsilon / 2)")
-    ax.fill_between(fine, np.tanh(fine / 2), 1, color=GREY, alpha=0.08, linewidth=0)
-    ax.errorbar(epsilon, *_bars(points), fmt="o", color=BLUE, capsize=3, label="measured against Tacit")
+    if bound:
+        fine = np.geomspace(epsilon[0] / 1.5, epsilon[-1] * 1.5, 200)
+        ax.plot(fine, np.tanh(fine / 2), color=GREY, label="bound tanh(epsilon / 2)")
+        ax.fill_between(fine, np.tanh(fine / 2), 1, color=GREY, alpha=0.08, linewidth=0)
+    ax.errorbar(epsilon, *_bars(points), fmt="o", color=color, capsize=3, label=label)
     ax.set_xscale("log")
     ax.set_xticks(epsilon, [f"{value:g}" for value in epsilon])
     ax.minorticks_off()
     ax.set_ylim(-0.08, 1.08)
-    legend_below(ax)
-    return picture
 
 
 def repeated_questions(

@@ -18,6 +18,7 @@ from tacit.explain._axes import (
     new_picture,
 )
 from tacit.explain._odds import best_test
+from tacit.report import percent
 
 if TYPE_CHECKING:
     from tacit.explain._explanation import Explanation
@@ -147,7 +148,7 @@ def spending(bought: Spending) -> Picture:
     title = f"How epsilon {bought.epsilon:g} is divided"
     left = add_axes(picture, title, "", "share of the budget", (1, 2, 1))
     bars = left.bar(names, [one.share for one in bought.purchases], color=BLUE, width=0.6)
-    left.bar_label(bars, [f"error {one.relative:.2%}" for one in bought.purchases], fontsize=9)
+    left.bar_label(bars, [f"error {percent(one.relative, 2)}" for one in bought.purchases], fontsize=9)
     left.margins(y=0.15)
     right = add_axes(
         picture, "What a larger budget would buy", "epsilon", "sum of weighted relative errors", (1, 2, 2)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tacit.explain._deployments import DEPLOYMENTS
 from tacit.explain._odds import Belief, believe
 from tacit.explain._rounding import at_least, at_most, number_up, shown_factor, shown_odds
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,7 +212,7 @@ class Explanation(Reportable):
     def _odds_tables(self) -> list[ReportTable]:
         tables = []
         if self.beliefs:
-            rows = tuple((f"{b.prior:.1%}", at_least(b.at_least), at_most(b.at_most)) for b in self.beliefs)
+            rows = tuple((percent(b.prior), at_least(b.at_least), at_most(b.at_most)) for b in self.beliefs)
             header = ("before", "after, at least", "after, at most")
             tables.append(ReportTable("what an attacker can believe", header, rows))
         if self.limits:
@@ -231,7 +231,7 @@ class Explanation(Reportable):
         return tables
 
     def _tests_table(self) -> ReportTable:
-        rows = tuple((f"{fpr:.1%}", at_most(tpr)) for fpr, tpr in self.tests)
+        rows = tuple((percent(fpr), at_most(tpr)) for fpr, tpr in self.tests)
         return ReportTable("the best test for your presence", ("false alarms", "true alarms, at most"), rows)
 
     def _families_table(self) -> ReportTable:

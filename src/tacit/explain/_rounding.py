@@ -65,14 +65,14 @@ def at_most(share: float, digits: int = 2) -> str:
     Examples
     --------
     >>> at_most(0.24491866), at_least(0.37754067)
-    ('24.50%', '37.75%')
+    ('24.50 %', '37.75 %')
     """
-    return f"{math.ceil(share * 10 ** (digits + 2) - 1e-9) / 10**digits:.{digits}f}%"
+    return f"{math.ceil(share * 10 ** (digits + 2) - 1e-9) / 10**digits:.{digits}f} %"
 
 
 def at_least(share: float, digits: int = 2) -> str:
     """Write a lower bound as a percentage, rounded down."""
-    return f"{math.floor(share * 10 ** (digits + 2) + 1e-9) / 10**digits:.{digits}f}%"
+    return f"{math.floor(share * 10 ** (digits + 2) + 1e-9) / 10**digits:.{digits}f} %"
 
 
 def number_up(value: float, digits: int = 4) -> str:

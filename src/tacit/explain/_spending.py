@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,22 +63,22 @@ class Spending(Reportable):
         lead = (
             (
                 f"Epsilon {self.epsilon:g} is divided over {many}. With this division the weighted relative "
-                f"errors add up to {self.total:.3%}; equal shares would give {self.equal_split:.3%} "
-                f"({saved:.1%} saved)."
+                f"errors add up to {percent(self.total, 3)}; equal shares would give "
+                f"{percent(self.equal_split, 3)} ({percent(saved)} saved)."
             ),
             (
-                f"Another 0.01 of epsilon would lower the sum by about {0.01 * self.price:.3%}, whichever "
-                "question gets it."
+                f"Another 0.01 of epsilon would lower the sum by about {percent(0.01 * self.price, 3)}, "
+                "whichever question gets it."
             ),
         )
         rows = tuple(
             (
                 one.name,
                 one.question,
-                f"{one.share:.1%}",
+                percent(one.share),
                 f"{one.epsilon:.4g}",
                 f"{one.error:.4g}",
-                f"{one.relative:.3%}",
+                percent(one.relative, 3),
             )
             for one in self.purchases
         )

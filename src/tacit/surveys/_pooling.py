@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code
+from tacit.report import percent
 from tacit.surveys._estimates import liar_bound, mean, share_variance, shares
 from tacit.surveys._intervals import ShareVariance, normal_quantile, score_interval
 from tacit.surveys._results import MeanRow, MeanTable, ShareRow, ShareTable, cut
@@ -102,7 +103,7 @@ def _about(parts: list[_Part]) -> tuple[float, float, tuple[str, ...]]:
     """Return the largest epsilon, how far 1 % liars in every survey move the estimate, and the weights."""
     liars = sum(part.weight * liar_bound(part.question) for part in parts)
     listed = ", ".join(f"{part.epsilon:g}" for part in parts)
-    weights = ", ".join(f"{part.weight:.0%}" for part in parts)
+    weights = ", ".join(percent(part.weight, 0) for part in parts)
     mark = f"Pooled from surveys with epsilon {listed}, with weights {weights}."
     return max(part.epsilon for part in parts), liars, (mark,)
 

@@ -88,7 +88,7 @@ def mean(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggre
     """Average a column clipped to its bounds.
 
     Two sums are released, of x - low and of high - x; together one row changes them by high - low. Their
-    ratio gives the mean and their total the number of values, for one price.
+    ratio gives the mean and their total the number of values, for one cost.
     """
     return MeanOf(as_node(column), _bounds("mean", bounds))
 
@@ -96,7 +96,7 @@ def mean(column: str | Expr, *, bounds: Sequence[Number] | None = None) -> Aggre
 def variance(
     column: str | Expr, *, bounds: Sequence[Number] | None = None, population: bool = False
 ) -> Aggregate:
-    """Estimate the variance of a column clipped to its bounds (three sums, one price).
+    """Estimate the variance of a column clipped to its bounds (three sums, one cost).
 
     The values count as a sample of something larger, unless ``population`` is true.
     """
@@ -211,9 +211,9 @@ def quantile(
 
     The score of a candidate is minus the imbalance of the rows below and above it; one row changes it by
     max(q, 1-q). One pick has no interval for its value: no released number shows how far apart the rows lie.
-    With ``interval=True`` Tacit makes two picks, each for half of the price. They enclose the quantile in at
-    least 95 % of releases. The value is the middle of the two picks, which is less accurate than one pick for
-    the whole price.
+    With ``interval=True`` Tacit makes two picks, each at half of the cost. They enclose the quantile in at
+    least 95 % of releases. The value is the middle of the two picks, which is less accurate than one pick at
+    the whole cost.
 
     Examples
     --------

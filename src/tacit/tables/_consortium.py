@@ -183,7 +183,7 @@ class ConsortiumGroups:
 
 @dataclass(frozen=True, slots=True)
 class ConsortiumQuery:
-    """A complete question to a consortium; ``plan`` prices it."""
+    """A complete question to a consortium; ``plan`` states its cost."""
 
     consortium: Consortium
     queries: tuple[Query, ...]
@@ -199,7 +199,7 @@ class ConsortiumQuery:
         size: int | None = None,
         weights: Mapping[str, Number] | None = None,
     ) -> Plan[AnswerTable]:
-        """Price the question: one number is the total that one unit pays at most, over all members.
+        """Plan the question: one number is the total cost for one unit at most, over all members.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Advice on a table's limits: questions about how much units have and what limits cut, and their captions.
 
-Each is a plan like any other: priced first, charged, released with noise. The sentences are written from
-released numbers and public facts alone.
+Each is a plan like any other: its cost is stated first, then it is charged and released with noise. The
+sentences are written from released numbers and public facts alone.
 """
 
 from __future__ import annotations

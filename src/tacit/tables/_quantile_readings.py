@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.report import percent
 from tacit.tables._readings import Cell, Reading, StepNoise
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class BracketedQuantile(_Quantile):
         """Say how far both ends may lie from the exact position, in rows."""
         kept = self._choice(noise).confidence
         if confidence > kept:
-            only = f"{float(kept):.0%}"
+            only = percent(float(kept), 0)
             return (
                 f"the two picks enclose the quantile with a confidence of only {only}, so it has no interval"
             )

@@ -1,4 +1,4 @@
-"""The fluent query: a complete question of tables, which ``plan`` prices.
+"""The fluent query: a complete question of tables, whose cost ``plan`` states.
 
 Immutable; nothing runs before ``plan().release()``.
 """
@@ -30,7 +30,7 @@ __all__ = ["Query"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Query(QuestionHabits):
-    """A complete question; ``plan`` prices it."""
+    """A complete question; ``plan`` states its cost."""
 
     _dataset: TableDataset
     question: TableQuestion
@@ -41,7 +41,7 @@ class Query(QuestionHabits):
     def __repr__(self) -> str:
         return (
             f"question to {self._dataset.name}: {in_words(self.question)}\n"
-            "not priced yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
+            "not planned yet, and nothing was read: .plan(epsilon=0.5) shows the cost and the expected error"
         )
 
     def plan(
@@ -55,7 +55,7 @@ class Query(QuestionHabits):
         size: int | None = None,
         weights: Mapping[str, Number] | None = None,
     ) -> Plan[AnswerTable]:
-        """Price the question. Touches no data.
+        """Plan the question and state its cost. Touches no data.
 
         Parameters
         ----------

@@ -131,6 +131,77 @@ def test_membership_is_certain_from_the_exact_count():
     assert attack.with_target - attack.without_target == 1
 
 
+def test_exact_allele_frequencies_reveal_membership_as_the_formula_says():
+    attack = lab.genome_membership(200, snps=[200, 2000], epsilons=[1], trials=100)
+    for snps, expected in {200: 0.260, 2000: 0.935}.items():
+        assert attack.theory[snps] == pytest.approx(expected, abs=1e-3)
+        assert attack.exact[snps] == pytest.approx(expected, abs=0.08)
+
+
+def test_a_public_number_of_people_doubles_the_shift_in_the_bound():
+    removed, replaced = (
+        lab.genome_membership(100, snps=[200], epsilons=[0.1, 1], trials=100, adjacency=adjacency)
+        for adjacency in ("add/remove", "replace")
+    )
+    assert removed.rho == replaced.rho == pytest.approx((0.000177, 0.01497), rel=1e-2)
+    assert [each.bound for each in removed.insider] == pytest.approx([0.052, 0.0705], abs=5e-4)
+    assert [each.bound for each in replaced.insider] == pytest.approx([0.054, 0.097], abs=5e-4)
+    assert all(
+        after.bound > before.bound for before, after in zip(removed.curve, replaced.curve, strict=True)
+    )
+
+
+def test_nobody_adds_more_to_the_sums_of_alleles_than_the_limit():
+    from tacit.audit.lab._markers import Cohort
+
+    cohort = Cohort.of(300, 100)
+    rows = cohort.centred(np.concatenate([cohort.members, np.full((1, 100), 2, dtype=np.int8)]))
+    assert (rows**2).sum(axis=1).max() <= cohort.norm_squared
+    assert (rows[-1] ** 2).sum() > 0.9 * cohort.norm_squared  # clipped, not dropped
+
+
+def test_a_beacon_gives_its_members_away():
+    attack = lab.beacon(questions=[100, 5000], epsilons=[1], trials=500)
+    assert attack.random[100] < 0.3
+    assert attack.random[5000] > 0.97
+    assert attack.rarest == {10: 1.0}
+
+
+def test_a_few_dozen_markers_single_out_one_person_of_a_million():  # WORKED_EXAMPLES 38
+    attack = lab.singling_out(**QUICK)
+    assert attack.one == {"0.5": (11, 17), "0.05 to 0.5": (14, 23)}
+    assert attack.everybody == {"0.5": (17, 31), "0.05 to 0.5": (22, 41)}
+    for formula, counted in attack.alone.values():
+        assert counted == pytest.approx(formula, abs=0.05)
+
+
+def test_the_share_of_unique_people_is_that_of_the_binomial_sum():
+    from math import comb
+
+    from tacit.audit.lab._singling_out import spread, unique_share
+
+    by_hand = sum(comb(10, h) / 2**10 * (1 - 0.5**h * 0.25 ** (10 - h)) ** 999 for h in range(11))
+    assert unique_share(spread(10, (0.5, 0.5)), 1000) == pytest.approx(by_hand, abs=2e-3)
+
+
+def test_a_smoothed_map_gives_its_sites_away_and_a_noisy_one_does_not():
+    attack = lab.heat_map(20, rounds=120, **QUICK)
+    assert attack.found > 0.85
+    assert attack.found_in_tacit[1.0] < 0.2
+    assert attack.undone > 0.9
+    assert 0 < attack.hidden < 1
+    assert "maps" not in attack.to_dict()
+
+
+def test_a_friendship_shows_in_exact_counts_and_in_noise_that_the_data_scales():  # WORKED_EXAMPLES 14
+    attack = lab.friendship(epsilons=[0.5], trials=5000)
+    assert attack.after[0] - attack.before[0] == 1
+    assert attack.after[1] - attack.before[1] == attack.common > 0
+    assert attack.edges[0].within_bound
+    assert attack.triangles[0].within_bound
+    assert not attack.scaled_by_data[0].within_bound
+
+
 @pytest.mark.parametrize(
     "attack",
     [
@@ -140,8 +211,25 @@ def test_membership_is_certain_from_the_exact_count():
         lambda: lab.reconstruction_attack(50, epsilons=[1], trials=100),
         lambda: lab.averaging_attack(0.5, repeats=[1, 5], trials=200),
         lambda: lab.membership_attack(**QUICK),
+        lambda: lab.genome_membership(50, snps=[50, 200], epsilons=[1], trials=100),
+        lambda: lab.beacon(100, questions=[50], epsilons=[1], trials=100),
+        lambda: lab.singling_out([100], simulated=100, **QUICK),
+        lambda: lab.heat_map(20, rounds=10, **QUICK),
+        lambda: lab.friendship(30, **QUICK),
     ],
-    ids=["homogeneity", "linking", "differencing", "reconstruction", "averaging", "membership"],
+    ids=[
+        "homogeneity",
+        "linking",
+        "differencing",
+        "reconstruction",
+        "averaging",
+        "membership",
+        "genome membership",
+        "beacon",
+        "singling out",
+        "heat map",
+        "friendship",
+    ],
 )
 def test_every_result_shows_itself_everywhere(attack):
     from rich.console import Console
@@ -188,6 +276,20 @@ def test_every_result_shows_itself_everywhere(attack):
         lambda: lab.reconstruction_attack(100, questions=50),
         lambda: lab.reconstruction_attack(100_000),
         lambda: lab.People(*[np.zeros(3)] * 5, np.zeros(4)),
+        lambda: lab.genome_membership(5),
+        lambda: lab.genome_membership(5000, snps=[10_000]),
+        lambda: lab.genome_membership(100, snps=[]),
+        lambda: lab.genome_membership(100, adjacency="both"),
+        lambda: lab.beacon(questions=[10**6]),
+        lambda: lab.beacon(questions=[]),
+        lambda: lab.beacon(0),
+        lambda: lab.singling_out([5]),
+        lambda: lab.singling_out(simulated=10**6),
+        lambda: lab.heat_map(5000),
+        lambda: lab.heat_map(kernel=0),
+        lambda: lab.heat_map(kernel=float("nan")),
+        lambda: lab.friendship(10**6),
+        lambda: lab.friendship(2),
     ],
 )
 def test_nonsense_is_refused(wrong):

@@ -180,8 +180,8 @@ def test_a_release_of_parts_says_why_it_gives_less_than_its_epsilon(tmp_path):
     plan = visits.agg(n=tc.count(), stay=tc.mean("stay")).plan(epsilon=1)
     meaning = tc.explain(plan.release().certificate)
     text = " ".join(str(meaning).split())
-    assert "by more than 24.21%" in text
-    assert "Epsilon 1 alone would allow 46.22%" in text
+    assert "by more than 24.21 %" in text
+    assert "Epsilon 1 alone would allow 46.22 %" in text
     assert "here it is less because the noise is known" in text
     assert meaning.counts == (("number of rows", plan.forecast[0].error),)  # its own error, +/- 24
     assert "number of rows +/- 24" in text

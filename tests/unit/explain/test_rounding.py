@@ -9,9 +9,9 @@ from tacit.explain._rounding import at_least, at_most, number_up, shown_odds
 
 
 def test_bounds_are_shown_rounded_outwards():
-    assert at_most(0.244918) == "24.50%"
-    assert at_least(0.377541) == "37.75%"
-    assert at_most(0.5) == at_least(0.5) == "50.00%"
+    assert at_most(0.244918) == "24.50 %"
+    assert at_least(0.377541) == "37.75 %"
+    assert at_most(0.5) == at_least(0.5) == "50.00 %"
     assert number_up(0.72134752) == "0.7214"
     assert [shown_odds(chance) for chance in (0.5, 0.9933, 0.99995, 1e-6)] == [
         "50:50",

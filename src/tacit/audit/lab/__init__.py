@@ -1,7 +1,8 @@
 """The attack lab: what anonymised tables and exact answers give away, and what Tacit gives away.
 
 Each attack returns an immutable result: print it, show it in a notebook, or `.plot()` it. All attacks are on
-people who do not exist (`synthetic_people`, `village`); a public recipe generates them.
+people, genomes, sites and friendships that do not exist (`synthetic_people`, `village`, ...); a public recipe
+generates them.
 
 Examples
 --------
@@ -12,35 +13,53 @@ True
 """
 
 from tacit.audit.lab._averaging import AveragingAttack, averaging_attack
+from tacit.audit.lab._beacon import BeaconAttack, beacon
 from tacit.audit.lab._differencing import DifferencingAttack, differencing_attack
+from tacit.audit.lab._friendship import FriendshipAttack, friendship
+from tacit.audit.lab._genome_membership import GenomeMembership, genome_membership
+from tacit.audit.lab._heat_map import HeatMapAttack, heat_map
 from tacit.audit.lab._homogeneity import HomogeneityAttack, homogeneity_attack
 from tacit.audit.lab._k_anonymity import Anonymised, k_anonymise
 from tacit.audit.lab._linking import LinkingAttack, linking_attack
 from tacit.audit.lab._membership import MembershipAttack, membership_attack
 from tacit.audit.lab._people import DIAGNOSES, People, hashed_uniform, synthetic_people, village
+from tacit.audit.lab._power import FALSE_ALARMS, Power
 from tacit.audit.lab._reconstruction import ReconstructionAttack, reconstruction_attack
+from tacit.audit.lab._singling_out import SinglingOut, singling_out
 from tacit.audit.lab._success import CONFIDENCE, Success
 
 __all__ = [
     "CONFIDENCE",
     "DIAGNOSES",
+    "FALSE_ALARMS",
     "Anonymised",
     "AveragingAttack",
+    "BeaconAttack",
     "DifferencingAttack",
+    "FriendshipAttack",
+    "GenomeMembership",
+    "HeatMapAttack",
     "HomogeneityAttack",
     "LinkingAttack",
     "MembershipAttack",
     "People",
+    "Power",
     "ReconstructionAttack",
+    "SinglingOut",
     "Success",
     "averaging_attack",
+    "beacon",
     "differencing_attack",
+    "friendship",
+    "genome_membership",
     "hashed_uniform",
+    "heat_map",
     "homogeneity_attack",
     "k_anonymise",
     "linking_attack",
     "membership_attack",
     "reconstruction_attack",
+    "singling_out",
     "synthetic_people",
     "village",
 ]

@@ -11,7 +11,7 @@ from tacit.audit.lab._success import CONFIDENCE, Success, from_trials, noisy_cou
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Set
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +71,7 @@ class AveragingAttack(Reportable):
         widest = max(point.high - point.low for point in (*self.redrawn, *self.stored)) / 2
         note = (
             f"Measured in {self.redrawn[0].trials:,} trials in each world. The half-width of the "
-            f"{CONFIDENCE:.1%} intervals is at most {widest:.3f}."
+            f"{percent(CONFIDENCE)} intervals is at most {widest:.3f}."
         )
         return Report("Averaging attack", lead, (ReportTable("", header, rows),), (note,))
 

@@ -16,7 +16,7 @@ from tacit.audit.lab._success import (
     read_epsilons,
     read_trials,
 )
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,8 +58,8 @@ class DifferencingAttack(Reportable):
         lead = (
             (
                 f"Each of the two answers counts about {self.people:,} people and looks harmless, but their "
-                f"difference is one person. {self.exposed:.1%} of the people can be singled out in this "
-                f"way, and the exact answers give away the condition of {self.right:.0%} of them."
+                f"difference is one person. {percent(self.exposed)} of the people can be singled out in this "
+                f"way, and the exact answers give away the condition of {percent(self.right, 0)} of them."
             ),
             (
                 "Tacit adds noise with a typical size of 2 / epsilon to each answer, which hides the "
@@ -77,7 +77,7 @@ class DifferencingAttack(Reportable):
     @property
     def unprotected(self) -> str:
         """What the answers give away without Tacit, in a few words."""
-        return f"{self.exposed:.1%} of people exposed by two exact counts"
+        return f"{percent(self.exposed)} of people exposed by two exact counts"
 
     @property
     def points(self) -> tuple[Success, ...]:

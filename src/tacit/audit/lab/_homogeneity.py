@@ -18,7 +18,7 @@ from tacit.audit.lab._success import (
     read_epsilons,
     read_trials,
 )
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,8 +63,8 @@ class HomogeneityAttack(Reportable):
             (
                 f"A {self.k}-anonymous table puts {self.people:,} people into {self.classes:,} classes. In "
                 "some classes everybody has the same secret, so anyone who is known to be in the class is "
-                f"exposed. These are {self.sure:.1%} of all people, and the attacker is right in "
-                f"{self.right:.0%} of these cases."
+                f"exposed. These are {percent(self.sure)} of all people, and the attacker is right in "
+                f"{percent(self.right, 0)} of these cases."
             )
         ]
         if self.example:
@@ -76,7 +76,9 @@ class HomogeneityAttack(Reportable):
             "Tacit publishes noisy counts of the condition instead. Even if the attacker knows everybody "
             "else's secret, the odds about the last person move by at most a factor of exp(epsilon)."
         )
-        rows = (("the table", "certain", f"{self.sure:.1%} of people", f"{self.right:.0%} right"),)
+        rows = (
+            ("the table", "certain", f"{percent(self.sure)} of people", f"{percent(self.right, 0)} right"),
+        )
         header = ("attacked", "the attacker is", "about", "and is")
         against = ReportTable("against k-anonymity", header, rows)
         return Report("Homogeneity attack", tuple(lead), (against, curve_table(self.curve)))
@@ -84,7 +86,7 @@ class HomogeneityAttack(Reportable):
     @property
     def unprotected(self) -> str:
         """What the table gives away without Tacit, in a few words."""
-        return f"{self.sure:.1%} of people exposed by a {self.k}-anonymous table"
+        return f"{percent(self.sure)} of people exposed by a {self.k}-anonymous table"
 
     @property
     def points(self) -> tuple[Success, ...]:

@@ -18,7 +18,7 @@ from tacit.audit.lab._success import (
     read_epsilons,
     read_trials,
 )
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,8 +64,8 @@ class LinkingAttack(Reportable):
             (
                 f"Two tables hold the same {self.people:,} people, and each is {self.k}-anonymous: one shows "
                 "ranges of age, sex and education, the other of age, sex and postcode. A neighbour knows "
-                f"all four. With both tables, {self.alone:.1%} of the people are the only person who fits "
-                "both their classes."
+                f"all four. With both tables, {percent(self.alone)} of the people are the only person who "
+                "fits both their classes."
             ),
             (
                 "The costs of two releases from Tacit add up: the cost of both is the sum of their "
@@ -73,9 +73,9 @@ class LinkingAttack(Reportable):
             ),
         )
         rows = (
-            ("first table", f"{self.pinned_first:.1%}"),
-            ("second table", f"{self.pinned_second:.1%}"),
-            ("both tables", f"{self.pinned_both:.1%}"),
+            ("first table", percent(self.pinned_first)),
+            ("second table", percent(self.pinned_second)),
+            ("both tables", percent(self.pinned_both)),
         )
         header = ("the attacker sees", "share of people")
         tables = (
@@ -87,7 +87,7 @@ class LinkingAttack(Reportable):
     @property
     def unprotected(self) -> str:
         """What the tables give away without Tacit, in a few words."""
-        return f"{self.alone:.1%} of people re-identified by two {self.k}-anonymous tables"
+        return f"{percent(self.alone)} of people re-identified by two {self.k}-anonymous tables"
 
     @property
     def points(self) -> tuple[Success, ...]:

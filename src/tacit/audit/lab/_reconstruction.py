@@ -22,7 +22,7 @@ from tacit.audit.lab._success import (
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
-from tacit.report import Report, Reportable, ReportTable
+from tacit.report import Report, Reportable, ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,8 +59,8 @@ class ReconstructionAttack(Reportable):
             (
                 f"A column holds a secret yes or no for each of {self.people:,} people, and "
                 f"{self.questions:,} sums over known subsets are published. From exact sums, least squares "
-                f"recovers {self.recovered[1]:.1%} of the column. Rounding the answers is a weak defence, as "
-                "the table shows."
+                f"recovers {percent(self.recovered[1])} of the column. Rounding the answers is a weak "
+                "defence, as the table shows."
             ),
             (
                 "With Tacit, all questions together cost epsilon, so each answer gets a small share of it "
@@ -68,11 +68,11 @@ class ReconstructionAttack(Reportable):
             ),
         )
         rows = tuple(
-            ("exact" if step == 1 else f"to the nearest {step}", f"{share:.1%}")
+            ("exact" if step == 1 else f"to the nearest {step}", percent(share))
             for step, share in self.recovered.items()
         )
         right = tuple(
-            (f"{point.epsilon:g}", f"{point.accuracy:.1%}", f"{(1 + point.bound) / 2:.1%}")
+            (f"{point.epsilon:g}", percent(point.accuracy), percent((1 + point.bound) / 2))
             for point in self.curve
         )
         tables = (
@@ -85,7 +85,7 @@ class ReconstructionAttack(Reportable):
     @property
     def unprotected(self) -> str:
         """What the answers give away without Tacit, in a few words."""
-        return f"{self.recovered[1]:.1%} of a column from {self.questions:,} exact sums"
+        return f"{percent(self.recovered[1])} of a column from {self.questions:,} exact sums"
 
     @property
     def points(self) -> tuple[Success, ...]:

@@ -12,7 +12,7 @@ from tacit.audit._events import clopper_pearson
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.report import ReportTable
+from tacit.report import ReportTable, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ class Success:
     low, high
         An interval that contains the true advantage with probability `confidence`.
     bound
-        The largest advantage of any attacker at this cost: tanh(epsilon / 2).
+        The largest advantage of any attacker at this cost: tanh(epsilon / 2) for a pure cost.
     trials
         The number of trials in each world.
     confidence
@@ -80,12 +80,14 @@ def from_trials(
     yes: npt.NDArray[np.bool_],
     no: npt.NDArray[np.bool_],
     *,
+    bound: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> Success:
     """Compare how often the attacker says yes in the world where yes is true and in the other world.
 
-    Both shares get Clopper-Pearson bounds, each side at a quarter of the error probability; the interval of
-    their difference holds by the union bound.
+    The bound is that of the pure cost `epsilon`, unless `bound` states that of another cost. Both shares get
+    Clopper-Pearson bounds, each side at a quarter of the error probability; the interval of their difference
+    holds by the union bound.
     """
     error = (1 - confidence) / 4  # two shares, two sides
     (hit_low, hit_high), (alarm_low, alarm_high) = (
@@ -97,7 +99,7 @@ def from_trials(
         advantage=float(yes.mean() - no.mean()),
         low=hit_low - alarm_high,
         high=hit_high - alarm_low,
-        bound=_bound(epsilon),
+        bound=_bound(epsilon) if bound is None else bound,
         trials=yes.size,
         confidence=confidence,
     )
@@ -139,7 +141,7 @@ def curve_table(curve: Iterable[Success], title: str = "against Tacit") -> Repor
         )
         for point in curve
     )
-    header = ("epsilon", "attacker's advantage", f"{CONFIDENCE:.1%} interval", "bound", "within")
+    header = ("epsilon", "attacker's advantage", f"{percent(CONFIDENCE)} interval", "bound", "within")
     return ReportTable(title, header, rows)
 
 

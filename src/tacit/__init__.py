@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget, Cost
     from tacit.core import Certificate, Dataset, Limits, Plan, Release, Run, Unit
     from tacit.explain import explain
-    from tacit.graphs import graph
     from tacit.genomes import genotypes
+    from tacit.graphs import graph
     from tacit.ledger import Blocks, Ledger
     from tacit.maps import points
     from tacit.streams import stream

@@ -35,7 +35,19 @@ def test_every_public_name_is_documented():
 
 
 @pytest.mark.parametrize(
-    "room", ["accounting", "core", "genomes", "graphs", "ledger", "maps", "mechanisms", "streams", "surveys", "tables"]
+    "room",
+    [
+        "accounting",
+        "core",
+        "genomes",
+        "graphs",
+        "ledger",
+        "maps",
+        "mechanisms",
+        "streams",
+        "surveys",
+        "tables",
+    ],
 )
 def test_what_a_room_exports_is_documented(room):
     module = importlib.import_module(f"tacit.{room}")

@@ -37,9 +37,9 @@ from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
+from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._star_ladder import StarLadder
 from tacit.mechanisms._star_noise import StarNoise
-from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
@@ -88,9 +88,9 @@ __all__ = [
     "RandomizedResponse",
     "SparseVector",
     "SparseVectorRun",
+    "SplittingTree",
     "StarLadder",
     "StarNoise",
-    "SplittingTree",
     "StreamNoise",
     "Subsampled",
     "SubsetSelection",

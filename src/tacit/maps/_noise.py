@@ -87,33 +87,6 @@ class MeasurementNoise:
 
         return weights_of(chosen, self.parents, self.variances)
 
-    def each_half_width(self, failing: float) -> NDArray[np.float64]:
-        """Return the half-width of every region by itself; regions that the noise treats alike share one.
-
-        In a forest of two levels with one noise for each level, the law of a region depends only on how many
-        regions its parent has.
-        """
-        alike = self._alike()
-        if alike is None:
-            return self.half_widths([[i] for i in range(self.regions)], failing)
-        _, first, which = np.unique(alike, return_index=True, return_inverse=True)
-        return self.half_widths([[int(i)] for i in first], failing)[which]
-
-    def _alike(self) -> NDArray[np.int64] | None:
-        """Return a number for each region, equal where the law is the same; None where that is unknown."""
-        for scales in (self.laplace, self.normal):
-            if np.ptp(scales[: self.regions]) or (
-                len(scales) > self.regions and np.ptp(scales[self.regions :])
-            ):
-                return None
-        if self.parents is None:
-            return np.zeros(self.regions, dtype=np.int64)
-        above = self.parents[: self.regions]
-        if (self.parents[self.regions :] >= 0).any():
-            return None
-        siblings = np.bincount(above[above >= 0], minlength=len(self.parents))
-        return np.where(above >= 0, siblings[np.maximum(above, 0)], 0)
-
     def half_widths(
         self, sums: Sequence[Sequence[int] | NDArray[np.int64]], failing: float
     ) -> NDArray[np.float64]:

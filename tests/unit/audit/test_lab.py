@@ -152,9 +152,9 @@ def test_a_public_number_of_people_doubles_the_shift_in_the_bound():
 
 
 def test_nobody_adds_more_to_the_sums_of_alleles_than_the_limit():
-    from tacit.audit.lab._markers import Cohort
+    from tacit.audit.lab._markers import MarkerSample
 
-    cohort = Cohort.of(300, 100)
+    cohort = MarkerSample.of(300, 100)
     rows = cohort.centred(np.concatenate([cohort.members, np.full((1, 100), 2, dtype=np.int8)]))
     assert (rows**2).sum(axis=1).max() <= cohort.norm_squared
     assert (rows[-1] ** 2).sum() > 0.9 * cohort.norm_squared  # clipped, not dropped

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, SupportsIndex
 import numpy as np
 
 from tacit.accounting import Cost
-from tacit.audit.lab._markers import Cohort
+from tacit.audit.lab._markers import MarkerSample
 from tacit.audit.lab._power import FALSE_ALARMS, Power, measure_power, power_at
 from tacit.audit.lab._success import CONFIDENCE, Success, from_trials, read_epsilons, read_trials
 from tacit.errors import bad_parameter
@@ -196,7 +196,7 @@ def genome_membership(
         )
     if adjacency not in _WORLDS:
         raise bad_parameter("adjacency", "add/remove or replace", adjacency, fix=Set(adjacency="replace"))
-    cohort = Cohort.of(n, sizes[-1])
+    cohort = MarkerSample.of(n, sizes[-1])
     worlds = _Worlds(cohort, replaced=adjacency == "replace")
     homers, insiders, curve, rhos = [], [], [], []
     for epsilon in promised:
@@ -236,7 +236,7 @@ def _weights(
     return one - none, 2 * none.sum(axis=-1)
 
 
-def _exact_power(cohort: Cohort, size: int) -> float:
+def _exact_power(cohort: MarkerSample, size: int) -> float:
     """Attack exact frequencies of `size` markers, averaged over as many separate sets as there are."""
     n, found = len(cohort.members), []
     for first in range(0, cohort.reference.size - size + 1, size):
@@ -266,7 +266,7 @@ class _Scores(NamedTuple):
 class _Worlds:
     """The two worlds of each trial: the study with its target, and without the target."""
 
-    def __init__(self, cohort: Cohort, *, replaced: bool) -> None:
+    def __init__(self, cohort: MarkerSample, *, replaced: bool) -> None:
         self.cohort, self.replaced = cohort, replaced
         self.inside, self.outside = cohort.centred(cohort.members), cohort.centred(cohort.outsiders)
         self.total = self.inside.sum(axis=0)

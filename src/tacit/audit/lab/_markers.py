@@ -12,14 +12,14 @@ from tacit.audit.lab._people import hashed_uniform
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Cohort", "genotypes", "marker_frequencies"]
+__all__ = ["MarkerSample", "genotypes", "marker_frequencies"]
 
 _GRID: Final = 16  # steps of one allele; frequencies are centred at a sixteenth of an allele
 _BLOCK: Final = 100  # people at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cohort:
+class MarkerSample:
     """Members of a study and as many outsiders from the same population, who do not exist.
 
     Attributes
@@ -35,7 +35,7 @@ class Cohort:
     outsiders: npt.NDArray[np.int8]
 
     @classmethod
-    def of(cls, people: int, snps: int) -> Cohort:
+    def of(cls, people: int, snps: int) -> MarkerSample:
         """Generate a cohort; it is the same in every call."""
         reference = marker_frequencies(snps)
         drawn = genotypes(reference, 2 * people)

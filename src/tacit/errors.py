@@ -88,7 +88,7 @@ CODES: Final[dict[str, str]] = {
     "not-begun": "a stream was asked for a day before a plan was begun",
     # genomes
     "bad-genotypes": "a genotype file is missing, or its header or its site list cannot be read",
-    "sites-differ": "a genotype file lacks a declared variant, or has other alleles; or a list names one twice",
+    "sites-differ": "a genotype file lacks a declared variant, or has other alleles; or a list has one twice",
 }
 
 

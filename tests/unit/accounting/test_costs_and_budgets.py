@@ -16,6 +16,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from tacit.accounting import Budget, Cost, Spend
+from tacit.accounting.numeric._bracket import NotConverged
+from tacit.accounting.numeric._curve import Curve
+from tacit.accounting.numeric._finite_pair import connect_dots
 from tacit.errors import TacitError
 
 F = Fraction
@@ -591,3 +594,26 @@ def test_a_deeply_nested_stored_cost_is_refused_and_does_not_exhaust_the_stack()
         part = {"law": "group", "m": 2, "parts": [part], "times": 1}
     with pytest.raises(TacitError):
         Cost.from_json({**PURE_JSON, "parts": [part]})
+
+
+@pytest.mark.long
+def test_losses_whose_chances_lie_below_the_smallest_float_still_have_a_cost():
+    """Two costs that hypothesis found: a pair of which no mass is left, and one that reaches no delta."""
+    noise = Cost.parallel(Cost.laplace(scale=2, sensitivity=3.8), Cost.pure(0.15))
+    inner = Cost.gaussian(sigma=0.05, sensitivity=2.3) + noise + Cost.randomized_response(0.05)
+    large = Cost.gaussian(sigma=0.05, sensitivity=Fraction(53, 19)) + Cost.pure(0.05) + inner.sampled(0.1)
+    assert 0.99 < float(large.delta(epsilon=0)) <= 1
+    choice = Cost.parallel(
+        14 * Cost.exponential(Fraction(69, 19)), Cost.laplace(scale=3.7, sensitivity=Fraction(69, 19))
+    )
+    assert 0 < float((13 * choice).epsilon(delta=1e-3)) <= 13 * 14 * 69 / 19
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [np.ones_like, lambda e: np.where(e < 0, -np.expm1(e), np.where(e < 300, 5e-324, 0.0))],
+    ids=["all of it infinite", "below the smallest float"],
+)
+def test_a_curve_without_masses_that_floats_can_hold_is_left_to_another_method(delta):
+    with pytest.raises(NotConverged):
+        connect_dots(Curve(delta, delta, -400.0, 400.0), np.linspace(-400.0, 400.0, 401))

@@ -49,9 +49,11 @@ def connect_dots(curve: Curve, grid: Reals) -> FinitePair:
     steps = beyond * np.append(np.diff(x[1:]), 0.0)
     reached = y[-1] + np.cumsum(steps[::-1])[::-1]
     least = y[1:] > 0
+    good = masses > 0
+    if not good.any() or not (reached[least] > 0).all():  # all that is left lies below the smallest float
+        raise NotConverged
     short = float(np.max(y[1:][least] / reached[least], initial=1.0))
     raised = max(1.0, short) * (1 + 4 * len(x) * U)
-    good = masses > 0
     losses = grid[keep[1:] - 1]
     return FinitePair(losses[good], raised * masses[good], 2 * (raised - 1), float(y[-1]))
 

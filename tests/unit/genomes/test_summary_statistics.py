@@ -126,6 +126,22 @@ def test_correlations_are_those_of_a_regression_with_covariates():
     assert left == pytest.approx(rest.std())
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1, 1e15, 1e300])
+def test_covariates_are_adjusted_for_in_any_unit(unit):
+    """Two groups differ in all SNPs and in the disease; a covariate says who is in which."""
+    random = np.random.default_rng(3)
+    group = np.repeat([0.0, 1.0], 1_000)
+    calls = random.binomial(2, (0.3 + 0.4 * group)[:, None], (2_000, 60)).astype(np.int8)
+    sick = (random.random(2_000) < 0.1 + 0.8 * group).astype(float)
+    noise, repeated = random.normal(size=2_000), np.full(2_000, 7.0)
+    source = ArrayGenotypes(calls, None)
+    for columns in ([unit * group, noise], [group, unit * noise], [repeated, unit * group, group, noise]):
+        found, _ = correlations(source, sick, np.column_stack(columns))
+        plain, _ = correlations(source, sick, np.column_stack([group, noise]))
+        assert found == pytest.approx(plain, abs=1e-9)
+        assert (np.abs(found) * np.sqrt(2_000) > 1.96).mean() < 0.2
+
+
 def test_a_snp_that_everybody_shares_has_no_statistic():
     calls = CALLS[:, :3].copy()
     calls[:, 1] = 2

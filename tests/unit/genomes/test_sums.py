@@ -71,7 +71,7 @@ def test_a_clipped_person_stays_within_the_bound(seed):
 
 @pytest.mark.parametrize("tables", [(0, 1, 0), (0, 1, 1), (0, 0, 1), (1, 0, 0, 1)])
 def test_each_cluster_is_clipped_by_its_own_table(tables):
-    """A cluster whose table equals that of the first, after one that differs, was scaled by the wrong norms."""
+    """Also a cluster whose table equals that of the first one and not that of the one before."""
     references = np.zeros((2, 1, 40, 4), np.int64)
     references[:, 0, :, :3] = 16 * np.arange(3) - np.array([2, 30])[:, None, None]
     values = references[list(tables)]

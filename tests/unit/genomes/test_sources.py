@@ -111,6 +111,27 @@ def test_both_layouts_of_zarr(tmp_path):
     assert calls_of(source) == [[0, 1], [2, -1], [1, 2]]
 
 
+def test_an_allele_that_nobody_has_is_no_reason_to_refuse(tmp_path):
+    """A file names no such allele, so a refusal would say that nobody has it."""
+    lines = [line_of(10, "A", ".", ["0/0", "./."]), line_of(20, "C", "T", ["0/1", "0/0"])]
+    source = open_genotypes(write_vcf(tmp_path / "c.vcf", lines, 2), read_sites(SITES))
+    assert calls_of(source) == [[0, 1], [-1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "U2"])
+def test_a_zarr_store_with_other_cells_than_whole_numbers_is_refused(tmp_path, dtype):
+    group = pytest.importorskip("zarr").open_group(str(tmp_path / "b.zarr"), mode="w", zarr_format=2)
+    for name, values in {
+        "call_genotype": np.zeros((1, 2, 2), dtype), "variant_position": np.array([10]),
+        "variant_allele": np.array([["A", "G"]]), "variant_contig": np.array([0]),
+        "contig_id": np.array(["1"]),
+    }.items():  # fmt: skip
+        group.create_array(name, data=values)
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(tmp_path / "b.zarr", budget=tc.Budget(rho=1))
+    assert refused.value.code == "bad-genotypes"
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

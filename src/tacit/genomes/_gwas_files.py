@@ -33,7 +33,10 @@ _NOTE = (
 def write_gwas_ssf(statistics: SummaryStatistics, path: str | os.PathLike[str]) -> None:
     """Write the table, and ``<path>-meta.yaml`` beside it."""
     columns = _columns(statistics)
-    lines = ["\t".join(columns), *("\t".join(line) for line in zip(*columns.values(), strict=True))]
+    lines = [
+        "\t".join(columns),
+        *("\t".join(map(_cell, line)) for line in zip(*columns.values(), strict=True)),
+    ]
     data = ("\n".join(lines) + "\n").encode()
     described = {
         "data_file_name": Path(path).name,
@@ -154,6 +157,11 @@ def _quoted(value: str) -> str:
     """Write text of YAML in quotes, and numbers and truth values without them."""
     plain = value in {"true", "false"} or value.replace(".", "", 1).isdigit()
     return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _cell(value: str) -> str:
+    """Return a cell that stays one: a tab or the end of a line in a name would start another."""
+    return "_".join(value.split()) or "NA"
 
 
 def _numbers(values: Sequence[float] | Any) -> list[str]:

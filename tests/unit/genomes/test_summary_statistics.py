@@ -248,6 +248,15 @@ def test_a_missing_frequency_and_a_missing_statistic_are_na(tmp_path):
     assert np.isnan(tc.genomes.read_gwas_ssf(tmp_path / "a.tsv").z).tolist() == [False, True]
 
 
+def test_a_name_cannot_add_cells_or_lines_to_the_gwas_format(release, tmp_path):
+    names = ("rs1\tX\nevil", *release.content.sites["name"][1:])
+    changed = replace(release.content, sites=release.content.sites | {"name": names})
+    changed.to_gwas_ssf(tmp_path / "lines.tsv")
+    again = tc.genomes.read_gwas_ssf(tmp_path / "lines.tsv")
+    assert len(again) == SNPS
+    assert again.sites["name"][0] == "rs1_X_evil"
+
+
 @pytest.mark.parametrize("text", ["", "a\tb\n1\t2\n", "chromosome\tbase_pair_location\n"])
 def test_another_file_is_refused(tmp_path, text):
     (tmp_path / "a.tsv").write_text(text)

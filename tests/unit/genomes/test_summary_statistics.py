@@ -16,7 +16,7 @@ from asking import task_of
 from tacit.errors import TacitError
 from tacit.genomes._arrays import ArrayGenotypes
 from tacit.genomes._phenotypes import PhenotypeRandomizer, bin_means
-from tacit.genomes._summary_statistics import correlations
+from tacit.genomes._summary_statistics import correlations, normal_statistics
 
 RNG = np.random.default_rng(8)
 PEOPLE, SNPS = 3_000, 40
@@ -140,6 +140,18 @@ def test_covariates_are_adjusted_for_in_any_unit(unit):
         plain, _ = correlations(source, sick, np.column_stack([group, noise]))
         assert found == pytest.approx(plain, abs=1e-9)
         assert (np.abs(found) * np.sqrt(2_000) > 1.96).mean() < 0.2
+
+
+@pytest.mark.parametrize("free", [5, 20, 100, 10_000])
+def test_p_values_are_those_of_students_law(free):
+    from scipy.stats import norm, t
+
+    r = np.array([-0.9, -0.6, -0.2, 0.01, 0.3, 0.7])
+    own = norm.logsf(np.abs(normal_statistics(r, free)))
+    exact = t.logsf(np.abs(r) * np.sqrt(free / (1 - r**2)), free)
+    seen = np.isfinite(exact)
+    assert own[seen] == pytest.approx(exact[seen], rel=0.02)
+    assert np.sign(normal_statistics(r, free)).tolist() == [-1, -1, -1, 1, 1, 1]
 
 
 def test_a_snp_that_everybody_shares_has_no_statistic():

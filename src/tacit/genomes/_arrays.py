@@ -53,7 +53,8 @@ class ArrayGenotypes(GenotypeSource):
             held = self._array[:, start : start + step]
             held = held.toarray() if hasattr(held, "toarray") else held  # scipy.sparse
             if np.ma.isMaskedArray(held):
-                held = np.ma.filled(held.astype(np.float64), np.nan)
+                number = held.dtype.kind in "biuf"
+                held = np.ma.filled(held.astype(np.float64 if number else object), np.nan)
             part = as_genotypes(np.asarray(held))
             yield GenotypeBlock(np.arange(start, start + part.shape[1]), pack(part.T), people)
 

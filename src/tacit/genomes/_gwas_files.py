@@ -129,13 +129,14 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
         }
         beta, error = _read(column["beta"]), _read(column["standard_error"])
         given = _read(column.get("effect_allele_frequency", ["NA"] * len(rows)))
+        said = _described(path)
+        people, share = int(said.get("sample_size", 0)), float(said.get("power_share", 1))
+        confidence = float(said.get("confidence", 0.95))
     except ValueError:
         raise _unreadable(path, "a cell that must be a number is not one") from None
-    said = _described(path)
     return SummaryStatistics(
         sites, beta / error, error, None if np.isnan(given).all() else given,
-        said.get("effect", "effect"), int(said.get("sample_size", 0)), float(said.get("power_share", 1)),
-        float(said.get("confidence", 0.95)),
+        said.get("effect", "effect"), people, share, confidence,
     )  # fmt: skip
 
 

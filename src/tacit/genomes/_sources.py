@@ -66,6 +66,9 @@ def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
             source = listed if listed.dtype.kind in "biuf" else np.array(source, object)
         except ValueError:
             source = None
+    if hasattr(source, "to_pydict"):  # an Arrow table, whose columns are the variants
+        columns = [column.to_pylist() for column in source.columns]
+        source = np.array(columns, object).reshape(len(columns), -1).T
     if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
         raise bad_parameter(
             "source", "a path or an array of people x variants", type(source).__name__,

@@ -186,6 +186,18 @@ def test_one_word_in_a_list_changes_no_other_cell():
     assert calls_of(open_genotypes([[True, False], [True, True]], None)) == [[1, 0], [1, 1]]
 
 
+def test_a_word_in_a_masked_array_is_missing():
+    words = np.ma.masked_array(np.array([["1", "x"], ["2", "0"]]), mask=[[0, 0], [1, 0]])
+    assert calls_of(open_genotypes(words, None)) == [[1, -1], [-1, 0]]
+
+
+@pytest.mark.parametrize("people", [0, 2])
+def test_an_arrow_table_has_a_column_for_each_variant(people):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"a": arrow.array([0, None][:people], "int8"), "b": ["2", "x"][:people]})
+    assert calls_of(open_genotypes(table, None)) == [[0, 2], [-1, -1]][:people]
+
+
 def test_a_sparse_matrix_is_read_by_columns():
     sparse = pytest.importorskip("scipy.sparse")
     calls = np.array([[0, 2, 1], [0, 0, -1]])

@@ -269,6 +269,14 @@ def test_a_name_cannot_add_cells_or_lines_to_the_gwas_format(release, tmp_path):
     assert again.sites["name"][0] == "rs1_X_evil"
 
 
+def test_a_damaged_description_is_refused(release, tmp_path):
+    release.to_gwas_ssf(tmp_path / "lines.tsv")
+    (tmp_path / "lines.tsv-meta.yaml").write_text("sample_size: many\n")
+    with pytest.raises(TacitError) as refused:
+        tc.genomes.read_gwas_ssf(tmp_path / "lines.tsv")
+    assert refused.value.code == "bad-release"
+
+
 @pytest.mark.parametrize("text", ["", "a\tb\n1\t2\n", "chromosome\tbase_pair_location\n"])
 def test_another_file_is_refused(tmp_path, text):
     (tmp_path / "a.tsv").write_text(text)

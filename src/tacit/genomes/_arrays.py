@@ -29,7 +29,8 @@ class ArrayGenotypes(GenotypeSource):
         shape: tuple[int, ...] = tuple(getattr(array, "shape", ()))
         if len(shape) != 2 or not shape[1]:
             raise bad_parameter(
-                "source", "an array of people x variants", f"an array of the shape {tuple(shape)}",
+                "source", "an array of people x variants, with at least one variant",
+                f"an array with {len(shape)} axes" if len(shape) != 2 else "an array without variants",
                 fix=Code("tc.genotypes(array.reshape(people, variants), ...)"),
             )  # fmt: skip
         if sites is not None and len(sites) != shape[1]:
@@ -50,8 +51,10 @@ class ArrayGenotypes(GenotypeSource):
         step = min(self.rows_at_once(people, size), 256)
         for start in range(0, len(self.sites), step):
             held = self._array[:, start : start + step]
+            held = held.toarray() if hasattr(held, "toarray") else held  # scipy.sparse
             if np.ma.isMaskedArray(held):
-                held = np.ma.filled(held.astype(np.float64), np.nan)
+                number = held.dtype.kind in "biuf"
+                held = np.ma.filled(held.astype(np.float64 if number else object), np.nan)
             part = as_genotypes(np.asarray(held))
             yield GenotypeBlock(np.arange(start, start + part.shape[1]), pack(part.T), people)
 

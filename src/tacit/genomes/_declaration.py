@@ -93,6 +93,7 @@ def genotypes(
                             fix=Set(unit="person"))  # fmt: skip
     if status not in _STATUS:
         raise bad_parameter("status", "protected or public", status, fix=Choose(_STATUS, given=str(status)))
+    clusters, phenotype = _kept(clusters), _kept(phenotype)
     names = _read_names(clusters, cluster_names)
     total, sizes = _read_people(people, names)
     adjacency: Literal["add/remove", "replace"] = "add/remove" if total is None else "replace"
@@ -111,6 +112,11 @@ def genotypes(
     )
     open_account(identity, budget, store)
     return cohort
+
+
+def _kept(values: Any) -> Any:
+    """Return values that can be read again: every release reads them, and a generator is empty then."""
+    return values if values is None or hasattr(values, "__len__") else list(values)
 
 
 def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...]:

@@ -49,8 +49,10 @@ class AssociationTest:
     """A test of cases against controls, whose numbers are public, at a public threshold.
 
     Guarantee: if one person's genotypes change, every score changes by at most `SCORE_SENSITIVITY`. A score
-    below -1,000 is minus the exact number of people (in thousandths) who must change before the SNP is
-    significant. A score of at least 0 says that the SNP stays significant whoever changes.
+    of at most -1,000 is minus the number of people (in thousandths) who must change before the SNP is
+    significant: exactly so for the trend test; for the allelic test it is half the alleles that must change,
+    rounded up, so heterozygous people, who have one allele to change, may make it more people. A score of at
+    least 0 says that the SNP stays significant whoever changes.
 
     Parameters
     ----------

@@ -208,9 +208,11 @@ def read_centres(
         return Centres(1, np.ones((max(1, len(clusters)), sites), np.int64), sites, clips=False)
     given: dict[str, object]
     if isinstance(reference, Mapping):
-        if set(reference) != set(clusters):
-            raise bad_parameter("reference", "a column for each cluster", sorted(map(str, reference)),
-                                fix=Set(reference=dict.fromkeys(clusters, "frequency")))  # fmt: skip
+        if set(reference) != set(clusters) or not clusters:
+            raise bad_parameter("reference", "a column for each cluster, of frequencies by cluster",
+                                sorted(map(str, reference)),
+                                fix=Set(reference=dict.fromkeys(clusters or ("north", "south"), "frequency")),
+                                )  # fmt: skip
         given = {name: reference[name] for name in clusters}
     else:
         given = dict.fromkeys(clusters or ("",), reference)

@@ -70,11 +70,13 @@ class AlleleFrequencies(AnswerTable):
             )
         level = f"{100 * self.confidence:g} %"
         clusters = list(dict.fromkeys(self.keys.get("cluster", (None,))))
+        spent = [(f"AF_{name.upper()}", value) for name, value in self.spent]
         tags = ["AF" if one is None else f"AF_{_tag(str(one))}" for one in clusters]
-        if len(set(tags)) < len(tags):  # names that differ only in signs that a tag cannot have
+        every = [tag + end for tag in tags for end in ("", "_LOW", "_HIGH")] + [tag for tag, _ in spent]
+        if len(set(every)) < len(every):  # clusters such as a b and a_b, a and a_LOW, or RHO
             tags = [f"{tag}_{number}" for number, tag in enumerate(tags, 1)]
         lines = ["##fileformat=VCFv4.3", "##source=Tacit, differentially private frequencies"]
-        chromosomes = dict.fromkeys(str(one) for one in self.keys["chromosome"])
+        chromosomes = dict.fromkeys(_cell(one) for one in self.keys["chromosome"])
         lines += [f"##contig=<ID={one}>" for one in chromosomes]
         for tag, one in zip(tags, clusters, strict=True):
             whom = "" if one is None else f" in {_quoted(str(one))}"
@@ -83,7 +85,6 @@ class AlleleFrequencies(AnswerTable):
                 f'##INFO=<ID={tag}_LOW,Number=A,Type=Float,Description="Low end, {level} for the noise">',
                 f'##INFO=<ID={tag}_HIGH,Number=A,Type=Float,Description="High end, {level} for the noise">',
             ]
-        spent = [(f"AF_{name.upper()}", value) for name, value in self.spent]
         lines += [
             f'##INFO=<ID={tag},Number=1,Type=Float,Description="Cost of all frequencies together">'
             for tag, _ in spent
@@ -102,7 +103,7 @@ class AlleleFrequencies(AnswerTable):
                     (tag, f"{tag}_LOW", f"{tag}_HIGH"), (cells.value, cells.low, cells.high), strict=True
                 )
                 info += [f"{name}={values[i]:.6g}" for name, values in ends]
-            place = [str(self.keys[name][start]) for name in names]
+            place = [_cell(self.keys[name][start]) for name in names]
             found.append("\t".join([*place, ".", ".", ";".join([*info, *spent])]))
         return found
 
@@ -115,10 +116,17 @@ class AlleleFrequencies(AnswerTable):
         return plot_frequencies(self, ax, certificate)
 
 
+def _cell(value: object) -> str:
+    """Return a cell that stays one: a tab or the end of a line in a name would start another."""
+    return "_".join(str(value).split()) or "."
+
+
 def _tag(name: str) -> str:
     """Return a name as the tag of a VCF field: letters, digits, underscores."""
     return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name)
 
 
 def _quoted(name: str) -> str:
-    return name.replace("\\", "\\\\").replace('"', '\\"')
+    """Return a name for a description in quotes: one line, with quotes and backslashes escaped."""
+    line = "".join(sign if sign.isprintable() else " " for sign in name)
+    return line.replace("\\", "\\\\").replace('"', '\\"')

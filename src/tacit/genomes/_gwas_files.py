@@ -33,7 +33,10 @@ _NOTE = (
 def write_gwas_ssf(statistics: SummaryStatistics, path: str | os.PathLike[str]) -> None:
     """Write the table, and ``<path>-meta.yaml`` beside it."""
     columns = _columns(statistics)
-    lines = ["\t".join(columns), *("\t".join(line) for line in zip(*columns.values(), strict=True))]
+    lines = [
+        "\t".join(columns),
+        *("\t".join(map(_cell, line)) for line in zip(*columns.values(), strict=True)),
+    ]
     data = ("\n".join(lines) + "\n").encode()
     described = {
         "data_file_name": Path(path).name,
@@ -126,13 +129,14 @@ def read_gwas_ssf(path: str | os.PathLike[str]) -> SummaryStatistics:
         }
         beta, error = _read(column["beta"]), _read(column["standard_error"])
         given = _read(column.get("effect_allele_frequency", ["NA"] * len(rows)))
+        said = _described(path)
+        people, share = int(said.get("sample_size", 0)), float(said.get("power_share", 1))
+        confidence = float(said.get("confidence", 0.95))
     except ValueError:
         raise _unreadable(path, "a cell that must be a number is not one") from None
-    said = _described(path)
     return SummaryStatistics(
         sites, beta / error, error, None if np.isnan(given).all() else given,
-        said.get("effect", "effect"), int(said.get("sample_size", 0)), float(said.get("power_share", 1)),
-        float(said.get("confidence", 0.95)),
+        said.get("effect", "effect"), people, share, confidence,
     )  # fmt: skip
 
 
@@ -154,6 +158,11 @@ def _quoted(value: str) -> str:
     """Write text of YAML in quotes, and numbers and truth values without them."""
     plain = value in {"true", "false"} or value.replace(".", "", 1).isdigit()
     return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _cell(value: str) -> str:
+    """Return a cell that stays one: a tab or the end of a line in a name would start another."""
+    return "_".join(value.split()) or "NA"
 
 
 def _numbers(values: Sequence[float] | Any) -> list[str]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["match_alleles"]
 
+#: What PLINK writes for an allele that nobody in the file has.
+_UNSEEN = frozenset({"0", "."})
 _OTHER_STRAND = str.maketrans("ACGT", "TGCA")
 
 
@@ -21,6 +23,9 @@ def match_alleles(
     wanted: SiteList, place: int, found: Sequence[tuple[str, tuple[str, ...]]], *, swap: bool = False
 ) -> tuple[int, int]:
     """Return which record of a file has the alleles of a declared variant, and which of its allele counts.
+
+    A file may leave out the name of an allele because nobody in it has that allele. This depends on
+    the genotypes, so it is no reason to refuse: the declared allele stands for the one without a name.
 
     Parameters
     ----------
@@ -40,6 +45,10 @@ def match_alleles(
         for record, (own_ref, own_alts) in enumerate(found):
             if own_alts == (ref,) and own_ref == alt:
                 return record, 1
+    for record, (own_ref, own_alts) in enumerate(found):
+        crossed = _unseen_match(ref, alt, own_ref, own_alts) if swap else None
+        if crossed is not None or (not swap and own_ref == ref and not own_alts):
+            return record, int(crossed or 0)
     if not found:
         raise TacitError(
             "sites-differ",
@@ -62,3 +71,12 @@ def match_alleles(
             else "correct ref and alt in the table of variants, or remove the variant"
         ),
     )
+
+
+def _unseen_match(ref: str, alt: str, own_ref: str, own_alts: tuple[str, ...]) -> bool | None:
+    """Return whether a record that leaves out an allele has the two exchanged; None if it does not fit."""
+    for crossed, pair in ((False, (ref, alt)), (True, (alt, ref))):
+        own = (own_ref, *own_alts)
+        if all(one in {wanted, *_UNSEEN} for one, wanted in zip(own, pair, strict=True)):
+            return crossed
+    return None

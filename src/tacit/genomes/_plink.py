@@ -32,8 +32,9 @@ class PlinkGenotypes(GenotypeSource):
     """A bed file with its bim and fam.
 
     Without declared variants the counted allele is A1, the fifth column of the bim, and ``ref`` is A2. With
-    declared variants it is ``alt``, whichever column it stands in. Opening reads the bim and the first three
-    bytes of the bed. What is cut off at the end of the bed is missing.
+    declared variants it is ``alt``, whichever column it stands in. PLINK 1.9 makes A1 the rarer allele of the
+    cohort: without declared variants the order of the alleles depends on the genotypes. Opening reads the bim
+    and the first three bytes of the bed. What is cut off at the end of the bed is missing.
     """
 
     def __init__(self, path: str | os.PathLike[str], sites: SiteList | None) -> None:
@@ -63,8 +64,9 @@ class PlinkGenotypes(GenotypeSource):
 
     @property
     def missing_file(self) -> str:
-        """The path of the bed if it does not exist now."""
-        return "" if self._bed.is_file() else str(self._bed)
+        """The path of the bed or the fam if it does not exist now."""
+        needed = (self._bed, self._bed.with_suffix(".fam"))
+        return next((str(one) for one in needed if not one.is_file()), "")
 
     def people(self) -> int:
         """Return the number of lines of the fam that are not empty."""

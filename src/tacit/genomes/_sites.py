@@ -119,7 +119,7 @@ def read_sites(given: object) -> SiteList:
         tuple(_position(one) for one in columns["position"]),
         tuple(_allele("ref", one) for one in columns["ref"]),
         tuple(_allele("alt", one) for one in columns["alt"]),
-        tuple("." if one is None else str(one) for one in names),
+        tuple(_name(one) for one in names),
         {
             name: numbers
             for name, values in columns.items()
@@ -185,6 +185,12 @@ def _text(name: str, value: object) -> str:
     if not text or not text.isprintable() or any(sign.isspace() for sign in text) or len(text) > 100:
         raise bad_parameter(name, "text without blanks", value, fix=_EXAMPLE)
     return text
+
+
+def _name(value: object) -> str:
+    """Return the name of a variant for files with tabs: blanks and control signs become underscores."""
+    text = "" if value is None else str(value).strip()
+    return "".join(sign if sign.isprintable() and not sign.isspace() else "_" for sign in text) or "."
 
 
 def _allele(name: str, value: object) -> str:

@@ -61,9 +61,14 @@ def open_genotypes(source: Any, sites: SiteList | None) -> GenotypeSource:
 def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
     if isinstance(source, list | tuple):
         try:
-            source = np.asarray(source)
+            listed = np.asarray(source)
+            # a word among numbers would turn everybody's cells into words, True into "True" for example
+            source = listed if listed.dtype.kind in "biuf" else np.array(source, object)
         except ValueError:
             source = None
+    if hasattr(source, "to_pydict"):  # an Arrow table, whose columns are the variants
+        columns = [column.to_pylist() for column in source.columns]
+        source = np.array(columns, object).reshape(len(columns), -1).T
     if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
         raise bad_parameter(
             "source", "a path or an array of people x variants", type(source).__name__,
@@ -71,4 +76,6 @@ def _open_array(source: Any, sites: SiteList | None) -> GenotypeSource:
         )  # fmt: skip
     if hasattr(source, "iloc") or hasattr(source, "get_column"):
         source = source.to_numpy()
+    if hasattr(source, "tocsc"):
+        source = source.tocsc()
     return ArrayGenotypes(source, sites)

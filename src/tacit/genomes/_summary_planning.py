@@ -14,7 +14,7 @@ from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._phenotypes import PhenotypeRandomizer
-from tacit.genomes._summary_statistics import SummaryStatistics, correlations, site_columns
+from tacit.genomes._summary_statistics import SummaryStatistics, correlations, normal_statistics, site_columns
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -81,8 +81,7 @@ class SummaryTask:
         outcome = self.randomizer.values(np.asarray(noisy[0], np.int64))
         columns = covariate_columns(self.table, self.covariates, self.people)
         r, deviation = correlations(self.source, outcome, columns)
-        free = max(1, self.people - 2 - len(self.covariates))
-        z = r * np.sqrt(free / np.maximum(1 - r**2, 1e-12))
+        z = normal_statistics(r, max(1, self.people - 2 - len(self.covariates)))
         error = np.full(len(z), deviation / (self.randomizer.slope * np.sqrt(self.people)))
         listed = self.source.sites.numbers.get("frequency")
         frequency = None if listed is None else np.asarray(listed, np.float64)

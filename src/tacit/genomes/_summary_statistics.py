@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.genomes._sites import SiteList
     from tacit.picture import Picture
 
-__all__ = ["SummaryStatistics", "correlations"]
+__all__ = ["SummaryStatistics", "correlations", "normal_statistics", "site_columns"]
 
 _CELLS = 4_000_000  # numbers of a block that are in memory at once
 _SHOWN = 10
@@ -227,12 +227,7 @@ def correlations(
         People x covariates, without the constant. A missing number counts as its column's mean.
     """
     people = len(outcome)
-    filled = np.where(np.isfinite(covariates), covariates, np.nan)
-    middle = np.array([_mean(column) for column in filled.T]).reshape(1, -1)
-    wide = np.column_stack([np.ones(people), np.where(np.isnan(filled), middle, filled)])
-    basis, triangle = np.linalg.qr(wide)
-    sizes = np.abs(np.diag(triangle))
-    basis = basis[:, sizes > 1e-9 * max(sizes.max(), 1.0)]
+    basis = _basis(covariates)
     rest = outcome - basis @ (basis.T @ outcome)
     length = float(np.sqrt(rest @ rest))
     found = np.full(len(source.sites), np.nan)
@@ -252,6 +247,42 @@ def correlations(
     return found, length / float(np.sqrt(people))
 
 
-def _mean(column: NDArray[np.float64]) -> float:
-    known = column[~np.isnan(column)]
-    return float(known.mean()) if known.size else 0.0
+def normal_statistics(correlation: NDArray[np.float64], free: int) -> NDArray[np.float64]:
+    """Return a correlation as a statistic that is standard normal without association.
+
+    The usual statistic has Student's law with this many degrees of freedom, so normal p-values of it would be
+    too small in a small cohort. This is its normal quantile, in the closed form of Wallace (1959).
+
+    Examples
+    --------
+    >>> from scipy.stats import norm, t
+    >>> z = normal_statistics(np.array([0.5]), 30)
+    >>> round(float(norm.sf(z[0])), 4), round(float(t.sf(0.5 * np.sqrt(30 / 0.75), 30)), 4)
+    (0.0018, 0.0018)
+    """
+    square = np.minimum(correlation**2, 1 - 1e-12)
+    return np.asarray(
+        np.sign(correlation) * (8 * free + 1) / (8 * free + 3) * np.sqrt(-free * np.log1p(-square))
+    )
+
+
+def _basis(covariates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return orthonormal columns that span the constant and the covariates, whatever their units are.
+
+    Each covariate is centred and brought to length 1 first. Without this, one in large units (a time in
+    nanoseconds) would make the constant and all the others look like rounding errors.
+    """
+    people = len(covariates)
+    columns = [np.full(people, 1 / np.sqrt(people))]
+    for column in covariates.T:
+        known = np.isfinite(column)
+        largest = float(np.abs(column[known]).max(initial=0.0))
+        if not largest:
+            continue
+        scaled = np.where(known, column / largest, 0.0)
+        scaled = np.where(known, scaled - scaled[known].mean(), 0.0)  # a missing number is the mean
+        length = float(np.sqrt(scaled @ scaled))
+        if length > 1e-12 * np.sqrt(people):  # not constant
+            columns.append(scaled / length)
+    directions, sizes, _ = np.linalg.svd(np.column_stack(columns), full_matrices=False)
+    return np.asarray(directions[:, sizes > 1e-9 * sizes[0]])

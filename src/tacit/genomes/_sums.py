@@ -54,7 +54,8 @@ def clipped_sums(
     if clip_squared is not None:
         squares = np.zeros(people, np.int64)
         for group in range(len(values)):
-            if group == 0 or not np.array_equal(values[group], values[0]):
+            # the squares in hand are those of the group before: neighbours in the list often share a table
+            if group == 0 or not np.array_equal(values[group], values[group - 1]):
                 squares = norms_squared(source, (values[group] ** 2).sum(axis=0), people)
             own = groups == group
             scale[own] = scales(squares[own], clip_squared)

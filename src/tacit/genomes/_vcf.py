@@ -226,7 +226,7 @@ def _read_header(file: BinaryIO, name: str) -> int:
 def _read_site(line: bytes, name: str) -> tuple[str, int, str, tuple[str, ...], str]:
     """Read chromosome, position, ref, alternate alleles and name of a line."""
     cells = [cell.decode("utf-8", "replace").strip() for cell in line.split(b"\t", 5)[:5]]
-    if len(cells) < 5 or not cells[1].isdigit() or not all(cells):
+    if len(cells) < 5 or not cells[1].isdecimal() or not all(cells):
         raise _bad(
             f"{name} has a line without a variant", "a line starts with chromosome, position, id, ref, alt"
         )

@@ -46,14 +46,24 @@ class ZarrGenotypes(GenotypeSource):
 
     def __init__(self, store: Any, sites: SiteList | None) -> None:
         self._calls = store["call_genotype"]
-        if self._calls.ndim != 3:
-            raise _bad("call_genotype is not an array of variants x people x alleles", "VCF Zarr says so")
+        if self._calls.ndim != 3 or not self._calls.shape[2] or self._calls.dtype.kind not in "iu":
+            raise _bad(
+                "call_genotype is not an array of variants x people x alleles",
+                "VCF Zarr has whole numbers there, one for each allele of a call",
+            )
         contigs = [str(one) for one in store["contig_id"][:]]
-        alleles = [[str(one).upper() for one in row if str(one)] for row in store["variant_allele"][:]]
+        alleles = [
+            [str(one).upper() for one in row if str(one) not in {"", "."}]
+            for row in store["variant_allele"][:]
+        ]
         where = [contigs[int(one)] for one in store["variant_contig"][:]]
         position = [int(one) for one in store["variant_position"][:]]
         if not len(alleles) == len(where) == len(position) == self._calls.shape[0]:
             raise _bad("the arrays of variants have different lengths", "they describe the same variants")
+        if not all(alleles):
+            raise _bad(
+                "a variant of the Zarr store has no allele", "VCF Zarr names the reference allele first"
+            )
         self.sites = _split(where, position, alleles) if sites is None else sites
         there: dict[tuple[str, int], list[int]] = {}
         for row, at in enumerate(zip(where, position, strict=True)):

@@ -125,3 +125,22 @@ def test_another_status_is_another_question():
         cohort(calls, status).top_snps(1, threshold=0.05, epsilon=1) for status in (STATUS, STATUS[::-1])
     ]
     assert plans[0].hash != plans[1].hash
+
+
+def test_values_from_a_generator_are_read_at_every_release():
+    calls = np.array([[2, 0]] * 30 + [[0, 0]] * 30, np.int8)
+    cohort = tc.genotypes(
+        calls, people={"a": 30, "b": 30}, status="public", budget=tc.Budget(epsilon=5_000),
+        phenotype=(1 if i < 30 else 0 for i in range(60)), cluster_names=["a", "b"],
+        clusters=("a" if i < 30 else "b" for i in range(60)),
+    )  # fmt: skip
+    for epsilon in (1_000, 1_001):
+        assert cohort.top_snps(1, epsilon=epsilon, threshold=0.01).release()["number"].value == (1,)
+        found = cohort.frequencies(epsilon=epsilon, by="cluster").release()["frequency"].value
+        assert found == pytest.approx((1, 0, 0, 0), abs=0.1)
+
+
+def test_a_generator_of_another_length_is_refused():
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(np.zeros((4, 1)), people=4, phenotype=(i for i in range(3)), budget=tc.Budget(rho=1))
+    assert refused.value.code == "bad-parameter"

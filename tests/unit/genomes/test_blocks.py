@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tacit.errors import TacitError
 from tacit.genomes._arrays import ArrayGenotypes
 from tacit.genomes._blocks import count_copies, pack, pack_mask, unpack
 from tacit.genomes._plink import PlinkGenotypes
@@ -75,6 +76,36 @@ def test_declared_alleles_decide_which_is_counted_and_in_which_order(tmp_path):
     read = np.concatenate([block.genotypes for block in source.blocks(2)], axis=1)
     turned = np.where(calls[:, 0] < 0, -1, 2 - calls[:, 0])
     assert np.array_equal(read, np.stack([calls[:, 3], calls[:, 4], turned], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "crossed"),
+    [("0", "A", False), ("0", "G", True), ("G", "0", False), ("A", "0", True), (".", ".", False)],
+)
+def test_an_allele_that_nobody_has_is_no_reason_to_refuse(tmp_path, first, second, crossed):
+    """PLINK writes 0 for it, so a refusal would say that nobody in the cohort has it."""
+    calls = calls_of(9, 1, 4)
+    path = write_bed(tmp_path, calls, ref=second, alt=first)
+    wanted = read_sites({"chromosome": ["1"], "position": [100], "ref": ["A"], "alt": ["G"]})
+    [block] = PlinkGenotypes(path, wanted).blocks()
+    expected = np.where(calls < 0, -1, 2 - calls) if crossed else calls
+    assert np.array_equal(block.genotypes, expected)
+
+
+@pytest.mark.parametrize("ending", [".bed", ".fam"])
+def test_a_missing_file_of_the_two_that_hold_people_is_named(tmp_path, ending):
+    source = PlinkGenotypes(write_bed(tmp_path, calls_of(9, 1, 4)), None)
+    assert source.missing_file == ""
+    (tmp_path / f"c{ending}").unlink()
+    assert source.missing_file.endswith(f"c{ending}")
+
+
+def test_other_alleles_in_a_bed_are_refused(tmp_path):
+    path = write_bed(tmp_path, calls_of(9, 1, 4), ref="C", alt="0")
+    wanted = read_sites({"chromosome": ["1"], "position": [100], "ref": ["A"], "alt": ["G"]})
+    with pytest.raises(TacitError) as refused:
+        PlinkGenotypes(path, wanted)
+    assert refused.value.code == "sites-differ"
 
 
 def test_what_is_cut_off_from_a_bed_is_missing(tmp_path):

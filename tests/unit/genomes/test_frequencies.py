@@ -148,6 +148,22 @@ def test_a_vcf_file_has_frequencies_and_no_counts(tmp_path):
     assert release.to_csv().startswith("chromosome,position,id,ref,alt,frequency,")
 
 
+def test_names_cannot_add_lines_or_fields_to_a_vcf_file():
+    """A name with a tab or the end of a line stays in its cell; every field has a tag of its own."""
+    variants = {"chromosome": ["1"], "position": [5], "ref": ["A"], "alt": ["G"], "id": ["rs1\tA\n2\t7\trs9"]}
+    names = ["a", "a_LOW", 'b"\n##evil=1', "RHO"]
+    cohort = tc.genotypes([[0]], variants=variants, clusters=["a"], cluster_names=names,
+                          budget=tc.Budget(rho=1))  # fmt: skip
+    text = cohort.frequencies(rho=0.5, by="cluster").release().to_vcf()
+    head, [line] = text.splitlines()[:-1], text.splitlines()[-1:]
+    assert all(one.startswith(("##fileformat", "##source", "##contig", "##INFO", "#CHROM")) for one in head)
+    cells = line.split("\t")
+    assert len(cells) == 8
+    assert cells[2] == "rs1_A_2_7_rs9"
+    tags = [one.partition("=")[0] for one in cells[7].split(";")]
+    assert len(tags) == len(set(tags)) == 13
+
+
 def test_numbered_variants_cannot_be_written_as_vcf():
     release = tc.genotypes(np.zeros((3, 2), np.int8), budget=tc.Budget(rho=1)).frequencies(rho=0.1).release()
     assert list(release.keys) == ["variant"]
@@ -170,6 +186,7 @@ def test_a_picture_shows_each_cluster():
         ({"reference": [0.5]}, "bad-parameter"),
         ({"reference": [0.5, 2]}, "bad-parameter"),
         ({"clip": 3}, "bad-parameter"),
+        ({"reference": {}}, "bad-parameter"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, code):

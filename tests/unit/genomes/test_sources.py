@@ -111,6 +111,27 @@ def test_both_layouts_of_zarr(tmp_path):
     assert calls_of(source) == [[0, 1], [2, -1], [1, 2]]
 
 
+def test_an_allele_that_nobody_has_is_no_reason_to_refuse(tmp_path):
+    """A file names no such allele, so a refusal would say that nobody has it."""
+    lines = [line_of(10, "A", ".", ["0/0", "./."]), line_of(20, "C", "T", ["0/1", "0/0"])]
+    source = open_genotypes(write_vcf(tmp_path / "c.vcf", lines, 2), read_sites(SITES))
+    assert calls_of(source) == [[0, 1], [-1, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "U2"])
+def test_a_zarr_store_with_other_cells_than_whole_numbers_is_refused(tmp_path, dtype):
+    group = pytest.importorskip("zarr").open_group(str(tmp_path / "b.zarr"), mode="w", zarr_format=2)
+    for name, values in {
+        "call_genotype": np.zeros((1, 2, 2), dtype), "variant_position": np.array([10]),
+        "variant_allele": np.array([["A", "G"]]), "variant_contig": np.array([0]),
+        "contig_id": np.array(["1"]),
+    }.items():  # fmt: skip
+        group.create_array(name, data=values)
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(tmp_path / "b.zarr", budget=tc.Budget(rho=1))
+    assert refused.value.code == "bad-genotypes"
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
@@ -157,3 +178,57 @@ def test_masked_and_odd_cells_of_an_array_are_missing():
     assert calls_of(open_genotypes(masked, None)) == [[0, -1], [2, 2]]
     odd = np.array([["1", "x"], [None, 2.0]], object)
     assert calls_of(open_genotypes(odd, None)) == [[1, -1], [-1, 2]]
+
+
+def test_one_word_in_a_list_changes_no_other_cell():
+    """NumPy would turn all cells into words, and True into "True", which is not a number."""
+    assert calls_of(open_genotypes([[True, False], [True, "x"]], None)) == [[1, 0], [1, -1]]
+    assert calls_of(open_genotypes([[True, False], [True, True]], None)) == [[1, 0], [1, 1]]
+
+
+def test_a_word_in_a_masked_array_is_missing():
+    words = np.ma.masked_array(np.array([["1", "x"], ["2", "0"]]), mask=[[0, 0], [1, 0]])
+    assert calls_of(open_genotypes(words, None)) == [[1, -1], [-1, 0]]
+
+
+@pytest.mark.parametrize("people", [0, 2])
+def test_an_arrow_table_has_a_column_for_each_variant(people):
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"a": arrow.array([0, None][:people], "int8"), "b": ["2", "x"][:people]})
+    assert calls_of(open_genotypes(table, None)) == [[0, 2], [-1, -1]][:people]
+
+
+def test_a_sparse_matrix_is_read_by_columns():
+    sparse = pytest.importorskip("scipy.sparse")
+    calls = np.array([[0, 2, 1], [0, 0, -1]])
+    for kind in (sparse.csr_matrix, sparse.coo_array, sparse.csc_array):
+        assert calls_of(open_genotypes(kind(calls), None)) == calls.tolist()
+
+
+@pytest.mark.parametrize("shape", [(1234,), (1234, 0), (1234, 5, 2)])
+def test_the_refusal_of_an_array_does_not_tell_how_many_people_there_are(shape):
+    with pytest.raises(tc.TacitError) as refused:
+        tc.genotypes(np.zeros(shape, np.int8), budget=tc.Budget(rho=1))
+    assert "1234" not in str(refused.value)
+    assert "1,234" not in str(refused.value)
+
+
+@pytest.mark.parametrize("people", [0, 1])
+def test_a_cohort_of_nobody_is_released_like_any_other(tmp_path, people):
+    """With a private number of people, the last person who leaves must not change what happens."""
+    bed = tmp_path / "c.bed"
+    bed.write_bytes(b"\x6c\x1b\x01" + b"\x00\x00" * people)
+    (tmp_path / "c.bim").write_text("1 a 0 10 G A\n1 b 0 20 T C\n")
+    (tmp_path / "c.fam").write_text("f p 0 0 0 -9\n" * people)
+    head = HEAD.rstrip("\t") + "".join("\ts" * people) + "\n"
+    rows = (line_of(at, ref, alt, ["0/1"] * people) for at, ref, alt in ((10, "A", "G"), (20, "C", "T")))
+    (tmp_path / "c.vcf").write_text(head + "".join(f"{row}\n" for row in rows))
+    for source in (bed, tmp_path / "c.vcf", np.zeros((people, 2), np.int8)):
+        cohort = tc.genotypes(
+            source, clusters=["a"] * people, cluster_names=["a", "b"], budget=tc.Budget(rho=9)
+        )
+        for calls in (False, True):
+            plan = cohort.frequencies(rho=1, by="cluster", reference=[0.1, 0.2], calls=calls)
+            assert len(plan.release()) == 4
+        assert len(cohort.hardy_weinberg(rho=1).release()) == 2
+        assert len(cohort.missingness(rho=1, clip=1).release()) == 2

@@ -16,7 +16,7 @@ from asking import task_of
 from tacit.errors import TacitError
 from tacit.genomes._arrays import ArrayGenotypes
 from tacit.genomes._phenotypes import PhenotypeRandomizer, bin_means
-from tacit.genomes._summary_statistics import correlations
+from tacit.genomes._summary_statistics import correlations, normal_statistics
 
 RNG = np.random.default_rng(8)
 PEOPLE, SNPS = 3_000, 40
@@ -126,6 +126,34 @@ def test_correlations_are_those_of_a_regression_with_covariates():
     assert left == pytest.approx(rest.std())
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1, 1e15, 1e300])
+def test_covariates_are_adjusted_for_in_any_unit(unit):
+    """Two groups differ in all SNPs and in the disease; a covariate says who is in which."""
+    random = np.random.default_rng(3)
+    group = np.repeat([0.0, 1.0], 1_000)
+    calls = random.binomial(2, (0.3 + 0.4 * group)[:, None], (2_000, 60)).astype(np.int8)
+    sick = (random.random(2_000) < 0.1 + 0.8 * group).astype(float)
+    noise, repeated = random.normal(size=2_000), np.full(2_000, 7.0)
+    source = ArrayGenotypes(calls, None)
+    for columns in ([unit * group, noise], [group, unit * noise], [repeated, unit * group, group, noise]):
+        found, _ = correlations(source, sick, np.column_stack(columns))
+        plain, _ = correlations(source, sick, np.column_stack([group, noise]))
+        assert found == pytest.approx(plain, abs=1e-9)
+        assert (np.abs(found) * np.sqrt(2_000) > 1.96).mean() < 0.2
+
+
+@pytest.mark.parametrize("free", [5, 20, 100, 10_000])
+def test_p_values_are_those_of_students_law(free):
+    from scipy.stats import norm, t
+
+    r = np.array([-0.9, -0.6, -0.2, 0.01, 0.3, 0.7])
+    own = norm.logsf(np.abs(normal_statistics(r, free)))
+    exact = t.logsf(np.abs(r) * np.sqrt(free / (1 - r**2)), free)
+    seen = np.isfinite(exact)
+    assert own[seen] == pytest.approx(exact[seen], rel=0.02)
+    assert np.sign(normal_statistics(r, free)).tolist() == [-1, -1, -1, 1, 1, 1]
+
+
 def test_a_snp_that_everybody_shares_has_no_statistic():
     calls = CALLS[:, :3].copy()
     calls[:, 1] = 2
@@ -230,6 +258,23 @@ def test_a_missing_frequency_and_a_missing_statistic_are_na(tmp_path):
     cells = (tmp_path / "a.tsv").read_text().splitlines()[2].split("\t")
     assert cells[4] == cells[6] == cells[7] == cells[10] == "NA"
     assert np.isnan(tc.genomes.read_gwas_ssf(tmp_path / "a.tsv").z).tolist() == [False, True]
+
+
+def test_a_name_cannot_add_cells_or_lines_to_the_gwas_format(release, tmp_path):
+    names = ("rs1\tX\nevil", *release.content.sites["name"][1:])
+    changed = replace(release.content, sites=release.content.sites | {"name": names})
+    changed.to_gwas_ssf(tmp_path / "lines.tsv")
+    again = tc.genomes.read_gwas_ssf(tmp_path / "lines.tsv")
+    assert len(again) == SNPS
+    assert again.sites["name"][0] == "rs1_X_evil"
+
+
+def test_a_damaged_description_is_refused(release, tmp_path):
+    release.to_gwas_ssf(tmp_path / "lines.tsv")
+    (tmp_path / "lines.tsv-meta.yaml").write_text("sample_size: many\n")
+    with pytest.raises(TacitError) as refused:
+        tc.genomes.read_gwas_ssf(tmp_path / "lines.tsv")
+    assert refused.value.code == "bad-release"
 
 
 @pytest.mark.parametrize("text", ["", "a\tb\n1\t2\n", "chromosome\tbase_pair_location\n"])

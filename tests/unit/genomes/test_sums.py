@@ -69,6 +69,21 @@ def test_a_clipped_person_stays_within_the_bound(seed):
             assert np.array_equal(moved[0, 0], plain)
 
 
+@pytest.mark.parametrize("tables", [(0, 1, 0), (0, 1, 1), (0, 0, 1), (1, 0, 0, 1)])
+def test_each_cluster_is_clipped_by_its_own_table(tables):
+    """Also a cluster whose table equals that of the first one and not that of the one before."""
+    references = np.zeros((2, 1, 40, 4), np.int64)
+    references[:, 0, :, :3] = 16 * np.arange(3) - np.array([2, 30])[:, None, None]
+    values = references[list(tables)]
+    for group in range(len(tables)):
+        for call in (0, 1, 2):
+            source = ArrayGenotypes(np.full((1, 40), call, np.int8), None)
+            moved = clipped_sums(source, values, np.array([group]), 1000)
+            assert (moved**2).sum() <= 1000
+            own = plain_sums(np.full((1, 40), call), values, [group], 1000)
+            assert np.array_equal(moved, own)
+
+
 @pytest.mark.parametrize("clip", [None, 900])
 def test_a_variant_that_never_comes_has_only_missing_calls(clip):
     class Shorter(ArrayGenotypes):

@@ -188,7 +188,7 @@ def append(
         bool, typer.Option("--replace", help="In place of the rows of a day that was not released.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Also if the same file came in as another day before.")
+        bool, typer.Option("--again", help="Accept a file that was appended for another day before.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -198,7 +198,7 @@ def append(
         raise TacitError(
             "bad-parameter",
             "the rows of the day are missing" if rows is None else "--nobody stands for a day without rows",
-            why="a day comes in with its rows, or with the word that nobody came",
+            why="a day needs its rows, or the statement that nobody came",
             fix=Say(f"tacit stream append {typed(str(folder))} {typed(day)} rows.csv, or --nobody instead"),
         )
     opened.append(day, [] if rows is None else rows, replace=replace, again=again)

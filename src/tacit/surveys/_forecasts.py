@@ -122,7 +122,7 @@ def respondents_of(
             "half_width",
             "below 0.5 for a share",
             half_width,
-            why="a share lies between 0 and 1, and 0.03 stands for 3 points",
+            why="a share lies between 0 and 1, and 0.03 stands for 3 percentage points",
             fix=Set(half_width=0.03),
         )
     return max(_needed(question, side, half_width, share, confidence) for question, side in asked)

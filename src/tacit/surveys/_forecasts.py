@@ -74,7 +74,7 @@ class SurveyForecast(Reportable):
             f"survey {self.survey}: what {self.respondents:,} respondents will show",
             (),
             (ReportTable("", head, rows),),
-            ("The half-width is that of the hardest share of a list, or of the mean of a number.",),
+            ("+/- is for the share of a list that is hardest to estimate, or for a mean.",),
         )
 
 

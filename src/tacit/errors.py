@@ -80,10 +80,10 @@ CODES: Final[dict[str, str]] = {
     # streams
     "stream-differs": "a stream's folder belongs to a stream that was declared differently, or is damaged",
     "day-outside": "a day is before the first or after the last day of a stream",
-    "day-twice": "the rows of a day came in before",
+    "day-twice": "the rows of a day were appended before",
     "day-closed": "rows came in for a day that was released already",
     "day-missing": "the rows of a day, or of one before it, have not come in yet",
-    "rows-twice": "a file came in as the rows of another day before",
+    "rows-twice": "a file was appended for another day before",
     "rows-differ": "the rows of a day do not have the columns of their stream",
     "not-begun": "a stream was asked for a day before a plan was begun",
     # genomes

@@ -123,7 +123,7 @@ def test_verify_says_yes_or_no_by_its_exit_status(run, path, tmp_path):
     done = run("verify", path)
     assert done.returncode == 0
     assert "completeness not proven" in done.stdout
-    assert "the latest entries were not cut off" in " ".join(done.stdout.split())
+    assert "The latest entries could still have been cut off" in " ".join(done.stdout.split())
     witness = tmp_path / "elsewhere"
     shutil.copy(f"{path}.witness", witness)
     assert "consistent and complete up to entry 6" in run("verify", path, "--witness", witness).stdout
@@ -335,13 +335,13 @@ def test_what_is_left_is_shown_in_charges_like_the_latest_one(run, tmp_path):
     step = Cost.gaussian(sigma=1, sensitivity=1).sampled(0.01)
     with Ledger.open(where) as ledger:
         ledger.create_account("visits", unit="patient_id", budget=Budget(epsilon=3, delta=1e-6))
-        assert "more like the latest" not in run("status", where).stdout
+        assert "more charges like the latest" not in run("status", where).stdout
         ledger.charge("visits", Cost.pure(0.1))
         ledger.charge("visits", step)
         left = ledger.account("visits").filter.how_many(step)
     assert left > 1000
     shown = run("status", where).stdout
-    assert "more like the latest" in shown
+    assert "more charges like the latest" in shown
     assert f"{left:,}" in shown
     (found,) = json.loads(run("status", where, "--json").stdout)["accounts"]
     assert found["more_like_the_last"] == left

@@ -94,7 +94,7 @@ def test_a_stored_answer_tells_its_day_and_version_and_how_new_data_is_declared(
     (day,) = re.findall(r"stored answer of entry 2 \((\d{4}-\d\d-\d\d), version 1\): free", again)
     with tc.Ledger.open(folder / "tacit.ledger", create=False) as ledger:
         assert ledger.history()[1].at.startswith(day)
-    assert "(new data? version = 2 in tacit.toml)" in again
+    assert "(new data? write version = 2 in tacit.toml)" in again
     toml = (folder / "tacit.toml").read_text()
     assert "\n# version = 1\n" in toml
     (folder / "tacit.toml").write_text(toml.replace("\n# version = 1\n", "\nversion = 2\n"))

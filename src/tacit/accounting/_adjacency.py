@@ -39,7 +39,7 @@ def the_same(adjacencies: Iterable[Adjacency]) -> Adjacency:
         raise TacitError(
             "adjacency-mixed",
             "costs under add/remove and under replace cannot be combined",
-            why="they protect against different changes to the data, so their sum would guarantee neither",
+            why="they protect against different changes to the data, so their sum has no meaning",
             fix="state both costs under the same adjacency, each with the sensitivity that belongs to it",
         )
     return kinds.pop()
@@ -94,7 +94,7 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
             if adjacency != ADD_REMOVE:
                 raise TacitError(
                     "no-guarantee",
-                    "Poisson sampling covers a unit that is added or removed, not one that is replaced",
+                    "the cost of a Poisson sample holds if a unit is added or removed, not if it is replaced",
                     why="a replaced unit changes both sides, and the mixture that hides it is unknown",
                     fix="state the cost under add/remove, then sample it",
                 )
@@ -112,7 +112,7 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
             if adjacency != ADD_REMOVE:
                 raise TacitError(
                     "no-guarantee",
-                    "parallel branches cover a unit that is added or removed, not one that is replaced",
+                    "the cost of branches holds if a unit is added or removed, not if one is replaced",
                     why="a replaced unit may move from one branch to another, and then both change",
                     fix="state the branches under add/remove",
                 )
@@ -121,7 +121,7 @@ def _check(law: LossLaw, adjacency: Adjacency) -> None:
         case ShuffledLoss() | ShuffledResponseLoss() if adjacency != REPLACE:
             raise TacitError(
                 "no-guarantee",
-                "shuffled reports cover a report that is replaced, not one that is added",
+                "the cost of shuffled reports holds if a report is replaced, not if one is added",
                 why="the number of reports is public",
                 fix=Set(adjacency="replace"),
             )

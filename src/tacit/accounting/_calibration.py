@@ -191,6 +191,6 @@ def _never() -> TacitError:
     return TacitError(
         "no-guarantee",
         "no amount of noise brings this cost within the target",
-        why="a part of it does not shrink with the noise, or the target has no delta for its tail",
-        fix="a target with a delta",
+        why="a part of the cost does not shrink with the noise, or the target needs a delta",
+        fix="choose a target with a delta",
     )

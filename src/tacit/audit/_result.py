@@ -38,8 +38,8 @@ class EventWitness:
     def __str__(self) -> str:
         other = "b" if self.likelier_on == "a" else "a"
         return (
-            f"{self.event}: probability at least {self.at_least:.4g} on {self.likelier_on}, "
-            f"at most {self.at_most:.4g} on {other}"
+            f"{self.event}: probability at least {self.at_least:.4g} on input {self.likelier_on}, "
+            f"at most {self.at_most:.4g} on input {other}"
         )
 
 
@@ -157,7 +157,7 @@ class AuditResult:
     def __repr__(self) -> str:
         found = f"epsilon >= {self.epsilon_lower:.4f} at delta {self.delta:g}"
         basis = f"(confidence {self.confidence:.7g}, {self.samples:,} outputs per input)"
-        lines = [f"{found} {basis}", f"  witness: {self.witness}"]
+        lines = [f"{found} {basis}", f"  shown by the event {self.witness}"]
         if self.claimed is not None:
             lines.append(f"  claimed: epsilon <= {claimed_epsilon(self.claimed, self.delta):.4f}")
             broken = self.broken_at

@@ -109,7 +109,13 @@ def _table(
     narrow = Console().width < 72  # too narrow for a bar
     counted = any(count is not None for count in more.values())
     stops = any(account.expires is not None or account.frozen for account in accounts)
-    titles = ("account", "protects", "left of the budget", "", *(["more like the latest"] if counted else []))
+    titles = (
+        "account",
+        "protects",
+        "left of the budget",
+        "",
+        *(["more charges like the latest"] if counted else []),
+    )
     for title in (*titles, *([""] if stops else [])):
         table.add_column(title)
     for account in sorted(accounts, key=lambda one: one.path[::-1]):

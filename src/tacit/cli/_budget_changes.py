@@ -27,7 +27,9 @@ __all__ = [
 ]
 
 ChangedAccountOption = Annotated[str, typer.Option("--account", "-a", help="The account's name.")]
-_NewEpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="Its whole budget.")]
+_NewEpsilonOption = Annotated[
+    float | None, typer.Option("--epsilon", "-e", help="The whole budget of the account.")
+]
 _NewDeltaOption = Annotated[float | None, typer.Option("--delta", help="The budget's delta.")]
 _NewRhoOption = Annotated[
     float | None, typer.Option("--rho", help="Instead of epsilon: the budget in rho (zCDP).")

@@ -128,8 +128,8 @@ def continue_from_backup(
         show_json({"continued_after": before, "entries": report.entries, "ok": report.ok})
     else:
         say(
-            f"the ledger continues after entry {before}; every account counts as spent: {report}",
-            "raise a budget with tacit budget grow, or start a total again with tacit budget refresh",
+            f"the ledger continues after entry {before}; every budget counts as spent in full: {report}",
+            "raise a budget with tacit budget grow, or set a total back to zero with tacit budget refresh",
             *([] if known is not None else ["accounts that are opened from now on start with nothing left"]),
         )
 

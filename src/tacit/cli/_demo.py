@@ -74,7 +74,7 @@ def demo(
         _run(show, *_init())
         _say(show, "2  Plan and release", "In Python. The plan comes first and shows what you will get.")
         _run_script(show, _QUESTION + (_PICTURE if find_spec("matplotlib") else ""))
-        _say(show, "3  The budget", "A ledger keeps it; a new session does not reset it.")
+        _say(show, "3  The budget", "A ledger records what is spent; a new session does not reset it.")
         _run(show, ["budget", "tacit.ledger"])
         _say(
             show,

@@ -67,7 +67,7 @@ def lab(
         int | None,
         typer.Option(
             "--trials",
-            help="How often to repeat each attack, in each of two worlds that differ in one person.",
+            help="How often to repeat each attack, on each of two datasets that differ in one person.",
         ),
     ] = None,
     plot: PlotOption = None,

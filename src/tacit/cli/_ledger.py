@@ -61,6 +61,6 @@ def note_on_completeness(how: str, *, whole: bool = True) -> str:
     """Explain what "completeness not proven" means, and how to prove it."""
     checked = "consistent: no entry was changed, and every total adds up. " if whole else ""
     return (
-        f"{checked}It is not proven that the latest entries were not cut off; a copy of the witness file "
-        f"that was kept elsewhere can prove it ({how})"
+        f"{checked}The latest entries could still have been cut off; only a copy of the witness file that "
+        f"was kept elsewhere can rule this out ({how})"
     )

@@ -58,8 +58,8 @@ def limits(
     if by is not None and (cut or column is not None):
         raise TacitError(
             "bad-parameter",
-            "--by suggests a limit, and --cut and --column measure what is cut",
-            why="each is a question of its own, with its own cost",
+            "--by cannot be used together with --cut or --column",
+            why="--by suggests a limit, and --cut and --column measure what is cut; each has its own cost",
             fix="ask for --by in a separate command",
         )
     files = OutputFiles(None, None, certificate)

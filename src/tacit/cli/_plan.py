@@ -49,8 +49,8 @@ def plan(
         return
     say(plan_text(made, left=False))
     if fits:
-        times = "once" if fits == 1 else f"{fits:,} times, one question after another"
-        say(f"a budget of {budget_text(account.budget)} can pay for it {times}")
+        times = "once" if fits == 1 else f"{fits:,} times, one release after another"
+        say(f"a budget of {budget_text(account.budget)} can pay for this plan {times}")
         return
     try:
         account.filter.after(account.filter.spend_of(made.cost))

@@ -166,7 +166,7 @@ def _stored(release: Release[AnswerTable], ledger: Ledger, config: Path) -> str:
     day = "" if kept is None else f"{kept.receipt.at[:10]}, "
     return (
         f"stored answer of entry {_entry(release)} ({day}version {version}): free "
-        f"(new data? version = {version + 1} in {config})"
+        f"(new data? write version = {version + 1} in {config})"
     )
 
 

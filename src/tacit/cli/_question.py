@@ -52,7 +52,9 @@ DatasetOption = Annotated[
     str | None, typer.Option("--dataset", help="Which dataset, if FROM does not show it.")
 ]
 EpsilonOption = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the answer may cost.")]
-DeltaOption = Annotated[float, typer.Option("--delta", help="Allow private selection of groups.")]
+DeltaOption = Annotated[
+    float, typer.Option("--delta", help="Let Tacit select groups privately, with this delta.")
+]
 KeysOption = Annotated[
     list[str] | None,
     typer.Option("--keys", help="COLUMN=A,B,C: public groups, for this question; may be repeated."),

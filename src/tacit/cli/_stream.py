@@ -78,18 +78,18 @@ def open_(
     *,
     level: Annotated[str, typer.Option(help="Who is protected: event, person-day or person.")],
     start: Annotated[str, typer.Option(help="The first day: 2026-01-01.")],
-    days: Annotated[int, typer.Option(help="How many days; declare enough, it cannot be made longer.")],
+    days: Annotated[int, typer.Option(help="How many days; a stream cannot be made longer later.")],
     epsilon: Annotated[float | None, typer.Option("--epsilon", "-e", help="The whole budget.")] = None,
     delta: Annotated[float, typer.Option("--delta", help="The budget's delta.")] = 0,
-    rho: Annotated[float | None, typer.Option("--rho", help="Instead: the budget in rho.")] = None,
+    rho: Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the budget in rho.")] = None,
     name: Annotated[str | None, typer.Option(help="By default the name of the folder.")] = None,
     unit: Annotated[
         str | None, typer.Option(help="The column that names the person; not at event level.")
     ] = None,
     most_days: Annotated[
-        int | None, typer.Option("--most-days", help="At person level: in how many days a person counts.")
+        int | None, typer.Option("--most-days", help="At the level person: on how many days a person counts.")
     ] = None,
-    apart: Annotated[int, typer.Option(help="At person level: how many days apart at least.")] = 1,
+    apart: Annotated[int, typer.Option(help="At the level person: how many days apart at least.")] = 1,
     bounds: Annotated[
         list[str] | None, typer.Option("--bounds", help="COLUMN=LOW:HIGH, a public range; may be repeated.")
     ] = None,
@@ -185,10 +185,10 @@ def append(
     *,
     nobody: Annotated[bool, typer.Option("--nobody", help="Nobody came on this day.")] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="In place of the rows of a day that was not released.")
+        bool, typer.Option("--replace", help="Replace the rows of a day that no plan has released.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Also if the same file came in as another day before.")
+        bool, typer.Option("--again", help="Accept a file that was appended for another day before.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -198,7 +198,7 @@ def append(
         raise TacitError(
             "bad-parameter",
             "the rows of the day are missing" if rows is None else "--nobody stands for a day without rows",
-            why="a day comes in with its rows, or with the word that nobody came",
+            why="a day needs its rows, or the statement that nobody came",
             fix=Say(f"tacit stream append {typed(str(folder))} {typed(day)} rows.csv, or --nobody instead"),
         )
     opened.append(day, [] if rows is None else rows, replace=replace, again=again)
@@ -259,7 +259,10 @@ def alarm(
     column: Annotated[str | None, typer.Option(help="A count of the plan, if it has several.")] = None,
     baseline: Annotated[float | None, typer.Option(help="The quiet level, from public knowledge.")] = None,
     days_before: Annotated[
-        int | None, typer.Option("--days-before", help="Instead: the mean of so many released days before.")
+        int | None,
+        typer.Option(
+            "--days-before", help="Instead of a baseline: the mean of this many released days before."
+        ),
     ] = None,
     false_alarm: Annotated[
         float, typer.Option("--false-alarm", help="The chance of any false alarm over the whole horizon.")

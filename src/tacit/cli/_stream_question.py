@@ -43,8 +43,8 @@ def _read(text: str) -> tuple[str, Any]:
     if what not in _KNOWN:
         raise TacitError(
             "bad-parameter",
-            f"--ask {text!r} names no statistic of a stream",
-            why="days are added up, so each statistic must be one that can be added up",
+            f"--ask {text!r} does not name a statistic that a stream can release",
+            why="a stream adds up days, so it needs a statistic that can be added up",
             fix=Choose(_KNOWN, given=what),
         )
     if what == "count":

@@ -19,7 +19,7 @@ __all__ = ["survey"]
 
 survey = typer.Typer(
     name="survey",
-    help="Ask people who trust nobody: every respondent's own device randomizes the answer.",
+    help="Run a survey without a trusted collector: each respondent's own device randomizes the answer.",
     no_args_is_help=True,
 )
 app.add_typer(survey)
@@ -55,7 +55,7 @@ def design(
     strategy: Annotated[
         str, typer.Option(help="auto; one question for each respondent; or split epsilon over all.")
     ] = "auto",
-    respondents: Annotated[int, typer.Option(help="How many you expect, for the predicted error.")] = 1000,
+    respondents: Annotated[int, typer.Option(help="The expected number, to predict the error.")] = 1000,
     force: Annotated[bool, typer.Option("--force", help="Replace another survey in this file.")] = False,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -89,10 +89,10 @@ def form(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The HTML file; by default SURVEY's name with .html.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="The head of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title at the top of the page.")] = None,
     intro: Annotated[str, typer.Option(help="What respondents read first.")] = "",
     post_to: Annotated[
-        str | None, typer.Option("--post-to", help="The https address that takes reports.")
+        str | None, typer.Option("--post-to", help="The https address to which the page may send reports.")
     ] = None,
     invitation: Annotated[
         bool, typer.Option("--invitation", help="Every respondent needs the number of an invitation.")
@@ -127,7 +127,7 @@ def collect(
         str, typer.Option(help="If an invitation has two reports: refuse, or keep the first.")
     ] = "refuse",
     invitations: Annotated[
-        Path | None, typer.Option(help="A file of those that were sent, one on each line; refuse others.")
+        Path | None, typer.Option(help="A file of the invitations sent, one on each line; refuse others.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
@@ -166,7 +166,7 @@ def report(
     ] = "population",
     confidence: Annotated[float, typer.Option(help="How often an interval covers the true figure.")] = 0.95,
     norm_sub: Annotated[
-        bool, typer.Option("--norm-sub", help="Shift shares so that none is negative. That is biased.")
+        bool, typer.Option("--norm-sub", help="Shift shares so that none is negative; this biases them.")
     ] = False,
     plot: PlotOption = None,
     as_json: JsonOption = False,

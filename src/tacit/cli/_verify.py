@@ -64,7 +64,7 @@ def verify(
             say(f"compared with {where}, which is intact; for another ledger, give --ledger FILE")
     else:
         say(
-            Text(f"verified: entry {entry} of {where} paid for it", style="green"),
+            Text(f"verified: entry {entry} of {where} paid for this release", style="green"),
             f"ledger: {result.state}",
             note_on_completeness(f"tacit budget verify {where} --witness FILE", whole=whole),
         )
@@ -88,7 +88,9 @@ def _compared(promise: Certificate, where: str, key: Path | None, *, whole: bool
         with open_ledger(where, key) as ledger:
             problems = _problems(ledger) + promise.problems(ledger)
             last = ledger.head.count
-            state = f"entry {last}, the last one, is intact; the others were not checked (--whole)"
+            state = (
+                f"entry {last}, the last one, is intact; the others were not checked (--whole checks them)"
+            )
             if whole:
                 report = ledger.verify()
                 problems, state = [*report.problems] or problems, str(report)

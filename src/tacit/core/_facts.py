@@ -253,7 +253,7 @@ def read_keys(column: str, given: object) -> tuple[object, ...]:
         raise TacitError(
             "bad-parameter",
             f"{called} list a value twice",
-            why="each key is one line of the answer",
+            why="each key is one row of the answer",
             fix=fix,
         )
     return tuple(sorted(keys))  # type: ignore[type-var]

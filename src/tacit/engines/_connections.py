@@ -69,7 +69,7 @@ def compare_bytes(con: duckdb.DuckDBPyConnection) -> None:
             raise TacitError(
                 "bad-parameter",
                 f"the connection compares text by the collation {found!r} and is locked",
-                why="only the first of several equal texts is shown, and one person can change which it is",
+                why="different texts can then count as equal, and one person can change which is shown",
                 fix="run SET default_collation = '' before you lock the connection",
             ) from error
 

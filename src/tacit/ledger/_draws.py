@@ -174,8 +174,8 @@ def _check_not_lost(transaction: Transaction, known: EntryRow) -> None:
     if name is not None:
         raise TacitError(
             "spent",
-            f"receipt {known.seq} is from before account {name!r} started again from zero",
-            why="other people are in the data now, and nothing was charged for what the answer would say "
+            f"receipt {known.seq} was charged before account {name!r} started again from zero",
+            why="the data is about other people now, and nothing was charged for what the answer would say "
             "about them",
             fix="charge again, without the key of the earlier charge",
         )

@@ -164,7 +164,7 @@ def claim_next(transaction: Transaction, head: Head, stored: int, account: str) 
         raise TacitError(
             "run-finished",
             f"run {row.seq} was paid for before account {name!r} started again from zero",
-            why="other people are in the data now, and nothing was charged for what the run says about them",
+            why="the data is about other people now, and what the run says about them was not charged",
             fix="plan another run; it is charged again",
         )
     number = found.claimed + 1

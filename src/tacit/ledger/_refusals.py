@@ -115,7 +115,7 @@ def unavailable(what: str) -> TacitError:
     return TacitError(
         "ledger-unavailable",
         what,
-        why="whether the change was recorded is not known",
+        why="nobody knows whether the change was recorded",
         fix="ask again with the same key: a charge that was recorded is not charged twice",
     )
 

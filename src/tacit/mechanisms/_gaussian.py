@@ -193,7 +193,7 @@ class _Charge:
                 "grid",
                 "fine enough for the classic calibration to keep its promise",
                 None if self.grid is None else str(self.grid),
-                why="the cost is that of the lattice law, not of the continuous law",
+                why="the noise lies on the grid, and its cost differs from that of continuous noise",
                 fix=Set(grid=None),
             )
         return spread

@@ -87,7 +87,7 @@ class Memo(LocalRandomizer):
                 "once",
                 "below epsilon",
                 float(one[2]),
-                why="a report cannot say more about the answer than the permanent coin lets through",
+                why="a report cannot say more about the answer than the permanent randomized answer does",
                 fix=Set(epsilon=2, once=1),
             )
         for name, value in (

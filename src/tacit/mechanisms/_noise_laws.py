@@ -266,7 +266,7 @@ def check_width(scale: Fraction, *, power: int = 57) -> None:
             "bad-parameter",
             f"the noise would be larger than 2^{power} grid steps",
             why="integers of 64 bits could not hold it",
-            fix="a larger epsilon, smaller limits or narrower bounds",
+            fix="use a larger epsilon, smaller limits or narrower bounds",
         )
 
 

@@ -37,7 +37,7 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
             "epsilon",
             f"at most {_MOST_EPSILON} for a report",
             epsilon,
-            why="such a report is the answer itself",
+            why="such a report would nearly always be the true answer",
             fix=Set(epsilon=1),
         )
     made = largest_odds(asked)
@@ -46,7 +46,7 @@ def read_odds(epsilon: Number | None, odds: int | None) -> tuple[int, Fraction, 
             "epsilon",
             "at least 1e-9 for a report",
             epsilon,
-            why="the odds are whole numbers to 2^32, and at 1 : 1 a report says nothing",
+            why="the odds are whole numbers to 2^32; below this epsilon they would be 1 : 1",
             fix=Set(epsilon=0.1),
         )
     return made, min(asked, log_up(Fraction(made, UNIT_ODDS))), asked

@@ -97,7 +97,7 @@ def _fit(k: int) -> int:
             "does-not-fit",
             "a multiple of the grid does not fit into 64 bits",
             why="an integer overflow would silently change the value",
-            fix="a coarser grid, or clip the values first",
+            fix="use a coarser grid, or clip the values first",
         )
     return k
 
@@ -183,5 +183,5 @@ def _nearest(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         raise TacitError(
-            "does-not-fit", "a multiple of the grid is beyond the largest double", fix="a finer grid"
+            "does-not-fit", "a multiple of the grid is beyond the largest double", fix="use a finer grid"
         ) from None

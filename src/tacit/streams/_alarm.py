@@ -140,7 +140,7 @@ def counted_column(task: StreamTask, column: str | None) -> Any:
     if not task.noises:
         raise TacitError(
             "bad-parameter",
-            "this plan releases yes or no each day, and no noisy days",
+            "this plan releases only yes or no each day, and no noisy counts",
             fix="name a plan that releases a count",
         )
     counts = {
@@ -155,7 +155,7 @@ def counted_column(task: StreamTask, column: str | None) -> Any:
         if base != column and base in counts:
             raise TacitError(
                 "bad-parameter",
-                f"an alarm watches {base} of 7 days as a window, not as a column",
+                f"to watch {base} over 7 days, set the window instead of the column",
                 fix=Set(column=base, window="week"),
             )
         raise TacitError(
@@ -173,8 +173,8 @@ def _read_baseline(
     if (baseline is None) == (days_before is None):
         raise TacitError(
             "bad-parameter",
-            "an alarm needs a baseline: one that is declared, or the released days before",
-            why="a baseline from the data itself would be a release without a price",
+            "an alarm needs a baseline: a declared number, or the mean of the released days before",
+            why="a baseline taken from the rows would be a release that nobody paid for",
             fix=Either(Set(baseline=40), Set(days_before=14)),
         )
     if baseline is None:

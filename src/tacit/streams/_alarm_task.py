@@ -123,7 +123,7 @@ def make_alarm_plan(stream: Stream, one: Plan[Any], request: JSON, goal: AlarmGo
         raise TacitError(
             "not-allowed",
             "an alarm of this kind watches one count without groups",
-            why="each group would be a further answer on every day",
+            why="each group would need one more answer on every day",
             fix="plan an alarm for each group, and choose its rows with a condition",
         )
     moved = int(mechanism.sensitivity)

@@ -174,7 +174,7 @@ def open_stream(
     declared = dict(found["declaration"])
     where = declared.pop("ledger", None)
     if ledger is None and where is None:
-        raise bad_parameter("ledger", "given, because the folder does not say where it is", ledger,
+        raise bad_parameter("ledger", "given, because the folder does not say where the ledger is", ledger,
                             fix=Set(ledger="flu.ledger"))  # fmt: skip
     declared["bounds"] = {c: [Fraction(end) for end in pair] for c, pair in declared["bounds"].items()}
     books = open_ledger(ledger if ledger is not None else where)
@@ -220,8 +220,8 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
     if (unit is None) != (level == "event"):
         raise TacitError(
             "bad-parameter",
-            "rows belong to a unit at the levels person-day and person, and to nobody at the level event",
-            why="at event level each row stands for itself",
+            "a unit is needed at the levels person-day and person, and none at the level event",
+            why="at the level event, each row is protected on its own",
             fix=Either(Declare("unit", "patient_id", function="tc.stream"), Set(level="event")),
         )
     gap = count("apart", apart, zero=False)  # type: ignore[arg-type]
@@ -234,7 +234,7 @@ def _read_level(level: object, unit: object, most_days: object, apart: object) -
     if most_days is None:
         raise TacitError(
             "missing-limit",
-            "nothing bounds in how many days one person can be",
+            "nothing bounds on how many days one person can count",
             why="noise hides one person only if what a person can change is bounded",
             fix=Set(most_days=3),
         )
@@ -249,7 +249,7 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
             raise TacitError(
                 "stream-differs",
                 f"{folder.place} has the rows of days, but not the declaration of their stream",
-                why="in which days a person counts was decided by a declaration that is lost",
+                why="the lost declaration decided on which days a person counts",
                 fix=Say("restore the file stream.json from a backup, or use another folder"),
             )
         return
@@ -260,7 +260,7 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
         raise TacitError(
             "stream-differs",
             f"the folder belongs to a stream that was declared differently: {other}",
-            why=f"it was {before.get(other)!r}; noise and price were chosen for the first declaration",
+            why=f"it was {before.get(other)!r}; noise and cost were chosen for the first declaration",
             fix=Say("repeat the first declaration, or use another folder"),
         )
     if declared["level"] == "person":
@@ -268,8 +268,8 @@ def _join(folder: StreamFolder, session: _Session, declared: dict[str, JSON]) ->
         if folder.note() not in {"", rule}:
             raise TacitError(
                 "stream-differs",
-                "the rows of this stream were marked by other values of most_days and apart",
-                why=f"it was {folder.note()}; the file stream.json was changed since",
+                "the rows of this stream were stored with other values of most_days and apart",
+                why=f"the values were {folder.note()}; the file stream.json was changed since",
                 fix=Say("restore the file stream.json from a backup, or use another folder"),
             )
     session.columns = None if found["columns"] is None else tuple(found["columns"])

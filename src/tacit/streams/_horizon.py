@@ -30,7 +30,7 @@ class Horizon:
             raise TacitError(
                 "day-outside",
                 f"{found} is {side} day of the stream, which runs from {self.start} to {self.last}",
-                why="the noise and the price were chosen for these days; nothing was charged or stored",
+                why="the noise and the cost were chosen for these days; nothing was charged or stored",
                 fix=Say("declare another stream for other days"),
             )
         return number

@@ -117,7 +117,7 @@ class StreamRows:
         if (self._folder.place / REPORTS / "lag.json").exists():
             raise TacitError(
                 "bad-parameter",
-                "the days of this stream come in through its book of reports",
+                "the rows of this stream must go through its book of reports",
                 why="rows that the book holds for a day would be lost; nothing was stored",
                 fix=Code("book.report(day, {event_day: rows})"),
             )
@@ -132,7 +132,7 @@ class StreamRows:
         if other is not None and self._folder.has(other):
             raise TacitError(
                 "rows-twice",
-                f"the same rows came in as those of {other}",
+                f"the same rows were appended for {other}",
                 why="a row belongs to one day; nothing was stored",
                 fix=Either(Say("give the file of this day"), Set(again=True)),
             )
@@ -177,7 +177,9 @@ class StreamRows:
                 "rows-differ",
                 f"the rows have a column without a name, which was read as {unnamed[0]!r}",
                 why="the columns of the first rows are those of all days; nothing was stored",
-                fix=Say("name the columns in the first line of the file, and leave out numbers of rows"),
+                fix=Say(
+                    "name the columns in the first line of the file, and drop the column with row numbers"
+                ),
             )
         if expected is None:
             self._check_plans(names)
@@ -192,7 +194,7 @@ class StreamRows:
                 raise TacitError(
                     "rows-differ",
                     f"the rows do not fit a plan that was begun: {refusal.what}",
-                    why="the plan could not be released; nothing was stored",
+                    why="the plan could not release this day; nothing was stored",
                     fix=refusal.fix,
                 ) from None
 
@@ -216,8 +218,8 @@ class StreamRows:
         late = Say("keep late rows for a stream of their own, or declare a day to be the day of the report")
         return TacitError(
             "day-closed" if closed else "day-twice",
-            f"the rows of {day} came in before" + (", and the day was released" if closed else ""),
-            why="a day comes in once, with all its rows; nothing was stored or charged",
+            f"the rows of {day} were appended before" + (", and the day was released" if closed else ""),
+            why="each day is appended once, with all its rows; nothing was stored or charged",
             fix=late if closed else Either(Set(replace=True), late),
         )
 

@@ -81,8 +81,8 @@ def make_stream_plan(
     if daily and stream.level == "person":
         raise TacitError(
             "not-allowed",
-            "days cannot be charged one by one if whole persons are protected",
-            why="a person may be in several days, so a day's charge would not be all that a person pays",
+            "days cannot be charged one by one at the level person",
+            why="a person may come on several days, so the charges of these days add up for this person",
             fix=Either(Set(charge="run"), Set(level="person-day")),
         )
     task = StreamTask(

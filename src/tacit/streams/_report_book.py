@@ -86,7 +86,7 @@ class ReportBook:
             raise TacitError(
                 "stream-differs",
                 f"the reports of this stream were declared with a lag of {declared} days",
-                why="when a day closes is public and the same for all days",
+                why="the number of days until a day closes is public and the same for all days",
                 fix=Set(lag=declared),
             )
 
@@ -105,7 +105,7 @@ class ReportBook:
         number = self._number(when)
         if self._folder.has(when.isoformat()):
             raise TacitError(
-                "day-twice", f"the reports of {when} came in before", why="nothing was stored or charged",
+                "day-twice", f"the reports of {when} were given before", why="nothing was stored or charged",
                 fix=Say("keep the rows for the report of the next day"),
             )  # fmt: skip
         if number > 1 and not self._folder.has((when - timedelta(days=1)).isoformat()):
@@ -147,9 +147,11 @@ class ReportBook:
                     "day-closed",
                     f"{name} came in before there was a book"
                     if name in self._before
-                    else f"{name} closed {self.lag} days later, and its rows came in on {when}",
+                    else f"{name} closed {self.lag} days later, but some of its rows came in on {when}",
                     why="a day is complete when it goes to the stream; nothing was stored or charged",
-                    fix=Say("leave late rows out, or declare a stream for them (as lists of dictionaries)"),
+                    fix=Say(
+                        "drop the late rows, or declare a stream for them and give lists of dictionaries"
+                    ),
                 )
             else:
                 late += own

@@ -163,6 +163,6 @@ def _repeated(name: str, groups: Sequence[_Group], total: Fraction, once: Fracti
             "bad-parameter",
             "a survey that is repeated cannot use a declared randomizer",
             why="its fresh coins would give away more with every repetition",
-            fix="leave the randomizer out, and Tacit uses a memo",
+            fix="leave the randomizer out; Tacit then keeps a permanent randomized answer",
         )
     return Survey(name, made, total, "split", why)

@@ -74,7 +74,7 @@ class SurveyForecast(Reportable):
             f"survey {self.survey}: what {self.respondents:,} respondents will show",
             (),
             (ReportTable("", head, rows),),
-            ("The half-width is that of the hardest share of a list, or of the mean of a number.",),
+            ("+/- is for the share of a list that is hardest to estimate, or for a mean.",),
         )
 
 
@@ -122,7 +122,7 @@ def respondents_of(
             "half_width",
             "below 0.5 for a share",
             half_width,
-            why="a share lies between 0 and 1, and 0.03 stands for 3 points",
+            why="a share lies between 0 and 1, and 0.03 stands for 3 percentage points",
             fix=Set(half_width=0.03),
         )
     return max(_needed(question, side, half_width, share, confidence) for question, side in asked)

@@ -158,7 +158,7 @@ class SequenceLoss:
         if self.change_shown is None:
             return f"{text}; every report has fresh coins, so the epsilons add up"
         shown = f"with {100 * self.change_shown:.0f} % probability it changes the permanent answer"
-        return f"{text} (fresh coins: {self.fresh:.4g}); that an answer changed is not hidden: {shown}"
+        return f"{text} (with fresh coins: {self.fresh:.4g}); a changed answer is not hidden: {shown}"
 
     def __str__(self) -> str:
         return self.words

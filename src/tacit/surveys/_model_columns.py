@@ -71,7 +71,7 @@ def _yes(question: SurveyQuestion, own: Any, answer: Any) -> tuple[NDArray[np.bo
         raise TacitError(
             "bad-parameter",
             f"the answer to {question.name!r} is a number, and this model needs a list of answers",
-            why="a report of a number lies near it and does not name an answer",
+            why="the report of a number lies near the number and does not name an answer",
             fix="make it the outcome of a linear model, or ask for groups such as ages 18 to 29",
         )
     place = question.place_of(_answer(question, answer))

@@ -274,6 +274,6 @@ def _not_identified() -> TacitError:
     return TacitError(
         "no-guarantee",
         "the reports do not determine the coefficients of this model",
-        why="a predictor is a combination of others, or there are too few reports for the noise in them",
-        fix="fewer predictors, more respondents or a larger epsilon",
+        why="a predictor is a combination of others, or the reports are too few for their noise",
+        fix="use fewer predictors, more respondents or a larger epsilon",
     )

@@ -220,8 +220,8 @@ def _check_names(names: set[str], table: Mapping[str, Any]) -> None:
         if close is not None and name not in names and name not in _FACTS:
             raise TacitError(
                 "bad-report",
-                f"the column {name!r} is not {close!r}",
-                why="it would be read as a public column, with every value in the open",
+                f"the column {name!r} is not the question {close!r}",
+                why="Tacit would read it as a public column, with true answers",
                 fix=Choose(tuple(sorted(names)), given=name, close=close),
             )
     if not names & set(table):

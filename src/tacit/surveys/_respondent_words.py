@@ -112,14 +112,14 @@ def gives_away(epsilon: Fraction | float) -> str:
     Examples
     --------
     >>> gives_away(1)[:77]
-    'whoever sees the report can multiply their odds between any two answers by at'
+    'the report changes the odds between any two answers by at most a factor of 2.'
     """
     factor = odds_factor(float(epsilon))
     after = 100 * math.exp(float(epsilon)) / (1 + math.exp(float(epsilon))) if float(epsilon) < 700 else 100.0
     return (
-        f"whoever sees the report can multiply their odds between any two answers by at most {factor}; "
-        "someone who thinks that one of two answers is as likely as the other will think afterwards that it "
-        f"is right with at most {_up(after)} %"
+        f"the report changes the odds between any two answers by at most a factor of {factor}; "
+        "somebody who held two answers to be equally likely will hold neither of them to be more than "
+        f"{_up(after)} % likely afterwards"
     )
 
 

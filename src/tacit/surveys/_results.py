@@ -274,7 +274,7 @@ class DifferenceTable(_Rows):
             return f"{value:+.4g}" if is_mean else f"{100 * value:+.1f} points"
 
         shown = tuple(
-            (_label(f"{row.group} less {row.other}"),)
+            (_label(f"{row.group} minus {row.other}"),)
             + (() if is_mean else (_label(row.answer),))
             + (number(row.value), f"{number(row.low)} to {number(row.high)}")
             for row in self.rows
@@ -366,15 +366,18 @@ def cut(end: float) -> float:
 def _covered(result: ShareTable | MeanTable | DifferenceTable | CrossTable) -> str:
     level = f"{result.confidence * 100:g} % intervals"
     if result.of == "population":
-        return f"{level} for the population of which the respondents are a random sample: coins and sampling."
-    return f"{level} for these respondents: the coins alone, not the sampling of respondents."
+        return (
+            f"{level} for the population, if the respondents are a random sample of it; they allow for the "
+            "coins and for sampling."
+        )
+    return f"{level} for these respondents; they allow for the coins alone, not for sampling."
 
 
 def _outside(rows: Sequence[ShareRow | CrossRow]) -> str:
     """Return the note about estimates that no share can have: intervals are cut, estimates are not."""
     if all(0 <= row.value <= 1 for row in rows):
         return ""
-    return "Estimates below 0 % or above 100 % are due to the coins; set to 0, they would bias a total."
+    return "Estimates below 0 % or above 100 % are due to the coins; if you set them to 0, totals are biased."
 
 
 def _lead(caution: str) -> tuple[str, ...]:

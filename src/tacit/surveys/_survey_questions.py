@@ -98,7 +98,7 @@ class SurveyQuestion:
         raise TacitError(
             "bad-parameter",
             f"the reports of {self.name!r} are numbers and give a mean, not shares",
-            why="the report of a number lies near it and does not name an answer",
+            why="the report of a number lies near the number and does not name an answer",
             fix=Code(f'reports.mean("{self.name}")'),
         )
 
@@ -167,7 +167,7 @@ class SurveyQuestion:
                 "not-finite",
                 f"an answer to {self.name!r} is not a number",
                 why="every respondent sends a report of the same form",
-                fix="leave this respondent out, or ask for a list of answers with one for no answer",
+                fix="drop this respondent, or ask for a list of answers that contains 'no answer'",
             )
         steps = self.randomizer.steps  # type: ignore[attr-defined]
         low, high = map(float, self._ends())
@@ -278,8 +278,8 @@ def _chosen(declared: DeclaredQuestion, epsilon: Fraction, once: Fraction | None
     if once is not None:
         raise TacitError(
             "bad-parameter",
-            "a number has no memo, so the survey cannot be repeated with a lasting promise",
-            why="only lists of answers have a permanent coin",
+            "a survey that is repeated cannot ask for a number",
+            why="Tacit can keep a permanent randomized answer only for a list of answers",
             fix="ask for an age group or another list instead",
         )
     if declared.kind == "scale":

@@ -105,7 +105,7 @@ def by_name(survey: Survey, answers: Any) -> Mapping[str, Any]:
         raise TacitError(
             "unknown-category",
             f"there is no answer to {missing[0]!r}",
-            why="a question that is left out would show something about the respondent",
+            why="a skipped question would reveal something about the respondent",
             fix="declare an answer for people who do not answer, such as 'no answer'",
         )
     return given  # type: ignore[no-any-return]

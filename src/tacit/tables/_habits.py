@@ -87,7 +87,7 @@ class QuestionHabits:
         def __getattr__(self, name: str) -> Any:
             if _is_internal(self, name) or name not in _ANSWERS:
                 raise _no_attribute(self, name)
-            why = "you choose a cost first; the plan shows what you get for it"
+            why = "you decide on a cost first; the plan shows how accurate the answer will be"
             fix = ".plan(epsilon=0.5).release()" + {"release": "", "show": ""}.get(name, _after(name))
             raise _refused(f"a question without a plan has no {name}", why, fix)
 

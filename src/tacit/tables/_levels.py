@@ -90,7 +90,7 @@ def check_levels(question: TableQuestion) -> None:
         raise TacitError(
             "not-allowed",
             f"totals over {', '.join(names)} cannot be shown beside a group of missing values",
-            why="both would be lines without a key",
+            why="both would be rows without a key",
             fix=Say("name the missing values, as in COALESCE(ward, 'none')"),
         )
     if len(question.keys) > _MOST_SUMMED:

@@ -317,7 +317,7 @@ class Rows(PandasHabits):
             raise TacitError(
                 "not-allowed",
                 "a limit on rows has no effect here",
-                why="the tables are read without one, because each unit has one row after per_unit",
+                why="the tables are read without a limit, because each unit has one row after per_unit",
                 fix="limit the rows before per_unit, or remove the limit",
             )
         return with_rows(self.relation, rows, frozenset(limited))

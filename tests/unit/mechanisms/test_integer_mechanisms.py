@@ -117,7 +117,7 @@ def test_noise_may_have_a_scale_of_up_to_two_to_the_56():
         with pytest.raises(TacitError, match=r"larger than 2\^56 grid steps") as refused:
             make()
         assert refused.value.code == "bad-parameter"
-        assert str(refused.value.fix) == "a larger epsilon, smaller limits or narrower bounds"
+        assert str(refused.value.fix) == "use a larger epsilon, smaller limits or narrower bounds"
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 1024, 4097, 10_007, 2**30 - 1, 2**30, 2**49 + 1])

@@ -17,7 +17,7 @@ def test_a_plan_says_in_odds_what_it_gives_away():
     text = " ".join(str(POLL.answer("yes")).split())
     for words in (
         "the true one with probability 73.1 %, the other one with 26.9 %",
-        "multiply their odds between any two answers by at most 2.72",
+        "changes the odds between any two answers by at most a factor of 2.72",
         "no ledger is charged",
         "of one respondent",
     ):

@@ -125,7 +125,7 @@ def test_differences_compare_groups(reports):
     assert row.low <= truth <= row.high
     ages = reports.difference("age", by="region", confidence=0.999999)["south"]
     assert ages.low <= AGE[REGION == "south"].mean() - AGE[REGION == "north"].mean() <= ages.high
-    assert "south less north" in str(shares)
+    assert "south minus north" in str(shares)
     same = POLL.randomize(FRAME | {"region": ["north"] * N}, public=["region"])
     with pytest.raises(TacitError, match="a single group"):
         same.difference("smokes", by="region")

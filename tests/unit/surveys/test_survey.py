@@ -189,7 +189,7 @@ def test_shuffling_needs_respondents():
 
 def test_the_page_of_a_survey_says_what_is_sent():
     text = str(tc.survey("four", FOUR, epsilon=2))
-    for words in ("picked at random", "6 of the 51 answers", "18 to 90", "by at most 7.39"):
+    for words in ("picked at random", "6 of the 51 answers", "18 to 90", "by at most a factor of 7.39"):
         assert words in text
     assert math.isclose(float(tc.survey("x", ["a", "b"], epsilon=0.1).epsilon), 0.1)
 

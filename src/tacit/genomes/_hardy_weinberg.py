@@ -104,7 +104,9 @@ class EquilibriumTask:
             float(confidence),
             {
                 "heterozygotes": "share of the calls; the interval is for the noise of heterozygotes only",
-                "p_value": "of equilibrium; it allows for the noise",
+                "expected": "share of heterozygotes in equilibrium, from the noisy frequency; no interval",
+                "chi_square": "of equilibrium; no interval: the p-value says what it means",
+                "p_value": "of equilibrium; it allows for the noise, so it has no interval",
             },
         )
 

@@ -232,3 +232,9 @@ def test_a_file_that_is_gone_is_refused_before_the_charge(tmp_path):
         plan.release()
     assert refused.value.code == "bad-genotypes"
     assert cohort.remaining.rho == 1
+
+
+@pytest.mark.parametrize("ask", ["frequencies", "hardy_weinberg", "missingness"])
+def test_a_plan_for_a_private_number_of_people_gives_an_example(ask):
+    plan = getattr(tc.genotypes(np.zeros((5, 3)), budget=tc.Budget(rho=1)), ask)(rho=0.1)
+    assert "for 1,000 people)" in plan.forecast[0].note

@@ -89,3 +89,12 @@ def test_a_refusal_can_be_typed(folder, words, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_budget_in_rho_pays_for_a_question_in_rho(folder):
+    words = ("graph", "friends.csv", "edges", "--unit", "edge", "--rho", "0.1", "--ledger", "rho.ledger")
+    done = tacit(*words, "--budget", "1", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "left: rho 0.9 of 1" in done.stdout
+    plan = tacit(*words, "--plan", cwd=folder).stdout
+    assert "left now, before this question: rho 0.9 of 1" in plan

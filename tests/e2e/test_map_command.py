@@ -81,3 +81,30 @@ def test_a_wrong_question_is_refused_before_a_charge(folder, words, code):
     error = refusal(*words, "--name", f"refused {' '.join(words)}", cwd=folder)
     assert error["code"] == code
     assert error["fix"]
+
+
+def test_a_plan_needs_no_budget_and_makes_no_ledger(folder):
+    words = ("map", "sites.csv", *BOX, "--grid", "8x6", "--epsilon", "1", "--plan", "--ledger", "none.ledger")
+    done = tacit(*words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert not list(folder.glob("none.ledger*"))
+    assert "left" not in done.stdout
+    asked = tacit(*words[:-3], "--budget", "3", "--ledger", "some.ledger", cwd=folder)
+    assert asked.returncode == 0, asked.stderr
+    done = tacit(*words[:-1], "some.ledger", cwd=folder)
+    assert "left now, before this question: epsilon 2 of 3" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "goal", [("--rho", "0.1"), ("--epsilon", "1", "--delta", "1e-6")], ids=["rho", "delta"]
+)
+def test_the_budget_is_in_the_measure_of_the_first_question(folder, goal):
+    left = answer("--grid", "8x6", *goal, "--budget", "1", "--name", f"in {goal[0]}", cwd=folder)["left"]
+    assert left["rho" if goal[0] == "--rho" else "delta"] not in {None, "1"}
+
+
+def test_a_picture_and_a_certificate_are_written_as_by_other_commands(folder):
+    words = ("--plot", "plot.svg", "--certificate", "map-certificate.json")
+    files = answer("--tree", "--epsilon", "1", "--budget", "1", "--name", "both", *words, cwd=folder)["files"]
+    assert files == [words[1], words[3]]
+    assert tc.Certificate.load(folder / files[1]).fields["promised"] == {"epsilon": "1"}

@@ -135,3 +135,32 @@ def test_the_page_is_one_file_with_its_facts_and_no_address():
     assert "epsilon 1" in page
     assert "protects each row" in page
     assert len(page) < 40_000
+
+
+@in_browser
+@pytest.mark.parametrize("kind", ["tree", "districts"])
+def test_regions_that_may_be_empty_are_pale_and_can_be_hidden(browser, tmp_path, kind):
+    from selenium.webdriver.common.by import By
+
+    path = tmp_path / "map.html"
+    made = release(kind)
+    made.to_html(path)
+    browser.get(path.as_uri())
+    look = "return [...document.querySelectorAll('path.unclear')].map(p => getComputedStyle(p).fill)"
+    before = browser.execute_script(look)
+    assert len(before) == int((made.counts - made.half_widths <= 0).sum())
+    browser.find_element(By.ID, "sure").click()
+    assert set(browser.execute_script(look)) <= {"rgb(255, 255, 255)"}
+    if kind == "tree":
+        assert set(before) != {"rgb(255, 255, 255)"}
+
+
+def test_the_page_has_a_legend_with_values_and_says_how_far_off_a_region_may_be():
+    made = release("grid")
+    page = made.to_html()
+    legend = page.split('<svg id="legend"')[1].split("</svg>")[0]
+    top = made.counts.max()
+    assert f">{top:.3g}</text>" in legend
+    assert f">{top / 4:.3g}</text>" in legend
+    assert "points in a cell" in legend
+    assert "within 3 points of its exact count with 95 % confidence" in page

@@ -53,8 +53,8 @@ _OPTIONS: Final = frozenset(
     {
         "account", "baseline", "charge", "confidence", "days", "days-before", "degree-bound", "delta",
         "epsilon", "error",
-        "false-alarm", "family", "focus", "k", "level", "mean-degree", "most-days", "n", "nodes",
-        "prior", "purpose", "rho",
+        "false-alarm", "family", "focus", "k", "lat", "level", "lon", "mean-degree", "most-days", "n",
+        "nodes", "prior", "purpose", "rho",
         "samples", "size", "statement", "statistic", "tau", "trials", "who", "window", "within",
     }
 )  # fmt: skip
@@ -111,6 +111,8 @@ def _words(fix: Fix, context: CommandContext, code: str) -> str:
 
 def _set(values: Mapping[str, object], context: CommandContext) -> str:
     """Write other parameters as options; a fact of the dataset among them is one to declare."""
+    if {"source_column", "target_column"} <= values.keys():
+        return "--columns " + typed(",".join((str(values["source_column"]), str(values["target_column"]))))
     words = [_parameter(name, value, context) for name, value in values.items()]
     return " ".join(words) if all(words) else ""
 
@@ -121,6 +123,8 @@ def _parameter(name: str, value: object, context: CommandContext) -> str:
             return f"--bounds {number_text(low)} {number_text(high)}"
         case (("bounds" | "keys" | "limits" | "public" | "types"), Mapping()):
             return "; ".join(_declare(Declare(name, one, column=key), context) for key, one in value.items())
+        case "box", ((south, west), (north, east)):
+            return "--box " + " ".join(map(number_text, (south, west, north, east)))
         case "keys", _:
             return fact_option("keys", "COLUMN", ["A", "B"])
         case _ if name in get_args(FactName):

@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset, note_ledger
+from tacit.cli._first_budget import given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, exact_text, say, show_json
 from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError, bad_parameter
@@ -30,10 +31,18 @@ _ASKS: dict[str, tuple[str, ...]] = {
     "verdict": (),
 }  # fmt: skip
 _GraphFile = Annotated[
-    Path, typer.Argument(metavar="EDGES", help="The edge list: .csv, .parquet; its first two columns.")
+    Path,
+    typer.Argument(
+        metavar="EDGES", help="The edge list: a .csv or .parquet with one connection in each row."
+    ),
 ]
 _GraphAsk = Annotated[str, typer.Argument(metavar="QUESTION", help=f"One of: {', '.join(_ASKS)}.")]
-_GraphUnit = Annotated[str, typer.Option("--unit", help="Who is protected: edge or node.")]
+_GraphUnit = Annotated[
+    str,
+    typer.Option(
+        "--unit", help="Who is protected: edge (one connection), or node (a person with all connections)."
+    ),
+]
 _GraphNodes = Annotated[
     str | None, typer.Option("--nodes", help="The number of nodes, or @FILE with one name on each line.")
 ]
@@ -54,7 +63,8 @@ _GraphDegree = Annotated[
     typer.Option("--mean-degree", help="A public guess of the edges of a node, for the verdict."),
 ]
 _GraphColumns = Annotated[
-    str | None, typer.Option("--columns", help='The columns with the two nodes: "from,to".')
+    str | None,
+    typer.Option("--columns", help='The columns with the two nodes: "from,to"; by default the first two.'),
 ]
 _GraphBy = Annotated[str | None, typer.Option("--by", help="The grouping, for mixing and the like.")]
 _GraphK = Annotated[int | None, typer.Option("--k", help="How many edges a star has.")]
@@ -66,9 +76,14 @@ _GraphDelta = Annotated[float, typer.Option("--delta", help="Allow a delta.")]
 _GraphRho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho.")]
 _GraphConfidence = Annotated[float, typer.Option("--confidence", help="How often intervals cover the noise.")]
 _GraphBudget = Annotated[
-    float | None, typer.Option("--budget", help="The whole budget in epsilon; needed the first time.")
+    float | None,
+    typer.Option(
+        "--budget", help="The whole budget, in epsilon (or in rho, with --rho); needed the first time."
+    ),
 ]
-_GraphBudgetDelta = Annotated[float, typer.Option("--budget-delta", help="The budget's delta.")]
+_GraphBudgetDelta = Annotated[
+    float, typer.Option("--budget-delta", help="The budget's delta; by default that of the question.")
+]
 _GraphLedger = Annotated[str, typer.Option("--ledger", help="Where the budget is kept.")]
 _GraphName = Annotated[str | None, typer.Option("--name", help="By default the name of the file.")]
 _GraphPlan = Annotated[bool, typer.Option("--plan", help="Show the price and the error; charge nothing.")]
@@ -111,16 +126,17 @@ def graph(
     given = _given(ask, group=by, k=k, tau=tau, largest=largest, of=of)
     goal = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence}
     with Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
-        opened = _declared(edges, facts, trial, _budget(None, called, budget or 1, budget_delta))
+        opened = _declared(edges, facts, trial, given_budget(budget or 1, goal, budget_delta))
         if ask == "verdict":
             _show_verdict(opened, epsilon, as_json=as_json)
             return
         planned = _planned(opened, ask, given, goal)
         if plan:
-            _show_plan(planned, as_json=as_json)
+            _show_plan(planned, left_now(called, ledger), as_json=as_json)
             return
+    whole = whole_budget(called, ledger, budget, goal, budget_delta)
     with Ledger.open(ledger) as books:
-        opened = _declared(edges, facts, books, _budget(books, called, budget, budget_delta))
+        opened = _declared(edges, facts, books, whole)
         release = _planned(opened, ask, given, goal).release(who=who, purpose=purpose)
         left = opened.remaining
     files.save(release.content, release.certificate, lambda path: release.plot().savefig(path))
@@ -141,24 +157,6 @@ def _declared(edges: Path, facts: dict[str, Any], ledger: Ledger, budget: Budget
     if not edges.exists():
         raise TacitError("unknown-table", f"there is no file {edges}", fix=Say("check its name and folder"))
     return tc.graph(edges, budget=budget, ledger=ledger, **facts)
-
-
-def _budget(ledger: Ledger | None, name: str, epsilon: float | None, delta: float) -> Budget:
-    """Return the budget that was given, or the one that the ledger has for this graph."""
-    from tacit.accounting import Budget
-
-    if epsilon is not None:
-        return Budget(epsilon=epsilon, delta=delta)
-    try:
-        found: Budget = ledger.account(name).budget  # type: ignore[union-attr]
-    except TacitError:
-        raise TacitError(
-            "bad-parameter",
-            f"the ledger has no budget for {name!r} yet",
-            why="the curator decides once how much may be learned in total",
-            fix=Say("add --budget 3, the whole budget in epsilon"),
-        ) from None
-    return found
 
 
 def _given(ask: str, **options: Any) -> dict[str, Any]:
@@ -191,7 +189,7 @@ def _show_verdict(opened: Graph, epsilon: float | None, *, as_json: bool) -> Non
     say(found.text)
 
 
-def _show_plan(planned: Plan[Any], *, as_json: bool) -> None:
+def _show_plan(planned: Plan[Any], left: list[str], *, as_json: bool) -> None:
     from tacit.core import plan_text
 
     if as_json:
@@ -201,7 +199,7 @@ def _show_plan(planned: Plan[Any], *, as_json: bool) -> None:
             "mechanisms": [dict(one) for one in planned.mechanisms],
         })  # fmt: skip
         return
-    say(plan_text(planned, left=False))
+    say(plan_text(planned, left=False), *left)
 
 
 def _columns(given: str | None) -> tuple[str | None, str | None]:

@@ -12,12 +12,13 @@ import typer
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset, note_ledger
 from tacit.cli._fact_options import read_limit_option
+from tacit.cli._first_budget import given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, exact_text, say, show_json, typed, write_file
+from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
 from tacit.fixes import Say
 
 if TYPE_CHECKING:
-    from tacit.accounting import Budget
     from tacit.core import Plan
     from tacit.maps import PointMap
 
@@ -54,14 +55,21 @@ _MapEpsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What
 _MapDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noise, with this delta.")]
 _MapRho = Annotated[float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho.")]
 _MapConfidence = Annotated[float, typer.Option(help="How often intervals cover the noise.")]
-_MapBudget = Annotated[float | None, typer.Option(help="The whole budget in epsilon; needed the first time.")]
+_MapBudget = Annotated[
+    float | None,
+    typer.Option(help="The whole budget, in epsilon (or in rho, with --rho); needed the first time."),
+]
 _MapName = Annotated[str | None, typer.Option(help="By default the name of the file.")]
 _MapLedger = Annotated[str, typer.Option(help="Where the budget is kept.")]
 _MapOut = Annotated[
     list[Path] | None,
     typer.Option("--out", help=f"Write the map to this file ({', '.join(_FORMATS)}); may be repeated."),
 ]
-_MapPlanOnly = Annotated[bool, typer.Option("--plan", help="Show the plan only; charges nothing.")]
+_MapPlot = Annotated[Path | None, typer.Option("--plot", help="Draw it here (.png, .svg, .pdf).")]
+_MapCertificate = Annotated[
+    Path | None, typer.Option("--certificate", help="Write the certificate here (.json).")
+]
+_MapPlanOnly = Annotated[bool, typer.Option("--plan", help="Show the cost and the error; charge nothing.")]
 _MapWho = Annotated[str, typer.Option("--who", help="Who asks; recorded in the ledger.")]
 _MapPurpose = Annotated[str, typer.Option("--purpose", help="For which purpose; recorded too.")]
 
@@ -74,32 +82,45 @@ def map_(
     district_name: _MapDistrictName = "name", hottest: _MapHottest = None, epsilon: _MapEpsilon = None,
     delta: _MapDelta = 0, rho: _MapRho = None, confidence: _MapConfidence = 0.95,
     budget: _MapBudget = None, name: _MapName = None, ledger: _MapLedger = "tacit.ledger",
-    out: _MapOut = None, plan_only: _MapPlanOnly = False, who: _MapWho = "", purpose: _MapPurpose = "",
+    out: _MapOut = None, plot: _MapPlot = None, certificate: _MapCertificate = None,
+    plan_only: _MapPlanOnly = False, who: _MapWho = "", purpose: _MapPurpose = "",
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Release the points of a file as a private map. The same map again is free."""
     import tacit as tc
+    from tacit.core import plan_text
 
     called = name or source.stem
     note_dataset(None, None, called)
     note_ledger(ledger)
     files = list(out or ())
     _check_files(files, answers=hottest is not None)
+    beside = OutputFiles(None, plot, certificate)
+    beside.check()
     south, west, north, east = box
-    points = tc.points(
-        source, lat, lon, unit=tc.Unit(unit) if unit else tc.Unit.row(), name=called,
-        box=((south, west), (north, east)), budget=_budget_of(called, ledger, budget),
-        limits=dict(read_limit_option(text) for text in limits or ()) or None, ledger=ledger,
-    )  # fmt: skip
+    facts: dict[str, Any] = {
+        "lat": lat, "lon": lon, "unit": tc.Unit(unit) if unit else tc.Unit.row(), "name": called,
+        "box": ((south, west), (north, east)),
+        "limits": dict(read_limit_option(text) for text in limits or ()) or None,
+    }  # fmt: skip
     goal = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence}
-    made = _planned(
-        points, goal, grid=grid, tree=tree, adaptive=adaptive, h3=h3,
-        districts=None if districts is None else (districts, district_name), hottest=hottest,
-    )  # fmt: skip
-    if plan_only:
-        show_json(_facts_of(made)) if as_json else say(repr(made))
-        return
+    asked = {
+        "grid": grid, "tree": tree, "adaptive": adaptive, "h3": h3, "hottest": hottest,
+        "districts": None if districts is None else (districts, district_name),
+    }  # fmt: skip
+    with tc.Ledger.memory() as trial:  # a wrong question is refused before a ledger is made
+        tried = tc.points(source, **facts, budget=given_budget(budget or 1, goal), ledger=trial)
+        made = _planned(tried, goal, **asked)
+        if plan_only:
+            show_json(_facts_of(made)) if as_json else say(
+                plan_text(made, left=False), *left_now(called, ledger)
+            )
+            return
+    whole = whole_budget(called, ledger, budget, goal)
+    points = tc.points(source, **facts, budget=whole, ledger=ledger)
+    made = _planned(points, goal, **asked)
     release = made.release(who=who, purpose=purpose)
+    beside.save(release.content, release.certificate, lambda path: release.plot().savefig(path))
     for path in files:
         write = (
             release.save
@@ -109,9 +130,11 @@ def map_(
         write_file(path, write, "the map", "--out")
     if as_json:
         left = {part: exact_text(getattr(points.remaining, part)) for part in ("epsilon", "delta", "rho")}
-        show_json({**_facts_of(made), "files": [str(path) for path in files], "left": left})
+        written = [str(path) for path in (*files, plot, certificate) if path is not None]
+        show_json({**_facts_of(made), "files": written, "left": left})
         return
     say(repr(release), f"left: {points.remaining}", *(f"written: {path}" for path in files))
+    beside.report()
 
 
 def _planned(points: PointMap, goal: dict[str, Any], **asked: Any) -> Plan[Any]:
@@ -163,29 +186,6 @@ def _read_shape(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _budget_of(name: str, ledger: str, given: float | None) -> Budget:
-    """Return the budget that was given, or that of the account; refuse where there is neither."""
-    import tacit as tc
-    from tacit.ledger import open_ledger
-
-    if given is not None:
-        return tc.Budget(epsilon=given)
-    if Path(ledger).exists() or "://" in ledger:
-        try:
-            held: Budget = open_ledger(ledger).account(name).budget
-        except TacitError as refusal:
-            if refusal.code != "unknown-account":
-                raise
-        else:
-            return held
-    raise TacitError(
-        "bad-parameter",
-        f"the map {name!r} has no budget yet",
-        why="there is no default epsilon",
-        fix=Say("give --budget the first time: what may be learned from these points in total"),
-    )
-
-
 def _check_files(files: list[Path], *, answers: bool) -> None:
     """Refuse what cannot be written, before anything is charged."""
     known = (".csv", ".parquet", ".json") if answers else _FORMATS
@@ -206,6 +206,7 @@ def _check_files(files: list[Path], *, answers: bool) -> None:
 def _facts_of(made: Plan[Any]) -> dict[str, object]:
     return {
         "asked": made.asked,
+        "columns": list(made.forecast),
         "promised": {name: float(value) for name, value in made.promised.items()},
         "facts": dict(made.facts),
         "mechanisms": [dict(one) for one in made.mechanisms],

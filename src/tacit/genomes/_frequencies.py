@@ -16,7 +16,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
 from tacit.genomes._cohort import missing_source
-from tacit.genomes._frequency_reading import read_frequencies
+from tacit.genomes._frequency_reading import error_of_shares, read_frequencies
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -270,10 +270,7 @@ def _forecast(task: FrequencyTask, goal: PlanGoal) -> list[Forecast]:
     sizes = cohort.cluster_sizes if task.clusters else (None if cohort.people is None else (cohort.people,))
     noise = task.adding.describe()
     if sizes is None or min(sizes) == 0:
-        about = half / steps
-        note = f"about {about:.3g} divided by the number of people" + (
-            " of the cluster" if task.clusters else ""
-        )
+        note = error_of_shares(half / steps, clusters=bool(task.clusters))
         return [Forecast("frequency", "frequency of the counted allele", noise, None, note)]
     return [Forecast("frequency", "frequency of the counted allele", noise, half / steps / min(sizes))]
 

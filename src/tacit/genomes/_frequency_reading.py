@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tacit.genomes._cohort import Cohort
     from tacit.genomes._frequencies import FrequencyTask
 
-__all__ = ["clusters_of", "plain_cells", "read_frequencies", "read_sizes", "site_keys"]
+__all__ = ["clusters_of", "error_of_shares", "plain_cells", "read_frequencies", "read_sizes", "site_keys"]
 
 #: The part of the chance of missing the truth that goes to each of several noisy numbers.
 _SMALL = Fraction(1, 10)
@@ -107,3 +107,15 @@ def plain_cells(values: NDArray[np.float64], half: NDArray[np.float64] | float |
         nothing = (None,) * len(column)
         return Cells(tuple(column), nothing, nothing)
     return Cells(tuple(column), tuple((values - half).tolist()), tuple((values + half).tolist()))
+
+
+def error_of_shares(half: float, *, clusters: bool = False) -> str:
+    """Say how far off a share will be if the number of people is private, with an example.
+
+    Examples
+    --------
+    >>> error_of_shares(17.5)
+    'about 17.5 divided by the number of people (0.018 for 1,000 people)'
+    """
+    whose = " of the cluster" if clusters else ""
+    return f"about {half:.3g} divided by the number of people{whose} ({half / 1000:.2g} for 1,000 people)"

@@ -12,7 +12,7 @@ import numpy as np
 from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._frequencies import COUNT_SHARE
-from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
+from tacit.genomes._frequency_reading import error_of_shares, plain_cells, read_sizes, site_keys
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ class EquilibriumTask:
             float(confidence),
             {
                 "heterozygotes": "share of the calls; the interval is for the noise of heterozygotes only",
-                "p_value": "of equilibrium; it allows for the noise",
+                "expected": "share of heterozygotes in equilibrium, from the noisy frequency; no interval",
+                "chi_square": "of equilibrium; no interval: the p-value says what it means",
+                "p_value": "of equilibrium; it allows for the noise, so it has no interval",
             },
         )
 
@@ -133,7 +135,7 @@ def plan_hardy_weinberg(cohort: Cohort, goal: PlanGoal) -> Plan[AnswerTable]:
         forecast=[
             Forecast(
                 "heterozygotes", "share of heterozygotes", adding.describe(), half / size if size else None,
-                "" if size else f"about {half:.3g} divided by the number of people",
+                "" if size else error_of_shares(half),
             ),
             Forecast("p_value", "of equilibrium", adding.describe(), None, "a p-value has no interval"),
         ],

@@ -13,7 +13,7 @@ from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
 from tacit.exact import Number, rational
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._frequencies import COUNT_SHARE, GRID
-from tacit.genomes._frequency_reading import read_sizes, site_keys
+from tacit.genomes._frequency_reading import error_of_shares, read_sizes, site_keys
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def plan_missingness(cohort: Cohort, goal: PlanGoal, *, clip: Number | None = No
     )
     task = MissingCallTask(cohort, grid, squared, counting, adding)
     half, size = adding.half_width(goal.confidence) / grid, cohort.people
-    note = "" if size else f"about {half:.3g} divided by the number of people"
+    note = "" if size else error_of_shares(half)
     limit_words = "nobody can exceed it" if grid == 1 else "a person with more counts less"
     return Plan.of(
         cohort,

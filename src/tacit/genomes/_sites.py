@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Choose, Code, Say
+from tacit.fixes import Code, Say
 
 __all__ = ["SiteList", "plain_chromosome", "read_sites"]
 
@@ -103,12 +103,12 @@ def read_sites(given: object) -> SiteList:
     columns = _columns_of(given)
     missing = next((name for name in _COLUMNS if name not in columns), None)
     if missing is not None:
-        raise bad_parameter(
-            "variants",
-            "a table with the columns chromosome, position, ref and alt",
-            f"one without {missing}",
-            why="without them nobody can say which allele is counted",
-            fix=Choose(tuple(columns), given=missing) if columns else _EXAMPLE,
+        has = f"; the table has {', '.join(map(str, columns))}" if columns else ""
+        raise TacitError(
+            "bad-parameter",
+            f"the table of variants has no column {missing!r}",
+            why="without chromosome, position, ref and alt nobody can say which allele is counted",
+            fix=Say(f"rename the columns to chromosome, position, ref and alt{has}"),
         )
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1 or lengths == {0}:

@@ -90,7 +90,8 @@ def graph(
     mean_degree
         A public guess of how many edges a node has on average. Only verdicts use it.
     source_column, target_column
-        The two columns of a table; by default the first two.
+        The two columns of a table; by default the first two, apart from the weights. They are needed if the
+        first two look like something else, such as a number of the row or a date.
     ledger
         A `Ledger`, or where to open one; None keeps it in memory.
 

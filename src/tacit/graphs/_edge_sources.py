@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["EdgeSource", "NamedPairs", "open_edges"]
 
+#: Names of neighbouring columns that surely are the two nodes, and names that no column of nodes has.
+_PAIRS = frozenset({
+    ("ego", "alter"), ("from", "to"), ("i", "j"), ("node1", "node2"), ("person", "friend"),
+    ("sender", "receiver"), ("source", "target"), ("src", "dst"), ("u", "v"),
+})  # fmt: skip
+_NOT_NODES = frozenset({
+    "", "column0", "count", "date", "day", "edge_id", "id", "index", "no", "nr", "number", "row", "time",
+    "timestamp", "unnamed: 0", "weight", "year",
+})  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedPairs:
@@ -109,7 +119,7 @@ def open_edges(
         A path, a frame, a DuckDB connection, a pair of these with a table, an array or a list of pairs, or a
         graph of NetworkX, igraph or scipy.sparse.
     ends
-        The two columns with the names of nodes; by default the first two.
+        The two columns with the names of nodes; by default the first two, apart from the weights.
     weight
         The column, or the attribute of the edges, with their weights.
     directed, bipartite
@@ -138,7 +148,7 @@ def open_edges(
     known = found.columns()
     if known is None and (schema := found.schema("rows")) is not None:
         known = tuple(name for name, _ in schema)
-    first, second = _two_columns(ends, known)
+    first, second = _two_columns(ends, None if known is None else [one for one in known if one != column])
     roles: dict[str, Any] = {first: "name", second: "name"} | ({column: "number"} if column else {})
     return _TableEdges(SourceColumns(found, roles), (first, second), column)
 
@@ -159,6 +169,7 @@ def _two_columns(ends: tuple[str | None, str | None], known: Sequence[str] | Non
                 why="the source is not available now, or it has fewer than two columns",
                 fix=Set(source_column="from", target_column="to"),
             )
+        _check_first_two(known)
         first, second = known[0], known[1]
     if first == second:
         raise bad_parameter(
@@ -166,6 +177,21 @@ def _two_columns(ends: tuple[str | None, str | None], known: Sequence[str] | Non
             fix=Choose(tuple(known or ()), given=second),
         )  # fmt: skip
     return first, second
+
+
+def _check_first_two(known: Sequence[str]) -> None:
+    """Refuse a table whose first two columns, by their names, are not the two nodes."""
+    names = [one.strip().lower() for one in known]
+    pairs = [(i, i + 1) for i in range(len(names) - 1) if (names[i], names[i + 1]) in _PAIRS]
+    if len(known) == 2 or pairs[:1] == [(0, 1)] or not (pairs or _NOT_NODES & {*names[:2]}):
+        return
+    i, j = pairs[0] if pairs else (len(known) - 2, len(known) - 1)
+    raise TacitError(
+        "unknown-column",
+        f"the first two columns, {known[0]!r} and {known[1]!r}, do not look like the two nodes of an edge",
+        why="with the wrong columns the answer would be wrong, and the budget would be spent",
+        fix=Either(Set(source_column=known[i], target_column=known[j]), Choose(tuple(known))),
+    )
 
 
 def _listing_of(source: object, *, directed: bool) -> Any:

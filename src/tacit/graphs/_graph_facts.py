@@ -74,7 +74,12 @@ class GraphFacts:
         if self.target_nodes is not None:
             nodes = f"sources: {nodes}; targets: {self.target_nodes.words}"
         promise = [("holds if", str(text)) for text in self.assumes.values() if assumed]
-        return [("neighbours", changed), *promise, ("nodes", nodes)]
+        read = (
+            []
+            if self.columns is None
+            else [("edges", "from the columns {!r} and {!r}".format(*self.columns))]
+        )
+        return [("neighbours", changed), *promise, *read, ("nodes", nodes)]
 
     def number(self) -> int:
         """Return the declared number of nodes, or refuse where there is none."""

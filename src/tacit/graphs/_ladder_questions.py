@@ -143,15 +143,15 @@ def _capped(ladder: _Ladder, facts: GraphFacts, width: int) -> int:
 
 
 def _forecast(counted: _Counted, facts: GraphFacts, goal: PlanGoal, words: str) -> Forecast:
-    """Say what to expect; if the width is private, for the widths up to the floor."""
+    """Say which interval to expect; if the width is private, for a noisy width at the floor."""
     ladder, law = counted.ladder, counted.steps[-1].mechanism
     describe = law.describe()  # type: ignore[attr-defined]
     if facts.by_node or facts.degree_bound is not None:
         return Forecast(ladder.name, words, describe, counted.half((0,), goal.confidence))
     assert isinstance(law, LadderNoise | StarLadder)  # noqa: S101 - edge level
-    wide = law.half_width(goal.confidence, width=law.floor)
-    return Forecast(ladder.name, words, describe, None,
-                    f"{wide:,} if {ladder.shared.format(law.floor)}, more in denser graphs")  # fmt: skip
+    wide = counted.half((law.floor,), goal.confidence)
+    note = f"about {wide:,} if {ladder.shared.format(law.floor)}, more in denser graphs"
+    return Forecast(ladder.name, words, describe, None, note)
 
 
 def _facts(counted: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
@@ -161,7 +161,8 @@ def _facts(counted: _Counted, facts: GraphFacts) -> list[tuple[str, str]]:
     if facts.degree_bound is not None:
         return [("interval", (f"holds if no node has more than {facts.degree_bound:,} edges, as declared; "
                              "privacy does not depend on it"))]  # fmt: skip
-    return [("interval", f"15 % of epsilon measure how far one edge can move the {counted.ladder.name}")]
+    moved = f"15 % of epsilon measure how far one edge can move the {counted.ladder.name}"
+    return [("interval", f"{moved}; a public degree bound would make the interval narrower")]
 
 
 def _one_count(

@@ -52,7 +52,8 @@ class SizeVerdict:
         if not math.isfinite(share):
             return f"{size}, there are hardly any triangles to count: {self.word}"
         percent = f"{100 * share:,.0f} %" if share >= 0.02 else f"{100 * share:.2g} %"
-        return f"{size}, the error will be about {percent} at epsilon {self.epsilon:g}: {self.word}"
+        off = f"half of all answers will be off by less than {percent}"
+        return f"{size}, {off} at epsilon {self.epsilon:g}: {self.word}"
 
 
 def verdict_of(
@@ -74,8 +75,8 @@ def verdict_of(
 
     Examples
     --------
-    >>> verdict_of(34, 4.6, epsilon=1).text
-    'with about 34 nodes of mean degree 4.6, the error will be about 20 % at epsilon 1: rough'
+    >>> verdict_of(34, 4.6, epsilon=1).text.partition(", ")[2]
+    'half of all answers will be off by less than 20 % at epsilon 1: rough'
     >>> verdict_of(34, 4.6, epsilon=0.1).word, verdict_of(242, 69, epsilon=1).word
     ('too small', 'fine')
     """

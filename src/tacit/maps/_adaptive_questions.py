@@ -18,7 +18,7 @@ from tacit.mechanisms import DiscreteLaplace, SplittingTree, TopK
 
 if TYPE_CHECKING:
     from tacit.accounting import Adjacency
-    from tacit.core import JSON, AnswerTable, Limits
+    from tacit.core import JSON, AnswerTable, Limits, Unit
     from tacit.exact import Number
     from tacit.maps._box import Box
     from tacit.maps._point_source import PointSource
@@ -44,6 +44,8 @@ class AdaptiveQuestions:
 
         @property
         def adjacency(self) -> Adjacency: ...
+        @property
+        def unit(self) -> Unit: ...
         def _public(self) -> dict[str, JSON]: ...
         def _facts(self) -> list[tuple[str, str]]: ...
 
@@ -228,7 +230,9 @@ class AdaptiveQuestions:
             adjacency=self.adjacency, grid=1,
         )  # fmt: skip
         asked: dict[str, JSON] = {"hottest": most, "cells": [rows, columns]}
-        task = HottestTask(self._source, GridRegions(self.box, rows, columns), asked | self._public(), top)
+        counted = "points" if self.unit.is_row else "visitors"
+        regions = GridRegions(self.box, rows, columns)
+        task = HottestTask(self._source, regions, asked | self._public(), top, counted)
         behind = top.half_width(goal.confidence, candidates=rows * columns)
         return Plan.of(
             self,  # type: ignore[arg-type]
@@ -236,8 +240,8 @@ class AdaptiveQuestions:
             promised=goal.promised,
             forecast=[
                 Forecast(
-                    "place", f"the {most} cells with most visitors", top.describe(), None,
-                    note=f"each pick is at most {behind:,} below the best cell left",
+                    "place", f"the {most} cells with most {counted}", top.describe(), None,
+                    note=f"each pick has at most {behind:,} {counted} fewer than the best cell left",
                 )
             ],
             facts=[("regions", f"{rows} x {columns} cells, all of them candidates"), *self._facts()],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tacit.core import fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Code, Set
+from tacit.fixes import Set
 from tacit.ledger import open_ledger
 from tacit.maps._box import Box
 from tacit.maps._limits import read_limits
@@ -116,5 +116,5 @@ def _check_names(lat: object, lon: object) -> None:
             "bad-parameter",
             f"the latitude is read from {lat!r} and the longitude from {lon!r}, which look swapped",
             why="with the two swapped, most points would lie outside the box and silently be dropped",
-            fix=Code(f"tc.points(source, {lon!r}, {lat!r}, ...)"),
+            fix=Set(lat=lon, lon=lat),
         )

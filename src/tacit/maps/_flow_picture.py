@@ -41,5 +41,7 @@ def plot_flows(table: FlowTable, ax: Axes | None, certificate: Certificate) -> A
     who: Any = certificate.fields.get("dataset")
     name = who.get("name", "") if isinstance(who, dict) else ""
     dots = "; a dot: the interval contains 0" if len(zones) <= _FEW else ""
-    axes.set_title(f"trips of {name}{dots}" if name else f"trips{dots}", fontsize=9, loc="left")
+    half = trips[0, 0] - low[0, 0]
+    error = f"each pair +/- {half:,.3g} at {table.confidence * 100:g} %"
+    axes.set_title(f"trips{' of ' + name if name else ''}\n{error}{dots}", fontsize=9, loc="left")
     return ax

@@ -67,6 +67,6 @@ def flow_table(
             )
         },
         confidence=confidence,
-        left_out=("trips with an end in no zone, and trips beyond the limit of a person",),
+        left_out=("trips with an end in no zone, and trips beyond the limit of a person, are not counted",),
         counts=("trips",),
     )

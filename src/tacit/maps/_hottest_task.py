@@ -35,6 +35,8 @@ class HottestTask:
     regions: GridRegions
     asked: Mapping[str, JSON]
     top: TopK
+    #: What is counted, in a word.
+    counted: str = "visitors"
 
     @property
     def question(self) -> JSON:
@@ -66,7 +68,7 @@ class HottestTask:
         behind = self.top.half_width(confidence, candidates=len(self.regions))
         note = (
             f"the place in the order of the picks; with {float(confidence) * 100:g} % confidence, every "
-            f"picked cell has at most {behind:,} visitors fewer than the best cell left"
+            f"picked cell has at most {behind:,} {self.counted} fewer than the best cell left"
         )
         ranks = tuple(range(1, len(chosen) + 1))
         empty = (None,) * len(chosen)

@@ -34,7 +34,8 @@ def plot_layers(surface: Any, facts: Mapping[str, Any]) -> Picture:
     grid = isinstance(surface.regions, GridRegions)
     size = 1.0 if grid else surface.regions.areas  # leaves differ in size
     top = max(float((surface.counts / size).max()), 1e-9)
-    said = ("estimate", f"surely at least ({surface.confidence * 100:g} % interval, lower end)")
+    level = f"{surface.confidence * 100:g} % interval"
+    said = (f"estimate (hatched: the {level} contains 0)", f"at least (lower end of the {level})")
     for one, values, words in zip(axes, (surface.counts, np.maximum(low, 0)), said, strict=True):
         drawn = draw_regions(one, surface, values / size)
         drawn.set_clim(0, top)
@@ -43,5 +44,5 @@ def plot_layers(surface: Any, facts: Mapping[str, Any]) -> Picture:
     axes[0].set_ylabel("latitude")
     picture.colorbar(drawn, ax=axes, label="points in a cell" if grid else "points per km²", shrink=0.8)
     if line := facts_line(facts):
-        picture.suptitle(line, fontsize=8, x=0.01, ha="left")
+        axes[0].annotate(line, (0, 1), (0, 22), "axes fraction", "offset points", fontsize=8)
     return picture

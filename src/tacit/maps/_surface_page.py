@@ -52,13 +52,14 @@ def surface_page(surface: Any, facts: Mapping[str, Any], *, title: str) -> str:
         "box": [float(side) for side in (south, west, north, east)],
         "width": _WIDE, "height": height, "shape": list(surface.regions.shape) if grid else None,
         "n": _rounded(surface.counts), "low": _rounded(low), "high": _rounded(high),
-        "top": _top(shade), "of": "points" if grid else "points per km²",
         "confidence": surface.confidence, "names": _names(surface),
     }  # fmt: skip
     parts = {
         "@TITLE@": html.escape(title),
         "@META@": html.escape(json.dumps(dict(facts), allow_nan=False)),
         "@FACTS@": html.escape(facts_line(facts) or "A private surface."),
+        "@LEGEND@": _legend(_top(shade), "points in a cell" if grid else "points per km²"),
+        "@ERROR@": html.escape(_error(surface)),
         "@UNIT@": html.escape(str(facts.get("unit") or "person")),
         "@NOTES@": "".join(
             f'<p class="soft">{html.escape(str(note))}</p>' for note in facts.get("notes", ())
@@ -101,10 +102,47 @@ def _colours(counts: NDArray[np.float64]) -> NDArray[np.uint8]:
     return np.asarray((_RAMP[below] * (1 - part) + _RAMP[below + 1] * part).round().astype(np.uint8))
 
 
+def _paled(colours: NDArray[np.uint8], unclear: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return the colours, with those of regions that may be empty nearer to white."""
+    pale = 255 - (255 - colours.astype(int)) * 7 // 20
+    return np.where(unclear[:, None], pale, colours).astype(np.uint8)
+
+
+def _legend(top: float, of: str) -> str:
+    """Return the colours with their values; each step has the same width, because colours follow the root."""
+    steps = len(_RAMP) - 1
+    stops = "".join(
+        f'<stop offset="{i / steps:g}" stop-color="#{int(red):02x}{int(green):02x}{int(blue):02x}" />'
+        for i, (red, green, blue) in enumerate(_RAMP)
+    )
+    ends = {0: "start", steps: "end"}
+    marks = "".join(
+        f'<text x="{270 * i / steps + 1:g}" y="28" text-anchor="{ends.get(i, "middle")}">'
+        f"{'0 or less' if i == 0 else format(top * (i / steps) ** 2, '.3g')}</text>"
+        for i in (0, *range(2, steps + 1))
+    )
+    return (
+        f'<svg id="legend" viewBox="0 0 272 46" role="img" aria-label="{of}: white is 0 or less, '
+        f'dark brown is {top:.3g}"><defs><linearGradient id="ramp">{stops}</linearGradient></defs>'
+        f'<rect x="1" y="1" width="270" height="13" fill="url(#ramp)" stroke="#56606b" />{marks}'
+        f'<text x="136" y="43" text-anchor="middle">{of}</text></svg>'
+    )
+
+
+def _error(surface: Any) -> str:
+    """Say how far a region may lie from the truth."""
+    wide = surface.half_widths
+    least, most = f"{wide.min():,.3g}", f"{wide.max():,.3g}"
+    far = most if least == most else f"{least} to {most}"
+    return (
+        f"a region lies within {far} points of its exact count with {surface.confidence * 100:g} % confidence"
+    )
+
+
 def _pictures(surface: Any, colours: NDArray[np.uint8], unclear: NDArray[np.bool_], height: float) -> str:
     """Draw a grid twice: cells that may be empty pale, and white."""
     rows, columns = surface.regions.shape
-    pale = np.where(unclear[:, None], (255 - (255 - colours.astype(int)) * 7 // 20), colours).astype(np.uint8)
+    pale = _paled(colours, unclear)
     white = np.where(unclear[:, None], np.uint8(255), colours)
     drawn = []
     for name, values, seen in (("estimates", pale, "visible"), ("certain", white, "hidden")):
@@ -124,6 +162,7 @@ def _outlines(
     south, west, north, east, height = frame
     boxes = isinstance(surface.regions, BoxRegions)
     paths = []
+    shown = _paled(colours, unclear)
     for i, outline in enumerate(surface.regions.outlines()):
         parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
         rings = []
@@ -134,7 +173,7 @@ def _outlines(
                 rings.append(f"M{x[0]:.2f} {y[0]:.2f}H{x[1]:.2f}V{y[2]:.2f}H{x[0]:.2f}Z")
             else:
                 rings.append("M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in zip(x, y, strict=True)) + "Z")
-        red, green, blue = colours[i].tolist()
+        red, green, blue = shown[i].tolist()
         kind = ' class="unclear"' if unclear[i] else ""
         paths.append(
             f'<path data-i="{i}"{kind} fill="#{red:02x}{green:02x}{blue:02x}" fill-rule="evenodd" '

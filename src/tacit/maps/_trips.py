@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tacit.core import Dataset, Forecast, Plan, PlanGoal, Unit, open_account, read_identity
+from tacit.core import Dataset, Forecast, Plan, PlanGoal, Unit, fixes_of, open_account, read_identity
 from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
@@ -95,8 +95,9 @@ def trips(
     >>> flows.keys["origin"]
     ('N', 'N', 'S', 'S')
     """
-    identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
-    most = _most_trips(identity.unit, limits)
+    with fixes_of("tc.maps.trips"):
+        identity = read_identity(name=name, version=version, unit=unit, adjacency=adjacency)
+        most = _most_trips(identity.unit, limits)
     ends = _read_end("origin", origin), _read_end("destination", destination)
     points = {len(end) == 2 for end in ends}
     if len(points) == 2:
@@ -118,7 +119,8 @@ def trips(
     opened = TripSource(source, (ends[0], ends[1]), identity.unit, most)
     books = open_ledger(ledger)
     made = Trips(identity, books, area, most, opened)
-    open_account(identity, budget, books)
+    with fixes_of("tc.maps.trips"):
+        open_account(identity, budget, books)
     return made
 
 
@@ -155,7 +157,8 @@ class Trips(Dataset):
         Parameters
         ----------
         zones
-            The public zones: a list of names, or the rows and columns of a grid over the box.
+            The public zones: a list of names, or the rows and columns of a grid over the box. The zones of a
+            grid are called "row, column", from "0, 0" in the south-west.
         epsilon, delta, rho, confidence
             The promised total cost, and how often intervals cover the noise.
 

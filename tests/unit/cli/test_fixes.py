@@ -248,3 +248,9 @@ def test_keys_of_a_public_table_are_named_in_the_config():
     assert "A,B" not in shown
     both = Either(*fix.fixes, Declare("keys", ["A", "B"], column="ward"))
     assert words(both, code="keys-missing").startswith("--keys ward=A,B and nowhere.toml")
+
+
+def test_maps_and_graphs_have_their_options_in_the_fix():
+    assert words(Set(box=((46.2, 7.2), (47.4, 9.4)))) == "--box 46.2 7.2 47.4 9.4"
+    assert words(Set(lat="Breite", lon="Länge")) == "--lat Breite --lon Länge"
+    assert words(Set(source_column="from", target_column="to")) == "--columns from,to"

@@ -121,6 +121,14 @@ def test_hardy_weinberg_tests_find_inbreeding():
     calls = np.where(random.random(once.shape) < 0.5, 2 * once, once + once[::-1])
     tested = tc.genotypes(calls, budget=tc.Budget(rho=10)).hardy_weinberg(rho=5).release()
     assert np.median(tested["p_value"].value) < 1e-6
+    assert "how close together" not in repr(tested)  # not why p-values have no interval
+
+
+def test_a_table_of_variants_with_other_names_says_which_columns_it_needs():
+    table = {"CHROM": ["1"], "POS": [1], "REF": ["A"], "ALT": ["G"]}
+    with pytest.raises(tc.TacitError, match="no column 'chromosome'") as refused:
+        tc.genotypes(np.zeros((5, 1)), variants=table, budget=tc.Budget(rho=1))
+    assert "rename" in str(refused.value.fix)
 
 
 def test_missing_shares_are_close():
@@ -241,3 +249,9 @@ def test_a_file_that_is_gone_is_refused_before_the_charge(tmp_path):
         plan.release()
     assert refused.value.code == "bad-genotypes"
     assert cohort.remaining.rho == 1
+
+
+@pytest.mark.parametrize("ask", ["frequencies", "hardy_weinberg", "missingness"])
+def test_a_plan_for_a_private_number_of_people_gives_an_example(ask):
+    plan = getattr(tc.genotypes(np.zeros((5, 3)), budget=tc.Budget(rho=1)), ask)(rho=0.1)
+    assert "for 1,000 people)" in plan.forecast[0].note

@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse
 
 import tacit as tc
+from tacit import TacitError
 from tacit.core import members_of
+from tacit.fixes import Set
 
 BUDGET = tc.Budget(epsilon=1000, delta=1e-3)
 PAIRS = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 2), (4, 4), (10, 2)]
@@ -278,3 +280,27 @@ def test_other_public_nodes_or_groups_are_another_question():
     assert [one.edges(epsilon=1) == graphs[0].edges(epsilon=1) for one in graphs] == [True, False, True]
     assert plan(range(11)).hash == plan(list(range(11))).hash
     assert len({plan(range(11)).hash, plan(range(12)).hash, plan(11).hash, plan(11, "ac").hash}) == 4
+
+
+@pytest.mark.parametrize(
+    ("columns", "fix"),
+    [
+        (["id", "date", "from", "to"], ("from", "to")),
+        (["", "a", "b"], ("a", "b")),
+        (["a", "b", "source", "target"], ("source", "target")),
+    ],
+)
+def test_first_columns_that_are_not_nodes_are_refused_before_a_charge(columns, fix):
+    table = pd.DataFrame([list(range(len(columns)))], columns=columns)
+    with pytest.raises(TacitError, match="do not look like the two nodes") as refused:
+        tc.graph(table, unit="edge", budget=BUDGET)
+    assert Set(source_column=fix[0], target_column=fix[1]) in refused.value.fix.fixes
+    first, second = fix
+    named = tc.graph(table, unit="edge", source_column=first, target_column=second, budget=BUDGET)
+    assert f"edges: from the columns {first!r} and {second!r}" in str(named.edges(epsilon=1))
+
+
+def test_a_column_of_weights_is_not_a_column_of_nodes():
+    table = pd.DataFrame([[9, 1, 2]], columns=["hours", "a", "b"])
+    found = tc.graph(table, unit="edge", weight=("hours", (0, 20)), budget=BUDGET)
+    assert "'a' and 'b'" in str(found.edges(epsilon=1))

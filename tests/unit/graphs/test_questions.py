@@ -1,5 +1,6 @@
 """Questions about a graph: neighbours, plans that round-trip, releases (docs/proofs/graphs.md)."""
 
+import re
 from fractions import Fraction
 from math import comb
 
@@ -277,3 +278,15 @@ def test_a_verdict_rests_on_declared_facts():
     assert club.verdict(epsilon=1).word == "rough"
     assert club.verdict(epsilon=0.1).text.endswith("too small")
     assert dict(club.triangles(epsilon=0.1).facts)["verdict"].endswith("at epsilon 0.1: too small")
+
+
+def test_the_plan_of_triangles_forecasts_the_interval_that_a_release_has():
+    edges = [(i, (i + step) % 200) for i in range(200) for step in (1, 2)]  # two nodes share at most 2
+    graph = tc.graph(edges, unit="edge", nodes=range(200), budget=tc.Budget(epsilon=9))
+    plan = graph.triangles(epsilon=1)
+    expected = int(re.match(r"about ([\d,]+) if", plan.forecast[0].note)[1].replace(",", ""))
+    found = plan.release()
+    half = (found.high - found.low) / 2
+    assert expected == pytest.approx(169, rel=0.05)  # the noise alone would be 55
+    assert half < 2.5 * expected
+    assert "a public degree bound would make the interval narrower" in dict(plan.facts)["interval"]

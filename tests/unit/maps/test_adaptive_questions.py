@@ -132,7 +132,7 @@ def test_the_hottest_cell_is_found_where_it_is_clear():
     release = made(frame, unit="row").hottest(1, cells=(8, 8), epsilon=1).release()
     assert release.keys["south"] == (4.0,)
     assert release.keys["west"] == (6.0,)
-    assert "visitors fewer" in release.notes["place"]
+    assert "points fewer" in release.notes["place"]
 
 
 def test_leaves_cover_the_box_and_their_counts_add_up(sites):

@@ -103,3 +103,20 @@ def test_bad_trips_are_refused():
         with pytest.raises(TacitError) as refused:
             ask()
         assert str(refused.value.fix)
+
+
+def test_a_missing_limit_names_the_function_that_declares_trips():
+    rides = pd.DataFrame({"who": [1], "from": ["N"], "to": ["S"]})
+    with pytest.raises(tc.TacitError, match="nothing bounds") as refused:
+        tc.maps.trips(rides, origin="from", destination="to", unit="who", budget=tc.Budget(epsilon=1))
+    assert "tc.maps.trips(..., limits=" in str(refused.value)
+
+
+def test_the_picture_of_flows_shows_the_error():
+    rides = pd.DataFrame({"from": ["N"], "to": ["S"]})
+    made = tc.maps.trips(
+        rides, origin="from", destination="to", unit=tc.Unit.row(), budget=tc.Budget(epsilon=1)
+    )
+    found = made.flows(["N", "S"], epsilon=1).release()
+    title = found.plot().axes[0].get_title(loc="left")
+    assert "each pair +/- 3 at 95 %" in title

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tacit.graphs._edges import EdgeArrays
     from tacit.graphs._graph import Graph
     from tacit.graphs._graph_facts import GraphFacts
+    from tacit.graphs._loaded_graph import LoadedGraph
 
 __all__ = ["plan_clustering", "plan_stars", "plan_triangles", "plan_wedges"]
 
@@ -56,7 +57,7 @@ class _Ladder:
 
     name: str
     exact: Callable[[EdgeArrays], int]
-    width: Callable[[EdgeArrays], int]
+    width: Callable[[LoadedGraph], int]
     shared: str
     per_degree: int
     by_node: Callable[[int], int]
@@ -75,12 +76,12 @@ class _Ladder:
 
 
 _TRIANGLES = _Ladder(
-    "triangles", count_triangles, largest_common, "two nodes have at most {} neighbours in common", 1,
-    lambda bound: comb(bound, 2),
+    "triangles", count_triangles, lambda loaded: largest_common(loaded.edges),
+    "two nodes have at most {} neighbours in common", 1, lambda bound: comb(bound, 2),
 )  # fmt: skip
 _WEDGES = _Ladder(
-    "wedges", count_wedges, largest_wedge_change, "two nodes have at most {} edges to others together", 2,
-    lambda bound: 3 * comb(bound, 2),
+    "wedges", count_wedges, lambda loaded: largest_wedge_change(loaded.edges, unseen=not loaded.listed),
+    "two nodes have at most {} edges to others together", 2, lambda bound: 3 * comb(bound, 2),
 )  # fmt: skip
 
 
@@ -108,14 +109,12 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     share = Fraction(0) if bound is not None else _FOR_WIDTH
     rest = epsilon * (1 - share)
     law = _law(graph, ladder, rest)
-    main = GraphStep(
-        ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded.edges))
-    )
+    main = GraphStep(ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded)))
     if bound is not None:
         stated = _capped(ladder, facts, ladder.per_degree * bound)
         return _Counted(ladder, (main,), lambda _, level: law.half_width(level, width=stated))
     width = DiscreteLaplace(epsilon=epsilon * share, sensitivity=1, adjacency=graph.adjacency)
-    first = GraphStep(f"width of {ladder.name}", width, lambda loaded: ladder.width(loaded.edges))
+    first = GraphStep(f"width of {ladder.name}", width, ladder.width)
 
     def half(noisy: Sequence[Any], level: Fraction) -> int:
         """Use a fifth of the chance to fail for the width (one side), and the rest for the count."""
@@ -283,7 +282,8 @@ def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
     if n is not None and k > n - 1:
         raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=min(3, n - 1)))
     stars = _Ladder(
-        "stars", lambda edges: count_stars(edges, k), top_degree, "no node has more than {} edges", 1,
+        "stars", lambda edges: count_stars(edges, k), lambda loaded: top_degree(loaded.edges),
+        "no node has more than {} edges", 1,
         lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1), k,
     )  # fmt: skip
     return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})

@@ -61,7 +61,8 @@ def graph(
     source
         An edge list with two columns of names (CSV, Parquet, DuckDB, pandas, Polars, Arrow), a list or an
         array of pairs, or a graph of NetworkX, igraph or scipy.sparse. Nothing but the names of columns, the
-        type and the shape is read before the first charge.
+        type and the shape is read before the first charge. The edges are read once, at the first release, and
+        kept: later changes of the source do not count in this session.
     name, version
         Declared identity, to which the budget is bound.
     unit
@@ -90,7 +91,7 @@ def graph(
     mean_degree
         A public guess of how many edges a node has on average. Only verdicts use it.
     source_column, target_column
-        The two columns of a table; by default the first two.
+        The two columns of a table; by default the first two that are not the weight.
     ledger
         A `Ledger`, or where to open one; None keeps it in memory.
 

@@ -32,6 +32,7 @@ __all__ = ["plan_clustering", "plan_stars", "plan_triangles", "plan_wedges"]
 
 _FOR_WIDTH = Fraction(15, 100)  # of epsilon, for the width that an interval needs
 _FOR_TRIANGLES = Fraction(3, 5)  # of epsilon, in a clustering coefficient
+_MOST_LEGS = 20  # the numbers of larger stars do not fit into a float
 _HUB = "one node that is connected to all others closes a triangle with every edge between them"
 
 
@@ -274,13 +275,15 @@ def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
     k = count("k", legs, zero=False)
     if k == 1:
         raise bad_parameter("k", "at least 2", legs, why="a star with one leg is an edge", fix=Set(k=3))
+    if k > _MOST_LEGS:
+        raise bad_parameter("k", f"at most {_MOST_LEGS}", legs, fix=Set(k=3))
     facts.undirected("stars")
     facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
     if k == 2:
         return plan_wedges(graph, goal)
     n = facts.nodes.number
     if n is not None and k > n - 1:
-        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=min(3, n - 1)))
+        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=max(2, min(3, n - 1))))
     stars = _Ladder(
         "stars", lambda edges: count_stars(edges, k), lambda loaded: top_degree(loaded.edges),
         "no node has more than {} edges", 1,

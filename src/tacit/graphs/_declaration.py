@@ -46,6 +46,7 @@ def graph(
     target_column: str | None = None,
     version: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
 ) -> Graph:
     """Declare a graph: who is protected, which nodes there are, and what else is public.
 
@@ -94,6 +95,9 @@ def graph(
         The two columns of a table; by default the first two that are not the weight.
     ledger
         A `Ledger`, or where to open one; None keeps it in memory.
+    parent
+        An account that several graphs share, such as the days of a contact log: it pays for every question to
+        any of them, so that its budget holds for a pair in all of them together.
 
     Examples
     --------
@@ -140,7 +144,7 @@ def graph(
     identity = read_identity(name=name, version=version, unit=whom)
     books = open_ledger(ledger)
     opened = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
-    open_account(identity, budget, books)
+    open_account(identity, budget, books, parent=parent)
     return opened
 
 

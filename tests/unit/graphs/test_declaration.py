@@ -167,6 +167,28 @@ def test_an_answer_with_too_many_cells_is_refused_before_the_charge(ask):
     assert error.value.code == "question-too-large"
 
 
+def test_a_parent_pays_for_all_days_of_a_contact_log():
+    ledger = tc.Ledger.memory()
+    ledger.create_account("contacts", unit=str(tc.Unit.edge()), budget=tc.Budget(epsilon=3))
+    days = [
+        tc.graph(
+            PAIRS,
+            name=f"day-{day}",
+            unit="edge",
+            budget=tc.Budget(epsilon=2),
+            ledger=ledger,
+            parent="contacts",
+        )
+        for day in (1, 2)
+    ]
+    days[0].edges(epsilon=2).release()
+    assert (days[0].remaining.epsilon, days[1].remaining.epsilon) == (0, 2)
+    assert ledger.remaining("contacts").epsilon == 1
+    with pytest.raises(tc.TacitError) as error:
+        days[1].edges(epsilon=2).release()
+    assert error.value.code == "budget-exceeded"
+
+
 def test_what_the_room_holds_of_the_edges_shows_nothing():
     graph = tc.graph([("ana", "ben")], unit="edge", budget=BUDGET)
     loaded = graph._reader.load()

@@ -65,30 +65,17 @@ def scale_of_the_local_sensitivity(value, size):
     return exact + integer_laplace(max(width, 1), size)
 
 
-# -- stars of three edges; (1, 0.001) is claimed, a quarter of epsilon for the largest degree ----------------
-
-
-def _stars(exact, bounds, size):
-    scales = 2 * np.array([math.comb(int(one), 2) for one in np.atleast_1d(np.maximum(bounds, 2))]) / 0.75
-    return exact + np.array([integer_laplace(scale, 1)[0] for scale in np.broadcast_to(scales, size)])
-
-
-def stars_without_pad(value, size):
-    """The bound is the noisy largest degree itself: half of the time it lies below the largest degree."""
-    exact, degree = value
-    bounds = degree + integer_laplace(4, size)
-    return np.column_stack([_stars(exact, bounds, size), bounds])
+# -- stars of three edges; epsilon 1 is claimed --------------------------------------------------------------
 
 
 def stars_by_the_largest_degree(value, size):
-    """The scale is taken from the exact largest degree, and only the noisy one is shown."""
+    """Laplace noise whose scale is taken from the exact largest degree."""
     exact, degree = value
-    return np.column_stack([_stars(exact, degree, size), degree + integer_laplace(4, size)])
+    return exact + integer_laplace(2 * math.comb(max(degree, 2), 2), size)
 
 
 def stars_of_one_end(value, size):
-    """An edge has two ends, and both gain stars; the noise is for one of them."""
+    """An edge has two ends, and both gain stars; the rungs are as wide as one of them needs."""
     exact, degree = value
-    noise = tc.mechanisms.StarNoise(1, delta=1e-3, stars=3)
-    drawn = noise.release_many((0, degree), size)
-    return np.column_stack([exact + drawn[:, 0] // 2, drawn[:, 1]])
+    drawn = tc.mechanisms.StarLadder(1, stars=3, floor=15).release_many((0, degree), size)
+    return exact + np.sign(drawn) * ((np.abs(drawn) + 1) // 2)

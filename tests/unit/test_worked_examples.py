@@ -101,7 +101,12 @@ def test_14_triangles_when_one_friendship_is_added_or_removed():
     attack = lab.friendship(40, epsilons=[0.5], trials=5000)
     assert attack.after[1] - attack.before[1] == attack.common <= attack.local_sensitivity
     assert attack.global_sensitivity == 38
+    assert attack.triangles[0].within_bound
     assert not attack.scaled_by_data[0].within_bound  # the local sensitivity is never a noise scale
+    club = networkx.karate_club_graph()
+    friends = tc.graph(club, unit="edge", nodes=list(club), degree_bound=33, budget=tc.Budget(epsilon=1000))
+    release = friends.triangles(epsilon=1000).release()
+    assert (release.value, release.low, release.high) == (45, 45, 45)
 
     def pair():
         graph = networkx.gnp_random_graph(8, 0.7)

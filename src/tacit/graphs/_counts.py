@@ -8,10 +8,10 @@ import numpy as np
 
 from tacit.core import AnswerTable, Cells, Forecast
 from tacit.errors import TacitError
-from tacit.fixes import Set
+from tacit.fixes import Say, Set
 from tacit.graphs._edge_weights import WEIGHT_STEPS
 from tacit.graphs._graph_tables import MixingTable
-from tacit.graphs._graph_task import GraphStep, make_graph_plan, one_number
+from tacit.graphs._graph_task import GraphStep, check_cells, make_graph_plan, one_number
 from tacit.graphs._projection import project_greedily
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def plan_mixing(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
     facts = graph.facts
     facts.edge_level("a mixing matrix", PATH_WITNESS)
     groups = facts.group(group)
+    check_cells(len(groups.labels) ** 2, Say("declare fewer groups"))
     moved = _promised(facts)
     noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=graph.adjacency)
     k = len(groups.labels)

@@ -46,6 +46,7 @@ def graph(
     target_column: str | None = None,
     version: int = 1,
     ledger: Ledger | str | os.PathLike[str] | None = None,
+    parent: str | None = None,
 ) -> Graph:
     """Declare a graph: who is protected, which nodes there are, and what else is public.
 
@@ -61,7 +62,8 @@ def graph(
     source
         An edge list with two columns of names (CSV, Parquet, DuckDB, pandas, Polars, Arrow), a list or an
         array of pairs, or a graph of NetworkX, igraph or scipy.sparse. Nothing but the names of columns, the
-        type and the shape is read before the first charge.
+        type and the shape is read before the first charge. The edges are read once, at the first release, and
+        kept: later changes of the source do not count in this session.
     name, version
         Declared identity, to which the budget is bound.
     unit
@@ -94,6 +96,9 @@ def graph(
         first two look like something else, such as a number of the row or a date.
     ledger
         A `Ledger`, or where to open one; None keeps it in memory.
+    parent
+        An account that several graphs share, such as the days of a contact log: it pays for every question to
+        any of them, so that its budget holds for a pair in all of them together.
 
     Examples
     --------
@@ -140,7 +145,7 @@ def graph(
     identity = read_identity(name=name, version=version, unit=whom)
     books = open_ledger(ledger)
     opened = Graph(identity, books, facts, GraphReader(edges, facts, weighed))
-    open_account(identity, budget, books)
+    open_account(identity, budget, books, parent=parent)
     return opened
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Forecast
-from tacit.errors import TacitError, bad_parameter
+from tacit.errors import bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose, Say, Set
 from tacit.graphs._counts import projection_fact
 from tacit.graphs._falling_fit import fit_falling, half_width_of_difference
 from tacit.graphs._graph_tables import DegreeTable
-from tacit.graphs._graph_task import GraphStep, make_graph_plan
+from tacit.graphs._graph_task import GraphStep, check_cells, make_graph_plan
 from tacit.graphs._projection import project_greedily
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ __all__ = ["DegreeEnd", "plan_degree_histogram", "plan_degrees", "plan_degrees_b
 
 #: Whose edges count in a graph with directions: those that leave a node, or those that arrive.
 DegreeEnd: TypeAlias = Literal["source", "target"]
-_MOST_NODES = 1_000_000
 _ANY = 2**31  # edges of a node where nothing bounds them
 _USUAL = 100  # degrees that a histogram shows where nothing else is declared
 
@@ -85,12 +84,7 @@ def plan_degrees(graph: Graph, goal: PlanGoal, of: str | None) -> Plan[AnswerTab
     facts = graph.facts
     end = _read_end(facts, of)
     n = _number(facts, end)
-    if n > _MOST_NODES:
-        raise TacitError(
-            "question-too-large",
-            f"the degree sequence of {n:,} nodes has more than {_MOST_NODES:,} entries",
-            fix="ask for the degree histogram",
-        )
+    check_cells(n, Say("ask for the degree histogram"))
     one = 1 if end else 2
     moved, squared, said = one, one, []
     if facts.by_node:
@@ -174,6 +168,7 @@ def _histograms(
     facts = graph.facts
     groups = facts.group(by) if by else None
     labels = groups.labels if groups else ("",)
+    check_cells(len(labels) * (top + 1), Set(largest=100))
     said: list[tuple[str, str]] = []
     if facts.by_node:
         bound = facts.bound("degrees")

@@ -37,7 +37,8 @@ def plan_densest(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
     facts.edge_level("the densest group", PATH_WITNESS)
     groups = facts.group(group)
     sizes = groups.sizes
-    pairs = {g: int(n) * (int(n) - 1) // 2 for g, n in enumerate(sizes) if n > 1}
+    ways = 1 if facts.directed else 2  # two arrows fit between two nodes
+    pairs = {g: int(n) * (int(n) - 1) // ways for g, n in enumerate(sizes) if n > 1}
     if len(pairs) < 2:
         raise TacitError(
             "bad-parameter",

@@ -36,7 +36,7 @@ _NOT_NODES = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NamedPairs:
     """The rows of an edge list: two codes into a list of names, -1 where a name is missing.
 
@@ -92,7 +92,7 @@ class _TableEdges:
         return NamedPairs(found.names, found.codes[self.ends[0]], found.codes[self.ends[1]], weights)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _ObjectEdges:
     """Edges of an object in memory, by the function that lists them."""
 
@@ -148,14 +148,22 @@ def open_edges(
     known = found.columns()
     if known is None and (schema := found.schema("rows")) is not None:
         known = tuple(name for name, _ in schema)
-    first, second = _two_columns(ends, None if known is None else [one for one in known if one != column])
+    first, second = _two_columns(ends, known, column)
     roles: dict[str, Any] = {first: "name", second: "name"} | ({column: "number"} if column else {})
     return _TableEdges(SourceColumns(found, roles), (first, second), column)
 
 
-def _two_columns(ends: tuple[str | None, str | None], known: Sequence[str] | None) -> tuple[str, str]:
-    """Return the columns with the two ends, or refuse."""
+def _two_columns(
+    ends: tuple[str | None, str | None], known: Sequence[str] | None, weight: str | None
+) -> tuple[str, str]:
+    """Return the columns with the two ends, by default the first two beside the weight; or refuse."""
     first, second = ends
+    if weight is not None and weight in ends:
+        raise bad_parameter(
+            "weight", "another column than the ends of the edges", weight,
+            fix=Set(source_column="from", target_column="to", weight=("minutes", (0, 60))),
+        )  # fmt: skip
+    known = None if known is None else [name for name in known if name != weight]
     if (first is None) != (second is None):
         raise bad_parameter(
             "target_column" if second is None else "source_column",
@@ -263,38 +271,32 @@ def _of_array(edges: NDArray[Any], weight: str | None) -> NamedPairs:
 
 
 def _of_list(edges: list[Any], weight: str | None) -> NamedPairs:
-    """List pairs of names; what is not a pair is an edge without ends."""
+    """List pairs of names; what is not a row of at least two names is an edge without ends."""
     del weight
     return _coded((_pair(one) for one in edges), None)
 
 
 def _pair(one: Any) -> tuple[str | None, str | None]:
-    if isinstance(one, tuple | list) and len(one) == 2:
-        return _safe_name(one[0]), _safe_name(one[1])
+    """Return the first two names of a row, such as the ends in (ana, ben, 30)."""
+    is_row = isinstance(one, tuple | list) or (isinstance(one, np.ndarray) and one.ndim == 1)
+    if is_row and len(one) >= 2:
+        return node_name(one[0]), node_name(one[1])
     return None, None
-
-
-def _safe_name(value: object) -> str | None:
-    """Return the name of a node; a value that cannot be written is a missing name."""
-    try:
-        return node_name(value)
-    except Exception:  # noqa: BLE001 - no value makes a paid release fail
-        return None
 
 
 def _of_networkx(graph: Any, weight: str | None) -> NamedPairs:
     """List the edges of a NetworkX graph; nodes without edges are not read."""
     if weight is None:
-        return _coded(((_safe_name(u), _safe_name(v)) for u, v in graph.edges()), None)
+        return _coded(((node_name(u), node_name(v)) for u, v in graph.edges()), None)
     rows = list(graph.edges(data=weight))
-    return _coded(((_safe_name(u), _safe_name(v)) for u, v, _ in rows), [_number(w) for *_, w in rows])
+    return _coded(((node_name(u), node_name(v)) for u, v, _ in rows), [_number(w) for *_, w in rows])
 
 
 def _of_igraph(graph: Any, weight: str | None) -> NamedPairs:
     """List the edges of an igraph graph, by the attribute ``name`` of its vertices, or by their numbers."""
     ends = np.asarray(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     if "name" in graph.vs.attributes():
-        names = [_safe_name(one) for one in graph.vs["name"]]
+        names = [node_name(one) for one in graph.vs["name"]]
         pairs = _coded(((names[u], names[v]) for u, v in ends.tolist()), None)
     else:
         pairs = _of_array(ends, None)

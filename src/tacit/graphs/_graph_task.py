@@ -14,10 +14,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.core import JSON, Measurement, PlanGoal
+    from tacit.fixes import Fix
     from tacit.graphs._graph import Graph
     from tacit.graphs._loaded_graph import GraphReader, LoadedGraph
 
-__all__ = ["GraphStep", "GraphTask", "make_graph_plan", "one_number", "pure_goal"]
+__all__ = ["GraphStep", "GraphTask", "check_cells", "make_graph_plan", "one_number", "pure_goal"]
+
+_MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +119,14 @@ def make_graph_plan(
         asked=words,
         request=lambda: request,
     )
+
+
+def check_cells(number: int, fix: Fix) -> None:
+    """Refuse an answer with more than a million cells, before anything is charged."""
+    if number > _MOST_CELLS:
+        raise TacitError(
+            "question-too-large", f"the answer has {number:,} cells, more than {_MOST_CELLS:,}", fix=fix
+        )
 
 
 def one_number(name: str, value: float, half: float, confidence: Fraction, *, note: str = "") -> AnswerTable:

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from tacit.graphs._edges import EdgeArrays
     from tacit.graphs._graph import Graph
     from tacit.graphs._graph_facts import GraphFacts
+    from tacit.graphs._loaded_graph import LoadedGraph
 
 __all__ = ["plan_clustering", "plan_stars", "plan_triangles", "plan_wedges"]
 
 _FOR_WIDTH = Fraction(15, 100)  # of epsilon, for the width that an interval needs
 _FOR_TRIANGLES = Fraction(3, 5)  # of epsilon, in a clustering coefficient
+_MOST_LEGS = 20  # the numbers of larger stars do not fit into a float
 _HUB = "one node that is connected to all others closes a triangle with every edge between them"
 
 
@@ -56,7 +58,7 @@ class _Ladder:
 
     name: str
     exact: Callable[[EdgeArrays], int]
-    width: Callable[[EdgeArrays], int]
+    width: Callable[[LoadedGraph], int]
     shared: str
     per_degree: int
     by_node: Callable[[int], int]
@@ -75,12 +77,12 @@ class _Ladder:
 
 
 _TRIANGLES = _Ladder(
-    "triangles", count_triangles, largest_common, "two nodes have at most {} neighbours in common", 1,
-    lambda bound: comb(bound, 2),
+    "triangles", count_triangles, lambda loaded: largest_common(loaded.edges),
+    "two nodes have at most {} neighbours in common", 1, lambda bound: comb(bound, 2),
 )  # fmt: skip
 _WEDGES = _Ladder(
-    "wedges", count_wedges, largest_wedge_change, "two nodes have at most {} edges to others together", 2,
-    lambda bound: 3 * comb(bound, 2),
+    "wedges", count_wedges, lambda loaded: largest_wedge_change(loaded.edges, unseen=not loaded.listed),
+    "two nodes have at most {} edges to others together", 2, lambda bound: 3 * comb(bound, 2),
 )  # fmt: skip
 
 
@@ -108,14 +110,12 @@ def _counted(graph: Graph, ladder: _Ladder, epsilon: Fraction) -> _Counted:
     share = Fraction(0) if bound is not None else _FOR_WIDTH
     rest = epsilon * (1 - share)
     law = _law(graph, ladder, rest)
-    main = GraphStep(
-        ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded.edges))
-    )
+    main = GraphStep(ladder.name, law, lambda loaded: (ladder.exact(loaded.edges), ladder.width(loaded)))
     if bound is not None:
         stated = _capped(ladder, facts, ladder.per_degree * bound)
         return _Counted(ladder, (main,), lambda _, level: law.half_width(level, width=stated))
     width = DiscreteLaplace(epsilon=epsilon * share, sensitivity=1, adjacency=graph.adjacency)
-    first = GraphStep(f"width of {ladder.name}", width, lambda loaded: ladder.width(loaded.edges))
+    first = GraphStep(f"width of {ladder.name}", width, ladder.width)
 
     def half(noisy: Sequence[Any], level: Fraction) -> int:
         """Use a fifth of the chance to fail for the width (one side), and the rest for the count."""
@@ -276,15 +276,18 @@ def plan_stars(graph: Graph, goal: PlanGoal, legs: int) -> Plan[AnswerTable]:
     k = count("k", legs, zero=False)
     if k == 1:
         raise bad_parameter("k", "at least 2", legs, why="a star with one leg is an edge", fix=Set(k=3))
+    if k > _MOST_LEGS:
+        raise bad_parameter("k", f"at most {_MOST_LEGS}", legs, fix=Set(k=3))
     facts.undirected("stars")
     facts.edge_level("stars", "one node with all others as neighbours is the middle of all their stars")
     if k == 2:
         return plan_wedges(graph, goal)
     n = facts.nodes.number
     if n is not None and k > n - 1:
-        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=min(3, n - 1)))
+        raise bad_parameter("k", f"at most {n - 1} for {n:,} nodes", legs, fix=Set(k=max(2, min(3, n - 1))))
     stars = _Ladder(
-        "stars", lambda edges: count_stars(edges, k), top_degree, "no node has more than {} edges", 1,
+        "stars", lambda edges: count_stars(edges, k), lambda loaded: top_degree(loaded.edges),
+        "no node has more than {} edges", 1,
         lambda bound: comb(bound, k) + bound * comb(bound - 1, k - 1), k,
     )  # fmt: skip
     return _one_count(graph, goal, stars, f"the number of {k}-stars", {"k": k})

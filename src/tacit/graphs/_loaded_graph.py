@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphReader", "LoadedGraph"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LoadedGraph:
     """The edges, the names of their nodes and their weights.
 
@@ -35,12 +35,15 @@ class LoadedGraph:
         How many nodes stand on the side of the sources; all of them unless the graph is bipartite.
     weights
         The weight of each edge in steps of the grid; None where there are none.
+    listed
+        Whether a public list says which nodes there are. Otherwise there may be nodes that no edge mentions.
     """
 
     edges: EdgeArrays
     names: tuple[str, ...]
     sources: int
     weights: NDArray[np.int64] | None = None
+    listed: bool = False
 
 
 class GraphReader:
@@ -84,4 +87,4 @@ class GraphReader:
         weights = None
         if self._weight is not None and pairs.weights is not None:
             weights = self._weight.steps(edges, (u, v), pairs.weights, symmetric=pairs.symmetric)
-        return LoadedGraph(edges, tuple(names), sources, weights)
+        return LoadedGraph(edges, tuple(names), sources, weights, left.listed is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,23 +27,31 @@ __all__ = ["NodeFacts", "NodeGroups", "NodesGiven", "node_name", "read_groups", 
 #: What a curator declares about the nodes: their names, or their number.
 NodesGiven: TypeAlias = "int | Iterable[object] | None"
 _MOST_NODES = 2**31
+_COLUMNS = frozenset(
+    {"", "degree", "edges", "nodes", "or_more"}
+)  # of answers, which a grouping stands beside
 
 
 def node_name(value: object) -> str | None:
     """Return the name of a node as text: 1, 1.0 and "1" are one name; None and NaN are not names.
+
+    No value makes it fail, because it runs on paid data too: what cannot be written is a missing name.
 
     Examples
     --------
     >>> node_name(1.0), node_name("ana"), node_name(float("nan"))
     ('1', 'ana', None)
     """
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        value = value.item()
-    if value is None or value != value:
+    try:
+        if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+            value = value.item()
+        if value is None or value != value:
+            return None
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+            return str(int(value))
+        return str(value)
+    except Exception:  # noqa: BLE001 - no value makes a paid release fail
         return None
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
-        return str(int(value))
-    return str(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +96,7 @@ def read_nodes(given: NodesGiven) -> NodeFacts:
     """Read the declared nodes, or refuse with what is wrong."""
     if given is None:
         return NodeFacts()
-    if isinstance(given, str | bytes | Mapping):
+    if isinstance(given, str | bytes | Mapping) or hasattr(given, "columns"):
         raise bad_parameter("nodes", "a number, or a list of names", given, fix=Set(nodes=1000))
     if not isinstance(given, Iterable):
         number = count("nodes", given, zero=False, fix=Set(nodes=1000))
@@ -97,6 +106,8 @@ def read_nodes(given: NodesGiven) -> NodeFacts:
     names = [None if hasattr(one, "__len__") and not isinstance(one, str | tuple) else node_name(one)
              for one in given]  # fmt: skip
     listed = tuple(name for name in names if name is not None)
+    if isinstance(given, AbstractSet):
+        listed = tuple(sorted(listed))  # a set has no order, and the order is part of every plan
     places = {name: place for place, name in enumerate(listed)}
     if len(listed) != len(names) or len(places) != len(listed) or len(listed) < 2:
         raise TacitError(
@@ -155,6 +166,12 @@ def read_groups(given: Mapping[str, Any] | None, nodes: NodeFacts) -> dict[str, 
 def _read_group(name: str, given: Any, nodes: NodeFacts) -> NodeGroups:
     """Read one grouping, or refuse it."""
     fix = Code(f'groups={{"{name}": {{"ana": "1A", "ben": "1B"}}}}')
+    if name in _COLUMNS:
+        raise bad_parameter(
+            "the name of a grouping", "another word than the columns of the answers", name,
+            why="answers have the grouping and their own columns side by side",
+            fix=Code(f'groups={{"{name or "class"}_group": {{"ana": "1A", "ben": "1B"}}}}'),
+        )  # fmt: skip
     if not isinstance(given, Mapping):
         listed, labels = nodes.listed, _as_list(given)
         if listed is None or labels is None or len(labels) != len(listed):
@@ -170,7 +187,10 @@ def _read_group(name: str, given: Any, nodes: NodeFacts) -> NodeGroups:
     found = tuple(dict.fromkeys(label for _, label in kept))
     if not kept or len({node for node, _ in kept}) != len(kept):
         raise bad_parameter(f"the grouping {name!r}", "one label for each node", given, fix=fix)
-    if nodes.listed is not None and (other := next((n for n, _ in kept if n not in nodes.places), None)):
+    if (
+        nodes.listed is not None
+        and (other := next((n for n, _ in kept if n not in nodes.places), None)) is not None
+    ):
         raise TacitError(
             "bad-parameter",
             f"the grouping {name!r} names the node {other!r}, which is not among the declared nodes",

@@ -88,7 +88,7 @@ def count_stars(edges: EdgeArrays, legs: int) -> int:
     return sum(number * comb(degree, legs) for degree, number in enumerate(nodes_of_degree) if number)
 
 
-def largest_wedge_change(edges: EdgeArrays) -> int:
+def largest_wedge_change(edges: EdgeArrays, *, unseen: bool = False) -> int:
     """Return how many wedges one edge more or less can make or break.
 
     An edge between two nodes is in as many wedges as the two have other edges. The largest number is thus the
@@ -97,14 +97,18 @@ def largest_wedge_change(edges: EdgeArrays) -> int:
     The two largest degrees, of sum s, give s - 2 at least. Only two nodes that are not connected can give
     more, with a sum of s or s - 1. Such two exist if more pairs than edges have that sum.
 
+    ``unseen``: whether there may be nodes that no edge mentions. The next edge may lead to one of them, so
+    one node without edges is added to the others.
+
     Examples
     --------
     >>> from tacit.graphs._edges import EdgeArrays
-    >>> largest_wedge_change(EdgeArrays(4, [0, 0, 0], [1, 2, 3]))
-    2
+    >>> star = EdgeArrays(4, [0, 0, 0], [1, 2, 3])
+    >>> largest_wedge_change(star), largest_wedge_change(star, unseen=True)
+    (2, 3)
     """
-    degrees = edges.degrees()
-    if edges.nodes < 2:
+    degrees = np.append(edges.degrees(), 0) if unseen else edges.degrees()
+    if len(degrees) < 2:
         return 0
     top = int(np.partition(degrees, -2)[-2:].sum())
     nodes_of_degree = np.bincount(degrees)

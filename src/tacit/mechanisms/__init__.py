@@ -39,7 +39,6 @@ from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._star_ladder import StarLadder
-from tacit.mechanisms._star_noise import StarNoise
 from tacit.mechanisms._stream_noise import StreamNoise
 from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
@@ -90,7 +89,6 @@ __all__ = [
     "SparseVectorRun",
     "SplittingTree",
     "StarLadder",
-    "StarNoise",
     "StreamNoise",
     "Subsampled",
     "SubsetSelection",

@@ -126,6 +126,78 @@ def test_weights_of_a_pair_are_added_up_and_clipped():
     assert abs(same.weights(**E).release().value - 3) < 1
 
 
+def test_the_weight_is_not_one_of_the_first_two_columns():
+    rows = pd.DataFrame({"minutes": [3, 4], "a": ["ana", "ben"], "b": ["ben", "eva"]})
+    graph = tc.graph(rows, unit="edge", weight=("minutes", (0, 10)), budget=BUDGET)
+    assert graph.facts.columns == ("a", "b")
+    assert abs(graph.weights(**E).release().value - 7) < 1
+
+
+def test_rows_of_a_list_are_pairs_with_or_without_more_values():
+    rows = [("ana", "ben", 30), np.array(["ben", "eva"]), ["eva", "ana"], ("tom",), np.array(5), "xy"]
+    assert tc.graph(rows, unit="edge", budget=BUDGET).edges(**E).release().value == 3
+
+
+def test_a_set_of_nodes_is_a_list_in_the_order_of_names():
+    names = {f"n{i}" for i in range(50)}
+    graph = tc.graph([], unit="edge", nodes=names, budget=BUDGET)
+    assert graph.facts.nodes.listed == tuple(sorted(names))
+
+
+def test_later_changes_of_the_source_do_not_count():
+    source = nx.path_graph(5)
+    graph = tc.graph(source, unit="edge", nodes=range(9), budget=BUDGET)
+    assert graph.edges(**E).release().value == 4
+    source.add_edges_from([(0, 7), (0, 8)])
+    assert graph.edges(epsilon=400).release().value == 4
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda g: g.degree_histogram(largest=10**7, epsilon=1),
+        lambda g: g.degrees(epsilon=1),
+        lambda g: g.degrees_by("club", largest=10**4, epsilon=1),
+        lambda g: g.mixing("club", epsilon=1),
+    ],
+)
+def test_an_answer_with_too_many_cells_is_refused_before_the_charge(ask):
+    clubs = {"club": {i: i for i in range(1_001)}}
+    graph = tc.graph(PAIRS, unit="edge", nodes=10**8, groups=clubs, budget=BUDGET)
+    with pytest.raises(tc.TacitError) as error:
+        ask(graph)
+    assert error.value.code == "question-too-large"
+
+
+def test_a_parent_pays_for_all_days_of_a_contact_log():
+    ledger = tc.Ledger.memory()
+    ledger.create_account("contacts", unit=str(tc.Unit.edge()), budget=tc.Budget(epsilon=3))
+    days = [
+        tc.graph(
+            PAIRS,
+            name=f"day-{day}",
+            unit="edge",
+            budget=tc.Budget(epsilon=2),
+            ledger=ledger,
+            parent="contacts",
+        )
+        for day in (1, 2)
+    ]
+    days[0].edges(epsilon=2).release()
+    assert (days[0].remaining.epsilon, days[1].remaining.epsilon) == (0, 2)
+    assert ledger.remaining("contacts").epsilon == 1
+    with pytest.raises(tc.TacitError) as error:
+        days[1].edges(epsilon=2).release()
+    assert error.value.code == "budget-exceeded"
+
+
+def test_what_the_room_holds_of_the_edges_shows_nothing():
+    graph = tc.graph([("ana", "ben")], unit="edge", budget=BUDGET)
+    loaded = graph._reader.load()
+    held = (graph, graph._reader, graph._reader._source, graph._reader._source.read(), loaded)
+    assert not any("ana" in repr(one) for one in held)
+
+
 def refused(*, source=PAIRS, **facts):
     with pytest.raises(tc.TacitError) as error:
         tc.graph(source, **({"unit": "edge", "budget": BUDGET} | facts))
@@ -146,6 +218,15 @@ def refused(*, source=PAIRS, **facts):
         ({"nodes": [1, "1"]}, "bad-parameter"),
         ({"nodes": ["a", None]}, "bad-parameter"),
         ({"nodes": np.zeros((3, 2))}, "bad-parameter"),
+        ({"nodes": ["a", pd.NA]}, "bad-parameter"),
+        ({"nodes": pd.DataFrame({"name": ["a", "b"], "age": [1, 2]})}, "bad-parameter"),
+        ({"groups": {"degree": {"ana": "x"}}}, "bad-parameter"),
+        ({"groups": {"": {"ana": "x"}}}, "bad-parameter"),
+        ({"groups": {"club": {"": "x"}}, "nodes": ["ben", "eva"]}, "bad-parameter"),
+        (
+            {"source": as_frame(), "source_column": "a", "target_column": "b", "weight": ("a", (0, 5))},
+            "bad-parameter",
+        ),
         ({"degree_bound": 0}, "bad-parameter"),
         ({"degree_bound": 5, "promised": True}, "bad-parameter"),
         ({"unit": "node", "promised": True}, "bad-parameter"),
@@ -221,6 +302,7 @@ def test_edge_level_questions_are_refused_for_nodes(name):
         (lambda g: g.reciprocity(epsilon=1), "not-allowed"),
         (lambda g: g.stars(3, rho=1), "bad-parameter"),
         (lambda g: g.stars(1, epsilon=1), "bad-parameter"),
+        (lambda g: g.stars(21, epsilon=1), "bad-parameter"),
         (lambda g: g.degrees(of="source", epsilon=1), "bad-parameter"),
         (lambda g: g.verdict(epsilon=1), "bad-parameter"),
     ],

@@ -86,6 +86,24 @@ def test_one_edge_moves_the_integers_by_no_more_than_the_sensitivity(name, direc
         assert squared <= gaussian.sensitivity_squared
 
 
+@pytest.mark.parametrize("nodes", [range(8), 8, None], ids=["listed", "number", "not declared"])
+@pytest.mark.parametrize("name", ["triangles", "wedges", "stars"])
+def test_one_edge_moves_a_count_by_at_most_the_smaller_width_whatever_is_known_about_the_nodes(name, nodes):
+    rng = np.random.default_rng(8)
+    star = {(0, v) for v in range(1, 7)}
+    others = [random_pairs(rng, n=int(rng.integers(2, 9))) for _ in range(150)]
+    for pairs in [star, *others]:
+        one = (0, 7) if pairs is star else tuple(sorted(rng.choice(8, 2, replace=False).tolist()))
+        graphs = [
+            tc.graph([*p], unit="edge", nodes=nodes, budget=BUDGET) for p in (pairs - {one}, pairs | {one})
+        ]
+        asked = [g.stars(3, epsilon=1) if name == "stars" else getattr(g, name)(epsilon=1) for g in graphs]
+        (f, a), (f2, a2) = (exact(plan)[-1] for plan in asked)
+        smaller = min(a, a2)
+        assert abs(f - f2) <= (2 * comb(smaller, 2) if name == "stars" else smaller)
+        assert abs(a - a2) <= 1
+
+
 def test_sensitivities_of_edges_are_the_smallest():
     """The search above would not notice a sensitivity that is too large."""
     rng = np.random.default_rng(3)

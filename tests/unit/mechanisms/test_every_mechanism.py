@@ -41,7 +41,6 @@ EVERY = {
     "KeySelection": m.KeySelection(0.5, delta=1e-6, groups=2),
     "LadderNoise": m.LadderNoise(0.5, floor=10),
     "StarLadder": m.StarLadder(0.5, stars=3),
-    "StarNoise": m.StarNoise(0.5, delta=1e-6, stars=3),
     "LadderNoise, widths public": m.LadderNoise(0.5, floor=3, most=8),
     "SubsetSelection": m.SubsetSelection(epsilon=0.5, size=4),
     "SubsetSelection, many": m.SubsetSelection(epsilon=0.5, size=20),
@@ -59,9 +58,7 @@ def mechanism(request):
 
 def test_every_mechanism_has_a_cost(mechanism):
     assert isinstance(mechanism.cost, Cost)
-    if not isinstance(
-        mechanism, m.Gaussian | m.DiscreteGaussian | m.Subsampled | m.KeySelection | m.StarNoise
-    ):
+    if not isinstance(mechanism, m.Gaussian | m.DiscreteGaussian | m.Subsampled | m.KeySelection):
         if isinstance(mechanism, m.LocalRandomizer):  # drawn with whole-number odds, just below the promise
             assert mechanism.epsilon <= mechanism.cost.epsilon(delta=0) <= 0.5
             assert mechanism.asked - mechanism.epsilon < 1e-9
@@ -149,7 +146,6 @@ def test_nonsense_parameters_are_refused(bad):
         lambda: m.Count(epsilon=bad),
         lambda: m.LadderNoise(bad),
         lambda: m.StarLadder(bad, stars=3),
-        lambda: m.StarNoise(bad, delta=1e-6, stars=3),
         lambda: m.Subsampled(m.Count(epsilon=1), q=bad),
         lambda: EVERY["Laplace"].error(bad),
     ):

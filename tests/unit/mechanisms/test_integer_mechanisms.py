@@ -27,7 +27,6 @@ EVERY = {
     "quantile-choice": m.QuantileChoice(0.5, level=Fraction(1, 4), rows=3),
     "key-selection": m.KeySelection(0.5, delta=1e-6, groups=3),
     "star-ladder": m.StarLadder(0.5, stars=3),
-    "star-noise": m.StarNoise(0.5, delta=1e-6, stars=3),
     "ladder-noise": m.LadderNoise(0.5, floor=3, most=9),
 }
 CHOICES = ["exponential", "permute-and-flip", "noisy-max", "top-k", "quantile-choice"]

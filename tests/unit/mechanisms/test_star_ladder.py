@@ -233,9 +233,11 @@ def test_an_array_of_draws_that_do_not_fit_is_refused():
 
 
 def test_it_is_better_than_a_noisy_largest_degree():
+    """A quarter of epsilon for a bound on the largest degree that fails with a chance of at most 1e-6."""
     for degree in (16, 134, 610):
-        ladder, noisy = m.StarLadder(1, stars=3), m.StarNoise(1, delta=1e-6, stars=3)
-        assert ladder.half_width(0.95, width=degree) < noisy.half_width(0.95, bound=degree + noisy.pad)
+        bound = degree + m.DiscreteLaplace(epsilon=0.25, sensitivity=1).half_width(1 - 2e-6)
+        noisy = m.DiscreteLaplace(epsilon=0.75, sensitivity=2 * math.comb(bound, 2))
+        assert m.StarLadder(1, stars=3).half_width(0.95, width=degree) < noisy.half_width(0.95)
 
 
 def test_its_document_states_the_law():

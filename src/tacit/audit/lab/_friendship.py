@@ -21,6 +21,7 @@ from tacit.audit.lab._success import (
 from tacit.errors import bad_parameter
 from tacit.exact import count
 from tacit.fixes import Set
+from tacit.mechanisms import LadderNoise
 from tacit.report import Report, Reportable, ReportTable
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class FriendshipAttack(Reportable):
     edges
         The attacker's success against a noisy count of edges.
     triangles
-        The attacker's success against a noisy count of triangles, with noise for the global sensitivity.
+        The attacker's success against a noisy count of triangles, by the ladder that `Graph.triangles` uses.
     scaled_by_data
         The attacker's success against triangles with noise for the true local sensitivity, which is not
         private: it can exceed the bound.
@@ -85,10 +86,10 @@ class FriendshipAttack(Reportable):
                 f"and {self.common} triangles more. The attacker knows all other friendships."
             ),
             (
-                "Noise that fits the worst network keeps each friendship within the bound. The noise must "
-                "not be fitted to the data: among people with one friend each, no pair has a common friend, "
-                "so such noise is zero. One more friendship makes it positive, and any answer other than 0 "
-                "proves that friendship."
+                "The ladder keeps each friendship within the bound: its noise follows the network, but by a "
+                "proven law. Noise whose size is simply taken from the data does not: among people with one "
+                "friend each, no pair has a common friend, so such noise is zero. One more friendship makes "
+                "it positive, and any answer other than 0 proves that friendship."
             ),
         )
         rows = tuple(
@@ -98,7 +99,7 @@ class FriendshipAttack(Reportable):
         tables = (
             ReportTable("exact counts", ("statistic", "before", "after", "difference"), rows),
             curve_table(self.edges, "edges, against Tacit"),
-            curve_table(self.triangles, "triangles, noise for the global sensitivity"),
+            curve_table(self.triangles, "triangles, against Tacit"),
             curve_table(self.scaled_by_data, "triangles, noise for the local sensitivity (not private)"),
         )
         note = (
@@ -170,11 +171,13 @@ def friendship(
     joined = network.copy()
     joined[one, two] = joined[two, one] = 1
     before, after = _counts(network), _counts(joined)
+    width, wider = _most_common_friends(network), _most_common_friends(joined)
     edges, triangles, scaled = [], [], []
     for epsilon in exact:
         worlds = (noisy_counts(np.full(number, total), epsilon) for total in (after[0], before[0]))
         edges.append(from_trials(epsilon, *(told >= after[0] for told in worlds)))
-        worlds = (noisy_counts(np.full(number, total), epsilon / (n - 2)) for total in (after[1], before[1]))
+        ladder = LadderNoise(epsilon, most=n - 2)
+        worlds = (ladder.release_many(pair, number) for pair in ((after[1], wider), (before[1], width)))
         triangles.append(from_trials(epsilon, *(2 * told > before[1] + after[1] for told in worlds)))
         scaled.append(_scaled_by_data(epsilon, number))
     return FriendshipAttack(
@@ -182,7 +185,7 @@ def friendship(
         before=before,
         after=after,
         common=common,
-        local_sensitivity=_most_common_friends(network),
+        local_sensitivity=width,
         edges=tuple(edges),
         triangles=tuple(triangles),
         scaled_by_data=tuple(scaled),
@@ -190,7 +193,7 @@ def friendship(
 
 
 def _most_common_friends(network: _Matrix) -> int:
-    """Return the largest number of common friends of any two people: private, and never a noise scale."""
+    """Return the largest number of common friends of any two people: private, for a ladder only."""
     shared = network @ network
     np.fill_diagonal(shared, 0)
     return int(shared.max())

@@ -17,6 +17,7 @@ from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._frequency_reading import read_frequencies
+from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def plan_frequencies(
     calls: bool = False,
 ) -> Plan[AlleleFrequencies]:
     """Plan the frequencies of all variants; see `Cohort.frequencies`."""
+    check_unit(cohort, "allele frequencies")
     clusters = read_by(cohort, by)
     centres = read_centres(cohort, clusters, reference, clip)
     private = (cohort.cluster_sizes if clusters else cohort.people) is None

@@ -1,4 +1,4 @@
-"""`tacit genome`: frequencies, Hardy-Weinberg tests and missing calls, as a person would run them."""
+"""`tacit genome`: frequencies, tests of SNPs, components and missing calls, as a person would run them."""
 
 import json
 
@@ -27,6 +27,10 @@ def folder(tmp_path_factory):
     (place / "sites.csv").write_text("chromosome,position,ref,alt,frequency\n" + table, encoding="utf-8")
     (place / "strand.csv").write_text("chromosome,position,ref,alt\n1,10,T,C\n", encoding="utf-8")
     (place / "clusters.txt").write_text("north\nsouth\n" * 150, encoding="utf-8")
+    (place / "status.txt").write_text("1\n0\n" * 150, encoding="utf-8")
+    (place / "height.txt").write_text("\n".join(f"{150 + i % 40}" for i in range(300)), encoding="utf-8")
+    ages = "".join(f"{20 + i % 50},{i % 2}\n" for i in range(300))
+    (place / "covariates.csv").write_text("age,sex\n" + ages, encoding="utf-8")
     return place
 
 
@@ -55,12 +59,12 @@ def test_frequencies_by_cluster_around_a_reference(folder):
     assert (folder / "af.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("question", ["hardy-weinberg", "missingness"])
+@pytest.mark.parametrize("question", ["hardy-weinberg", "missingness", "components"])
 def test_the_other_questions_answer_and_plan(folder, question):
     asked = ("genome", question, "cohort.vcf", "--rho", "0.5", "--budget", "5", "--name", question)
     plan = tacit(*asked, "--plan", cwd=folder)
     assert plan.returncode == 0, plan.stderr
-    assert "4, a public list" in plan.stdout
+    assert ("4 of 4, a public list" if question == "components" else "4, a public list") in plan.stdout
     done = tacit(*asked, "--out", "answer.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert len((folder / "answer.csv").read_text(encoding="utf-8").splitlines()) == 5
@@ -79,5 +83,68 @@ def test_the_other_questions_answer_and_plan(folder, question):
 )  # fmt: skip
 def test_a_refusal_names_its_code(folder, words, code):
     done = tacit("genome", "frequencies", *words, "--json", cwd=folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert json.loads(done.stdout)["error"]["code"] == code
+
+
+def test_the_strongest_snps_are_chosen(folder):
+    asked = ("genome", "top", "cohort.vcf", "--status", "status.txt", "--epsilon", "1", "--name", "cases")
+    few = tacit(*asked, "--budget", "3", "--plan", cwd=folder)
+    assert "fix: --k 4" in few.stderr  # there are four SNPs, and by default five are chosen
+    plan = tacit(*asked, "--budget", "3", "--k", "2", "--plan", cwd=folder)
+    assert plan.returncode == 0, plan.stderr
+    assert "150 cases, 150 controls" in " ".join(plan.stdout.split())
+    done = tacit(*asked, "--budget", "3", "-k", "2", "--out", "top.csv", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    told = json.loads(done.stdout)
+    assert told["certificate"]["dataset"]["unit"] == "person"
+    assert len({row["variant"] for row in told["rows"]}) == 2
+    assert len((folder / "top.csv").read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_summary_statistics_are_written_and_have_an_account_of_their_own(folder):
+    asked = (
+        "genome", "summary", "cohort.vcf", "--phenotype", "height.txt", "--trait", "170, 10", "-e", "3",
+        "--covariates", "covariates.csv", "--budget", "3",
+    )  # fmt: skip
+    done = tacit(*asked, "--adjust", "age,sex", "--out", "height.tsv", "--plot", "height.png", cwd=folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len((folder / "height.tsv").read_text(encoding="utf-8").splitlines()) == 5
+    assert (folder / "height.tsv-meta.yaml").exists()
+    again = tacit(*asked, "--json", cwd=folder)  # other covariates are free
+    assert again.returncode == 0, again.stderr + again.stdout
+    told = json.loads(again.stdout)
+    assert told["certificate"]["dataset"] == {
+        "name": "cohort phenotypes", "version": 1, "unit": "phenotype", "adjacency": "replace",
+    }  # fmt: skip
+    assert [row["position"] for row in told["rows"]] == [10, 20, 30, 40]
+    other = tacit("genome", "frequencies", "cohort.vcf", "--epsilon", "1", "--name", "cohort phenotypes",
+                  "--json", cwd=folder)  # fmt: skip
+    assert json.loads(other.stdout)["error"]["code"] == "account-differs"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("top", "cohort.vcf", "--status", "none.txt", "-e", "1"), "bad-parameter"),
+        (("top", "cohort.vcf", "--status", "sites.csv", "-e", "1"), "bad-parameter"),
+        (("top", "cohort.vcf", "--status", "status.txt", "-e", "1", "--test", "t"), "bad-parameter"),
+        (("top", "cohort.vcf", "--status", "status.txt"), "usage"),
+        (
+            ("summary", "cohort.vcf", "--phenotype", "height.txt", "-e", "1", "--trait", "170"),
+            "bad-parameter",
+        ),
+        (
+            ("summary", "cohort.vcf", "--phenotype", "height.txt", "-e", "1", "--adjust", "age"),
+            "unknown-column",
+        ),
+        (
+            ("summary", "cohort.vcf", "--phenotype", "height.txt", "-e", "1", "--out", "a.csv"),
+            "bad-parameter",
+        ),
+    ],
+)
+def test_a_refusal_about_associations_names_its_code(folder, words, code):
+    done = tacit("genome", *words, "--budget", "1", "--name", f"refused {words[0]}", "--json", cwd=folder)
     assert done.returncode == 2, done.stdout + done.stderr
     assert json.loads(done.stdout)["error"]["code"] == code

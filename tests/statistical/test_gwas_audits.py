@@ -114,7 +114,7 @@ def test_p_values_of_snps_without_effect_are_valid():
     ancestry = rng.normal(size=people)
     calls = rng.binomial(2, 1 / (1 + np.exp(-0.5 * ancestry[:, None])), (people, snps)).astype(np.int8)
     sick = rng.random(people) < 1 / (1 + np.exp(1 - ancestry))
-    data = tc.genotypes(calls, phenotype=sick, covariates={"ancestry": ancestry}, people=people,
+    data = tc.genotypes(calls, phenotype=sick, covariates={"ancestry": ancestry}, unit="phenotype",
                         budget=tc.Budget(epsilon=3))  # fmt: skip
     adjusted = data.summary_statistics(covariates=["ancestry"], epsilon=3).release()
     assert (adjusted.p_value < 0.05).mean() == pytest.approx(0.05, abs=0.015)

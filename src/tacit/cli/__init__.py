@@ -12,6 +12,7 @@ from tacit.cli import (  # noqa: F401 - each registers its command
     _doctor,
     _explain,
     _genome,
+    _genome_association,
     _graph,
     _history,
     _init,

@@ -1,4 +1,4 @@
-"""The ``tacit genome`` command: frequencies, Hardy-Weinberg tests and missing calls of a cohort."""
+"""The ``tacit genome`` command: frequencies, Hardy-Weinberg tests, missing calls and components."""
 
 from __future__ import annotations
 
@@ -18,16 +18,31 @@ if TYPE_CHECKING:
     from tacit.core import Plan
     from tacit.genomes import Cohort
 
-__all__ = ["genome"]
+__all__ = [
+    "GenomeBudget",
+    "GenomeCertificate",
+    "GenomeLedger",
+    "GenomeName",
+    "GenomeOnlyPlan",
+    "GenomePlot",
+    "GenomeSource",
+    "GenomeTable",
+    "GenomeVariants",
+    "answer_plan",
+    "cohort_name",
+    "genome",
+    "open_cohort",
+    "read_lines",
+]
 
 genome = typer.Typer(
     name="genome",
-    help="Ask about genotypes: allele frequencies, Hardy-Weinberg tests, missing calls.",
+    help="Ask about genotypes: allele frequencies, tests of SNPs, ancestry, missing calls.",
     no_args_is_help=True,
 )
 app.add_typer(genome)
 
-_GenomeSource = Annotated[
+GenomeSource = Annotated[
     Path, typer.Argument(metavar="COHORT", help="A .bed, .vcf, .vcf.gz, .bcf or .zarr with genotypes.")
 ]
 _GenomeEpsilon = Annotated[float | None, typer.Option("--epsilon", "-e", help="What the question may cost.")]
@@ -35,14 +50,14 @@ _GenomeDelta = Annotated[float, typer.Option("--delta", help="Allow Gaussian noi
 _GenomeRho = Annotated[
     float | None, typer.Option("--rho", help="Instead of epsilon: the cost in rho (zCDP).")
 ]
-_GenomeBudget = Annotated[
+GenomeBudget = Annotated[
     float | None,
     typer.Option("--budget", help="The whole budget, in rho or epsilon; for a cohort that is new."),
 ]  # fmt: skip
-_GenomeName = Annotated[
+GenomeName = Annotated[
     str | None, typer.Option("--name", help="The cohort's name; by default that of the file.")
 ]
-_GenomeVariants = Annotated[
+GenomeVariants = Annotated[
     Path | None,
     typer.Option("--variants", help="A public .csv or .tsv: chromosome, position, ref, alt, frequency."),
 ]
@@ -55,26 +70,24 @@ _GenomeNames = Annotated[
 _GenomePeople = Annotated[
     int | None, typer.Option("--people", help="How many people there are, if that is public.")
 ]
-_GenomeLedger = Annotated[str, typer.Option("--ledger", help="Where the budget is kept.")]
+GenomeLedger = Annotated[str, typer.Option("--ledger", help="Where the budget is kept.")]
 _GenomeOut = Annotated[
     Path | None, typer.Option("--out", help="Write the answer to this file (.vcf, .csv, .parquet).")
 ]
-_GenomeTable = Annotated[
+GenomeTable = Annotated[
     Path | None, typer.Option("--out", help="Write the answer to this file (.csv, .parquet).")
 ]
-_GenomePlot = Annotated[
-    Path | None, typer.Option("--plot", help="Draw it into this file (.png, .svg, .pdf).")
-]
-_GenomeCertificate = Annotated[
+GenomePlot = Annotated[Path | None, typer.Option("--plot", help="Draw it into this file (.png, .svg, .pdf).")]
+GenomeCertificate = Annotated[
     Path | None, typer.Option("--certificate", help="Write the certificate to this file (.json).")
 ]
-_GenomeOnlyPlan = Annotated[bool, typer.Option("--plan", help="Show cost and error only; charges nothing.")]
+GenomeOnlyPlan = Annotated[bool, typer.Option("--plan", help="Show cost and error only; charges nothing.")]
 _TABLES = (".csv", ".parquet")
 
 
 @genome.command()
 def frequencies(
-    cohort: _GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
+    cohort: GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
     by: Annotated[str | None, typer.Option("--by", help="cluster, for frequencies by cluster.")] = None,
     reference: Annotated[
         str | None, typer.Option("--reference", help="A column of --variants: public frequencies.")
@@ -83,105 +96,140 @@ def frequencies(
         float | None, typer.Option("--clip", help="With a reference: the largest norm of one person.")
     ] = None,
     calls: Annotated[bool, typer.Option("--calls", help="Release missing calls too.")] = False,
-    budget: _GenomeBudget = None, name: _GenomeName = None, variants: _GenomeVariants = None,
+    budget: GenomeBudget = None, name: GenomeName = None, variants: GenomeVariants = None,
     clusters: _GenomeClusters = None, cluster_names: _GenomeNames = None, people: _GenomePeople = None,
-    ledger: _GenomeLedger = "tacit.ledger", out: _GenomeOut = None, plot: _GenomePlot = None,
-    certificate: _GenomeCertificate = None, only_plan: _GenomeOnlyPlan = False, as_json: JsonOption = False,
+    ledger: GenomeLedger = "tacit.ledger", out: _GenomeOut = None, plot: GenomePlot = None,
+    certificate: GenomeCertificate = None, only_plan: GenomeOnlyPlan = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Release the frequency of an allele at every variant, with intervals."""
     files = OutputFiles(out, plot, certificate, (".vcf", *_TABLES))
     files.check()
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    opened = _opened(cohort, goal, budget, name, variants, clusters, cluster_names, people, ledger)
+    opened = open_cohort(
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
+        clusters=None if clusters is None else read_lines("--clusters", clusters),
+        cluster_names=None if cluster_names is None else [one.strip() for one in cluster_names.split(",")],
+    )  # fmt: skip
     if files.out is not None and files.out.suffix.lower() == ".vcf" and opened.sites.numbered:
         raise TacitError(
             "bad-parameter", "a VCF file needs the chromosome, position and alleles of each variant",
             why="the variants of this cohort are only numbered", fix=Say("--variants table.csv"),
         )  # fmt: skip
     made = opened.frequencies(**goal, by=by, reference=reference, clip=clip, calls=calls)
-    _answer(opened, made, files, only_plan=only_plan, as_json=as_json)
+    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command("hardy-weinberg")
 def hardy_weinberg(
-    cohort: _GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
-    budget: _GenomeBudget = None, name: _GenomeName = None, variants: _GenomeVariants = None,
-    people: _GenomePeople = None, ledger: _GenomeLedger = "tacit.ledger", out: _GenomeTable = None,
-    certificate: _GenomeCertificate = None, only_plan: _GenomeOnlyPlan = False, as_json: JsonOption = False,
+    cohort: GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
+    budget: GenomeBudget = None, name: GenomeName = None, variants: GenomeVariants = None,
+    people: _GenomePeople = None, ledger: GenomeLedger = "tacit.ledger", out: GenomeTable = None,
+    certificate: GenomeCertificate = None, only_plan: GenomeOnlyPlan = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Test Hardy-Weinberg equilibrium at every variant; p-values allow for the noise."""
     files = OutputFiles(out, None, certificate)
     files.check()
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    opened = _opened(cohort, goal, budget, name, variants, None, None, people, ledger)
-    _answer(opened, opened.hardy_weinberg(**goal), files, only_plan=only_plan, as_json=as_json)
+    opened = open_cohort(
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people
+    )
+    answer_plan(opened, opened.hardy_weinberg(**goal), files, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command()
 def missingness(
-    cohort: _GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
+    cohort: GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
     clip: Annotated[
         float | None, typer.Option("--clip", help="Missing calls above which a person counts less.")
     ] = None,
-    budget: _GenomeBudget = None, name: _GenomeName = None, variants: _GenomeVariants = None,
-    people: _GenomePeople = None, ledger: _GenomeLedger = "tacit.ledger", out: _GenomeTable = None,
-    certificate: _GenomeCertificate = None, only_plan: _GenomeOnlyPlan = False, as_json: JsonOption = False,
+    budget: GenomeBudget = None, name: GenomeName = None, variants: GenomeVariants = None,
+    people: _GenomePeople = None, ledger: GenomeLedger = "tacit.ledger", out: GenomeTable = None,
+    certificate: GenomeCertificate = None, only_plan: GenomeOnlyPlan = False, as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Release the share of missing calls at every variant."""
     files = OutputFiles(out, None, certificate)
     files.check()
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
-    opened = _opened(cohort, goal, budget, name, variants, None, None, people, ledger)
+    opened = open_cohort(
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people
+    )
     made = opened.missingness(**goal, clip=clip)
-    _answer(opened, made, files, only_plan=only_plan, as_json=as_json)
+    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
 
 
-def _opened(
-    source: Path, goal: dict[str, Any], budget: float | None, name: str | None,
-    variants: Path | None, clusters: Path | None, cluster_names: str | None, people: int | None, ledger: str,
-) -> Cohort:  # fmt: skip
+@genome.command()
+def components(
+    cohort: GenomeSource, *, epsilon: _GenomeEpsilon = None, delta: _GenomeDelta = 0, rho: _GenomeRho = None,
+    k: Annotated[int, typer.Option("--k", "-k", help="How many components.")] = 2,
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="A column of --variants: public frequencies.")
+    ] = None,
+    clip: Annotated[
+        float | None, typer.Option("--clip", help="With a reference: the largest norm of one person.")
+    ] = None,
+    budget: GenomeBudget = None, name: GenomeName = None, variants: GenomeVariants = None,
+    people: _GenomePeople = None, ledger: GenomeLedger = "tacit.ledger", out: GenomeTable = None,
+    certificate: GenomeCertificate = None, only_plan: GenomeOnlyPlan = False, as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Release the loadings of principal components, which mostly show ancestry."""
+    files = OutputFiles(out, None, certificate)
+    files.check()
+    goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    opened = open_cohort(
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people
+    )
+    made = opened.components(k, **goal, reference=reference, clip=clip)
+    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
+
+
+def open_cohort(
+    source: Path, goal: dict[str, Any], budget: float | None, name: str, ledger: str, **facts: Any
+) -> Cohort:
     """Declare the cohort; its budget is that of its account, or the one that is given."""
     import tacit as tc
     from tacit.core import PlanGoal
     from tacit.ledger import open_ledger
 
     PlanGoal.read(**goal)  # refuses a cost that is missing before anything is opened
-    called = name or source.name.partition(".")[0]
-    note_dataset(None, None, called)
+    note_dataset(None, None, name)
     note_ledger(ledger)
     books = open_ledger(ledger)
     try:
-        whole = books.account(called).budget
+        whole = books.account(name).budget
     except TacitError as unknown:
         if unknown.code != "unknown-account":
             raise
         if budget is None:
             raise TacitError(
                 "bad-parameter",
-                f"the cohort {called!r} is new, and its whole budget is not given",
+                f"the cohort {name!r} is new, and its whole budget is not given",
                 why="there is no default budget; it says what may be learned in total",
                 fix=Say("--budget 1"),
             ) from None
-        in_rho = goal["rho"] is not None
-        whole = tc.Budget(rho=budget) if in_rho else tc.Budget(budget, goal["delta"] or 0)
-    return tc.genotypes(
-        source, name=called, budget=whole, variants=variants, people=people, ledger=books,
-        clusters=None if clusters is None else _lines(clusters),
-        cluster_names=None if cluster_names is None else [one.strip() for one in cluster_names.split(",")],
-    )  # fmt: skip
+        in_rho = goal.get("rho") is not None
+        whole = tc.Budget(rho=budget) if in_rho else tc.Budget(budget, goal.get("delta") or 0)
+    return tc.genotypes(source, name=name, budget=whole, ledger=books, **facts)
 
 
-def _lines(path: Path) -> list[str]:
+def cohort_name(source: Path) -> str:
+    """Return the name of a cohort that is given none: that of its file."""
+    return source.name.partition(".")[0]
+
+
+def read_lines(option: str, path: Path) -> list[str]:
+    """Read a text file with one value for each person."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         raise TacitError(
-            "bad-parameter", f"--clusters must be a text file that can be read, got {str(path)!r}",
-            fix=Say("--clusters clusters.txt"),
+            "bad-parameter", f"{option} must be a text file that can be read, got {str(path)!r}",
+            fix=Say(f"{option} {option[2:]}.txt"),
         ) from None  # fmt: skip
 
 
-def _answer(opened: Cohort, made: Plan[Any], files: OutputFiles, *, only_plan: bool, as_json: bool) -> None:
+def answer_plan(
+    opened: Cohort, made: Plan[Any], files: OutputFiles, *, only_plan: bool, as_json: bool
+) -> None:
     """Show the plan, or release and write what was asked for."""
     if only_plan:
         facts = {"asked": made.asked, "facts": dict(made.facts), "hash": made.hash}

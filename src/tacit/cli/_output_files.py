@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tacit.core import AnswerTable, Certificate
+    from tacit.core import Certificate, Content
 
 __all__ = ["OutputFiles"]
 
@@ -43,17 +43,18 @@ class OutputFiles:
             if path is not None:
                 _check_file(option, path, ends)
         for package, extra, path in (("matplotlib", "plot", self.plot), ("pyarrow", "pandas", self.out)):
-            used = path is not None and path.suffix.lower() not in {".csv", ".vcf"}
+            used = path is not None and path.suffix.lower() not in {".csv", ".tsv", ".vcf"}
             if used and find_spec(package) is None:
                 raise TacitError(
                     "missing-extra", f"{path} needs {package}, which is not installed",
                     why="nothing was charged", fix=Do("install", package=f"tacit[{extra}]"),
                 )  # fmt: skip
 
-    def save(self, table: AnswerTable, certificate: Certificate, draw: Callable[[Path], object]) -> None:
+    def save(self, table: Content, certificate: Certificate, draw: Callable[[Path], object]) -> None:
         """Write the files; ``draw`` draws the picture."""
         if self.out is not None:
-            name = f"to_{self.out.suffix.lower()[1:]}"  # to_csv, to_parquet, to_vcf
+            ending = self.out.suffix.lower()[1:]
+            name = "to_gwas_ssf" if ending == "tsv" else f"to_{ending}"  # to_csv, to_parquet, to_vcf
             write_file(self.out, getattr(table, name), "the answer", "--out")
         if self.plot is not None:
             write_file(self.plot, draw, "the picture")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tacit.genomes._blocks import GenotypeBlock, GenotypeSource
 from tacit.genomes._cohort import Cohort
+from tacit.genomes._component_table import PrincipalComponents
 from tacit.genomes._declaration import genotypes
 from tacit.genomes._distances import AssociationTest
 from tacit.genomes._example import example_cohort
@@ -18,6 +19,7 @@ __all__ = [
     "Cohort",
     "GenotypeBlock",
     "GenotypeSource",
+    "PrincipalComponents",
     "SiteList",
     "SummaryStatistics",
     "example_cohort",

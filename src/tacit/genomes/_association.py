@@ -14,6 +14,7 @@ from tacit.exact import count, rational
 from tacit.fixes import Choose, Code, Either, Say, Set
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._distances import SCORE_SENSITIVITY, SCORE_STEPS, AssociationTest
+from tacit.genomes._protection import check_unit
 from tacit.mechanisms import TopK
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def plan_top_snps(
     cohort: Cohort, k: int, *, test: str, threshold: Number, epsilon: Number, confidence: Number
 ) -> Plan[AnswerTable]:
     """Plan the choice; everything here is a public fact."""
+    check_unit(cohort, "choices of SNPs")
     goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
     if test not in _TESTS:
         raise bad_parameter("test", "allelic or trend", test, fix=Choose(_TESTS, given=str(test)))
@@ -203,8 +205,8 @@ def read_status(cohort: Cohort) -> NDArray[np.int8]:
             "the scores of all SNPs: no bound on that change is proven",
             fix=Either(
                 Code('tc.genotypes(..., status="public", people=2_000)'),
-                Code("cohort.summary_statistics(epsilon=1)"),
-                Say("protect the phenotype instead of the genotypes"),
+                Code('tc.genotypes(..., name="phenotypes", unit="phenotype").summary_statistics(epsilon=1)'),
+                Say("protect the phenotypes instead of the genotypes"),
             ),
         )
     listed = np.asarray([_case(one) for one in given], np.int8)

@@ -80,8 +80,9 @@ class AssociationQuestions(Dataset):
         """Plan effects and p-values of all SNPs, from phenotypes that are randomised once.
 
         Guarantee: epsilon for the phenotype of each participant, whatever else is known. It does not protect
-        genotypes, covariates or participation; the certificate says so. With the same epsilon, the same
-        cohort and other covariates it is the same plan, which is free once it is paid for.
+        genotypes, covariates or participation. So only a cohort declared with ``unit="phenotype"`` answers
+        it, and account and certificate say what is protected. With the same epsilon, the same cohort and
+        other covariates it is the same plan, which is free once it is paid for.
 
         Parameters
         ----------
@@ -100,7 +101,7 @@ class AssociationQuestions(Dataset):
         >>> rng = np.random.default_rng(1)
         >>> calls = rng.binomial(2, 0.4, (5_000, 20))
         >>> sick = rng.random(5_000) < 0.2 + 0.3 * calls[:, 3]
-        >>> cohort = tc.genotypes(calls, phenotype=sick, people=5_000, budget=tc.Budget(epsilon=2))
+        >>> cohort = tc.genotypes(calls, unit="phenotype", phenotype=sick, budget=tc.Budget(epsilon=2))
         >>> release = cohort.summary_statistics(epsilon=2).release()
         >>> int(np.argmin(release.p_value))
         3

@@ -12,7 +12,7 @@ from tacit.core import PlanGoal
 from tacit.genomes._association_questions import AssociationQuestions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError
     from tacit.exact import Number
     from tacit.genomes._blocks import GenotypeSource
+    from tacit.genomes._component_table import PrincipalComponents
     from tacit.genomes._frequency_table import AlleleFrequencies
     from tacit.genomes._sites import SiteList
 
@@ -181,6 +182,49 @@ class Cohort(AssociationQuestions):
         goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         return plan_missingness(self, goal, clip=clip)
 
+    def components(
+        self,
+        k: int = 2,
+        *,
+        epsilon: Number | None = None,
+        delta: Number = 0,
+        rho: Number | None = None,
+        reference: object = None,
+        clip: Number | None = None,
+        variants: Sequence[object] | None = None,
+        confidence: Number = Fraction(95, 100),
+    ) -> Plan[PrincipalComponents]:
+        """Plan the loadings of the first k principal components of the calls, which mostly show ancestry.
+
+        Guarantee: all components together cost one person what is asked for. Noise is added to the sums of
+        the products of each pair of variants, where each person is scaled down to a public norm; everything
+        else is computed from these (docs/proofs/genomes.md, section 6). Scores of people are not released.
+
+        Parameters
+        ----------
+        k
+            How many components; more of them are free afterwards.
+        epsilon, delta, rho, confidence
+            As in `frequencies`. Epsilon alone gives far too much noise in most cases.
+        reference, clip
+            As in `frequencies`: the public centres, and the largest norm of one person.
+        variants
+            The variants to use, by name or by number from 1: at most 2,000. By default all. Take variants
+            that are far apart; more variants mean more noise in each pair.
+
+        Examples
+        --------
+        >>> import tacit as tc
+        >>> cohort = tc.genomes.example_cohort(budget=tc.Budget(rho=1))
+        >>> found = cohort.components(2, rho=0.5, reference="frequency").release()
+        >>> list(found.columns), len(found.shares)
+        (['centre', 'component_1', 'component_2'], 2)
+        """
+        from tacit.genomes._components import plan_components
+
+        goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
+        return plan_components(self, goal, k=k, reference=reference, clip=clip, variants=variants)
+
     def _rebuild(self, request: Any) -> Plan[Any]:
         """Make a plan from its request: the question's name, its goal, and its other parameters by name."""
         given = dict(request)
@@ -201,6 +245,10 @@ class Cohort(AssociationQuestions):
                 from tacit.genomes._missingness import plan_missingness
 
                 return plan_missingness(self, goal, **options)
+            case "components":
+                from tacit.genomes._components import plan_components
+
+                return plan_components(self, goal, **options)
         return self._rebuild_association(request)
 
     def _cluster_codes(self, people: int) -> NDArray[np.int64]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacit.core import Unit, open_account, read_identity
+from tacit.core import Unit, fixes_of, open_account, read_identity
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Choose, Set
+from tacit.fixes import Choose, Code, Either, Set
 from tacit.genomes._cohort import Cohort
+from tacit.genomes._protection import PROTECTED
 from tacit.genomes._sites import read_sites
 from tacit.genomes._sources import open_genotypes
 from tacit.ledger import open_ledger
@@ -48,9 +49,10 @@ def genotypes(
     All releases of the cohort together are private for one person, with everything that the cohort has of
     that person: genotypes at all variants, cluster, phenotype. Neighbouring cohorts differ by one person
     more or less; if ``people`` is public, by one person who is replaced. The proof is in
-    ``docs/proofs/genomes.md``. One question protects less: `Cohort.summary_statistics` protects phenotypes
-    alone, and its certificate says so. Relatives share much of their genomes: each is protected, a family
-    is not.
+    ``docs/proofs/genomes.md``. With ``unit="phenotype"`` they protect less: one participant's phenotype,
+    against those who know genotypes, covariates and participants already. The account and every certificate
+    carry the unit, so the two promises never mix. Relatives share much of their genomes: each is protected,
+    a family is not.
 
     Parameters
     ----------
@@ -62,7 +64,9 @@ def genotypes(
     name, version
         Declared identity, to which the budget is bound.
     unit
-        Who is protected: a person.
+        What is protected: a ``"person"``, or a participant's ``"phenotype"`` alone, which is what
+        `Cohort.summary_statistics` needs. To ask both kinds of questions, declare the cohort twice, with a
+        name and a budget for each.
     variants
         A public table with the columns chromosome, position, ref, alt and, for example, frequency (of alt, in
         a public reference). By default the site list of the file, which you thereby declare public: a list
@@ -72,7 +76,7 @@ def genotypes(
         another label, or with none, is in no cluster.
     people
         How many people there are, or how many are in each cluster, if this is public. By default it is
-        private, and releases add noise to it.
+        private, and releases add noise to it; with ``unit="phenotype"`` it counts as known.
     phenotype, covariates, status
         For association tests: one value for each person, columns of values for each person, and whether
         these are public or protected.
@@ -88,18 +92,22 @@ def genotypes(
     >>> len(cohort.sites), cohort.adjacency
     (3, 'add/remove')
     """
-    if unit not in {"person", Unit("person")}:
-        raise bad_parameter("unit", "a person", unit, why="there is no proof for other units of genomes",
-                            fix=Set(unit="person"))  # fmt: skip
+    protected = _read_unit(unit)
     if status not in _STATUS:
         raise bad_parameter("status", "protected or public", status, fix=Choose(_STATUS, given=str(status)))
     clusters, phenotype = _kept(clusters), _kept(phenotype)
     names = _read_names(clusters, cluster_names)
     total, sizes = _read_people(people, names)
-    adjacency: Literal["add/remove", "replace"] = "add/remove" if total is None else "replace"
-    identity = read_identity(name=name, version=version, unit="person", adjacency=adjacency)
+    known = total is not None or protected == "phenotype"
+    with fixes_of("tc.genotypes"):
+        identity = read_identity(
+            name=name, version=version, unit=protected, adjacency="replace" if known else "add/remove"
+        )
+    if protected == "phenotype":
+        _check_phenotype(phenotype, status)
     opened = open_genotypes(source, None if variants is None else read_sites(variants))
-    if total is not None:
+    if known:
+        total = opened.people() if total is None else total
         _check_people(total, opened.people(), "the source has {:,} people")
         for what, given in (("clusters", clusters), ("phenotype", phenotype), ("covariates", covariates)):
             for column in given.values() if isinstance(given, Mapping) else (given,):
@@ -110,13 +118,41 @@ def genotypes(
     cohort = Cohort(
         identity, store, opened.sites, total, names, sizes, status, opened, clusters, phenotype, covariates
     )
-    open_account(identity, budget, store)
+    with fixes_of("tc.genotypes"):
+        open_account(identity, budget, store)
     return cohort
 
 
 def _kept(values: Any) -> Any:
     """Return values that can be read again: every release reads them, and a generator is empty then."""
     return values if values is None or hasattr(values, "__len__") else list(values)
+
+
+def _read_unit(unit: object) -> str:
+    """Read what is protected: whole people, or phenotypes alone."""
+    given = str(unit) if isinstance(unit, str | Unit) else ""
+    if given not in PROTECTED:
+        raise bad_parameter("unit", "person or phenotype", unit, why="other units of genomes have no proof",
+                            fix=Choose(PROTECTED, given=given))  # fmt: skip
+    return given
+
+
+def _check_phenotype(phenotype: object, status: str) -> None:
+    """Refuse a cohort that protects phenotypes alone, and has none to protect."""
+    if phenotype is None:
+        raise TacitError(
+            "bad-parameter",
+            "the cohort protects phenotypes, and has no phenotype",
+            why="this unit is for tests of each SNP against a phenotype",
+            fix=Code('tc.genotypes(..., unit="phenotype", phenotype=[1, 0, ...])'),
+        )
+    if status == "public":
+        raise TacitError(
+            "bad-parameter",
+            "the phenotype is declared public, and it is what the cohort protects",
+            why="a public phenotype needs no protection",
+            fix=Either(Set(status="protected"), Set(unit="person")),
+        )
 
 
 def _read_names(clusters: object, given: Sequence[str] | None) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._frequency_reading import error_of_shares, read_frequencies
+from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -29,7 +30,15 @@ if TYPE_CHECKING:
     from tacit.genomes._frequency_table import AlleleFrequencies
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
-__all__ = ["Centres", "FrequencyTask", "call_values", "plan_frequencies", "read_by", "read_centres"]
+__all__ = [
+    "Centres",
+    "FrequencyTask",
+    "call_values",
+    "plan_frequencies",
+    "read_by",
+    "read_centres",
+    "reference_document",
+]
 
 #: Steps of the grid in one allele, around a public reference.
 GRID = 16
@@ -152,6 +161,7 @@ def plan_frequencies(
     calls: bool = False,
 ) -> Plan[AlleleFrequencies]:
     """Plan the frequencies of all variants; see `Cohort.frequencies`."""
+    check_unit(cohort, "allele frequencies")
     clusters = read_by(cohort, by)
     centres = read_centres(cohort, clusters, reference, clip)
     private = (cohort.cluster_sizes if clusters else cohort.people) is None
@@ -169,7 +179,7 @@ def plan_frequencies(
     task = FrequencyTask(cohort, centres, clusters, calls, counting, adding, spent)
     request = {
         "kind": "frequencies", "goal": goal.to_json(), "by": by,
-        "reference": _reference_document(reference), "calls": calls,
+        "reference": reference_document(reference), "calls": calls,
         "clip": None if clip is None else str(rational("clip", clip)),
     }  # fmt: skip
     return Plan.of(
@@ -198,10 +208,18 @@ def read_by(cohort: Cohort, by: str | None) -> tuple[str, ...]:
 
 
 def read_centres(
-    cohort: Cohort, clusters: tuple[str, ...], reference: object, clip: Number | None
+    cohort: Cohort,
+    clusters: tuple[str, ...],
+    reference: object,
+    clip: Number | None,
+    places: NDArray[np.int64] | None = None,
 ) -> Centres:
-    """Read the public reference and choose the bound: above what it lets expect of the squared norm."""
-    sites = len(cohort.sites)
+    """Read the public reference and choose the bound: above what it lets expect of the squared norm.
+
+    ``places`` are the variants that are used; by default all.
+    """
+    used = np.arange(len(cohort.sites)) if places is None else places
+    sites = len(used)
     if reference is None:
         if clip is not None:
             raise bad_parameter("clip", "given with a reference", clip, fix=Set(reference="frequency"))
@@ -216,7 +234,7 @@ def read_centres(
         given = {name: reference[name] for name in clusters}
     else:
         given = dict.fromkeys(clusters or ("",), reference)
-    shares = np.array([_shares(cohort, one) for one in given.values()])
+    shares = np.array([_shares(cohort, one) for one in given.values()])[:, used]
     middle = np.floor(2 * GRID * shares + 0.5).astype(np.int64)
     furthest = np.maximum(middle, 2 * GRID - middle)
     worst = int((furthest**2).sum(axis=1).max())
@@ -255,11 +273,11 @@ def _shares(cohort: Cohort, reference: Any) -> NDArray[np.float64]:
     return shares
 
 
-def _reference_document(reference: Any) -> JSON:
+def reference_document(reference: Any) -> JSON:
     if reference is None or isinstance(reference, str):
         return reference
     if isinstance(reference, Mapping):
-        return {str(name): _reference_document(one) for name, one in reference.items()}
+        return {str(name): reference_document(one) for name, one in reference.items()}
     return [None if math.isnan(one) else float(one) for one in np.asarray(reference, np.float64).tolist()]
 
 

@@ -13,6 +13,7 @@ from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._frequencies import COUNT_SHARE
 from tacit.genomes._frequency_reading import error_of_shares, plain_cells, read_sizes, site_keys
+from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def equilibrium_values(variants: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def plan_hardy_weinberg(cohort: Cohort, goal: PlanGoal) -> Plan[AnswerTable]:
     """Plan the test at every variant; see `Cohort.hardy_weinberg`."""
+    check_unit(cohort, "Hardy-Weinberg tests")
     moved, adjacency, sites = cohort.moved, cohort.adjacency, len(cohort.sites)
     counting = None
     if cohort.people is None:

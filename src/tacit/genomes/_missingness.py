@@ -14,6 +14,7 @@ from tacit.exact import Number, rational
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._frequencies import COUNT_SHARE, GRID
 from tacit.genomes._frequency_reading import error_of_shares, read_sizes, site_keys
+from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class MissingCallTask:
 
 def plan_missingness(cohort: Cohort, goal: PlanGoal, *, clip: Number | None = None) -> Plan[AnswerTable]:
     """Plan the shares of missing calls; see `Cohort.missingness`."""
+    check_unit(cohort, "shares of missing calls")
     moved, adjacency, sites = cohort.moved, cohort.adjacency, len(cohort.sites)
     grid, squared = 1, sites
     if clip is not None and (limit := math.floor(GRID**2 * rational("clip", clip))) < GRID**2 * sites:

@@ -14,6 +14,7 @@ from tacit.exact import rational
 from tacit.fixes import Choose, Code, Set
 from tacit.genomes._cohort import missing_source
 from tacit.genomes._phenotypes import PhenotypeRandomizer
+from tacit.genomes._protection import check_unit
 from tacit.genomes._summary_statistics import SummaryStatistics, correlations, normal_statistics, site_columns
 
 if TYPE_CHECKING:
@@ -119,8 +120,10 @@ def plan_summary_statistics(
     confidence: Number,
 ) -> Plan[SummaryStatistics]:
     """Plan the randomisation; everything here is a public fact."""
+    check_unit(cohort, "summary statistics", "phenotype")
     goal = PlanGoal.read(epsilon=epsilon, confidence=confidence)
-    people = _check(cohort)
+    people = cohort.people
+    assert people is not None  # noqa: S101 - it is public where phenotypes are protected
     mean, deviation = (None, None) if trait is None else _read_trait(trait)
     assert goal.epsilon is not None  # noqa: S101 - read checks it
     randomizer = PhenotypeRandomizer(goal.epsilon, mean, deviation)
@@ -175,32 +178,6 @@ def _power(randomizer: PhenotypeRandomizer, people: int) -> str:
         for one in _LIKELY
     )
     return f"that of so many of {people:,} people with exact phenotypes: {listed}"
-
-
-def _check(cohort: Cohort) -> int:
-    """Return the public number of people, or refuse a cohort whose phenotype is not what is protected."""
-    if cohort._phenotype is None:  # noqa: SLF001 - the parts of a cohort
-        raise TacitError(
-            "bad-parameter",
-            "the cohort has no phenotype",
-            why="summary statistics test each SNP against a phenotype",
-            fix=Code("tc.genotypes(..., phenotype=[1, 0, ...], people=2_000)"),
-        )
-    if cohort.status == "public":
-        raise TacitError(
-            "not-allowed",
-            "the phenotype is declared public, so randomising it would protect nothing",
-            why="summary statistics protect the phenotype of each participant, not the genotypes",
-            fix=Code("cohort.top_snps(5, epsilon=1)"),
-        )
-    if cohort.people is None:
-        raise TacitError(
-            "not-allowed",
-            "summary statistics need a public number of people",
-            why="one report is released for each participant, so everybody can count them",
-            fix=Set(people=2_000),
-        )
-    return cohort.people
 
 
 def _read_trait(trait: tuple[Number, Number]) -> tuple[float, float]:

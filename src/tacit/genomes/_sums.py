@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
     from tacit.genomes._blocks import GenotypeSource
 
-__all__ = ["clipped_sums", "norms_squared", "scales"]
+__all__ = ["EXACT", "clipped_sums", "norms_squared", "scale_down", "scales"]
 
 _BITS = 20  # a scale is a multiple of 2^-20
 _LANES = np.arange(0, 64, 16, dtype=np.uint64)
 _FULL = 2**16 - 1
-_EXACT = 2**24  # below it, single precision holds every whole number
+#: Below it, single precision holds every whole number.
+EXACT = 2**24
 #: Code of two bits -> column of a table of values: 0, 1, 2 copies, missing.
 _COLUMN = np.array([2, 3, 1, 0], np.uint8)
 _COLUMNS_OF_BYTE = _COLUMN[(np.arange(256)[:, None] >> np.arange(0, 8, 2)) & 3]
@@ -79,7 +80,9 @@ def clipped_sums(
     for place in np.flatnonzero(unseen).tolist():  # variants that never come: everybody is missing
         for group, some in enumerate(clipped):
             held = values[group][:, place, 3]
-            found[group][:, place] = held * sizes[group] + _scaled(held[:, None], scale[some.who]).sum(axis=1)
+            found[group][:, place] = held * sizes[group] + scale_down(held[:, None], scale[some.who]).sum(
+                axis=1
+            )
     return found
 
 
@@ -93,8 +96,8 @@ class _Clipped:
         self.who = who
         if len(who):
             self._levels = np.unique(np.abs(values))
-            self._step = max(1, min(4096, _EXACT // max(1, int(self._levels[-1]))))
-            self._shrunk = np.stack([_scaled(one, scale[who]) for one in self._levels]).astype(np.float32)
+            self._step = max(1, min(4096, EXACT // max(1, int(self._levels[-1]))))
+            self._shrunk = np.stack([scale_down(one, scale[who]) for one in self._levels]).astype(np.float32)
 
     def sums(self, packed: NDArray[np.uint8], table: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums over these people: part, row; ``table`` is part, row, call."""
@@ -173,7 +176,7 @@ def _columns(packed: NDArray[np.uint8], who: NDArray[Any]) -> NDArray[np.uint8]:
     return columns
 
 
-def _scaled(values: NDArray[np.int64], scale: NDArray[np.int64]) -> NDArray[np.int64]:
+def scale_down(values: NDArray[np.int64], scale: NDArray[np.int64]) -> NDArray[np.int64]:
     """Scale integers and round them toward zero."""
     shrunk = (np.abs(values) * scale) >> _BITS
     return np.where(values < 0, -shrunk, shrunk)

@@ -20,6 +20,9 @@ QUESTIONS = {
     ),
     "hardy-weinberg": lambda c, r, g: c.hardy_weinberg(**g),
     "missing": lambda c, r, g: c.missingness(**g),
+    "components": lambda c, r, g: c.components(1, **g),
+    "components, reference": lambda c, r, g: c.components(1, reference=r, **g),
+    "components, clip": lambda c, r, g: c.components(1, reference=r, clip=0.7, **g),
     "missing, clip": lambda c, r, g: c.missingness(clip=1.5, **g),
 }
 

@@ -31,7 +31,7 @@ HEIGHT = 170 + 10 * (RNG.normal(size=PEOPLE) + 0.5 * (CALLS[:, 5] - 2 * FREQUENC
 
 
 def cohort(phenotype=HEIGHT, variants=VARIANTS, **facts):
-    facts = {"people": PEOPLE, "covariates": {"age": AGE}, "budget": tc.Budget(epsilon=20)} | facts
+    facts = {"unit": "phenotype", "covariates": {"age": AGE}, "budget": tc.Budget(epsilon=20)} | facts
     return tc.genotypes(CALLS, variants=variants, phenotype=phenotype, **facts)
 
 
@@ -158,7 +158,7 @@ def test_a_snp_that_everybody_shares_has_no_statistic():
     calls = CALLS[:, :3].copy()
     calls[:, 1] = 2
     calls[:, 2] = -1
-    data = tc.genotypes(calls, phenotype=HEIGHT, people=PEOPLE, budget=tc.Budget(epsilon=1))
+    data = tc.genotypes(calls, unit="phenotype", phenotype=HEIGHT, budget=tc.Budget(epsilon=1))
     release = data.summary_statistics(trait=(170, 10), epsilon=1).release()
     assert np.isnan(release.z).tolist() == [False, True, True]
     assert tc.Release.from_json(release.to_json()).content.to_json() == release.content.to_json()
@@ -214,8 +214,11 @@ def test_the_plan_states_the_power_in_people():
 @pytest.mark.parametrize(
     ("facts", "options", "code"),
     [
-        ({"status": "public"}, {}, "not-allowed"),
-        ({"people": None}, {}, "not-allowed"),
+        ({"status": "public"}, {}, "bad-parameter"),
+        ({"people": 7}, {}, "bad-parameter"),
+        ({"unit": "person"}, {}, "not-allowed"),
+        ({"unit": "person", "people": PEOPLE}, {}, "not-allowed"),
+        ({"unit": "snp"}, {}, "bad-parameter"),
         ({"phenotype": None}, {}, "bad-parameter"),
         ({}, {"trait": (170, 0)}, "bad-parameter"),
         ({}, {"trait": (170,)}, "bad-parameter"),
@@ -227,6 +230,56 @@ def test_what_has_no_proof_or_no_sense_is_refused_before_the_charge(facts, optio
     with pytest.raises(TacitError) as refused:
         cohort(**facts).summary_statistics(**({"epsilon": 1} | options))
     assert refused.value.code == code
+
+
+# one account, one promise
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda data: data.frequencies(rho=1),
+        lambda data: data.hardy_weinberg(rho=1),
+        lambda data: data.missingness(rho=1),
+        lambda data: data.top_snps(1, epsilon=1),
+    ],
+)
+def test_an_account_of_phenotypes_answers_nothing_that_protects_people(ask):
+    with pytest.raises(TacitError, match="protects phenotypes alone") as refused:
+        ask(cohort(name="height"))
+    assert refused.value.code == "not-allowed"
+    assert 'tc.genotypes(..., name="height people", unit="person")' in str(refused.value)
+
+
+def test_a_document_of_the_other_unit_is_refused_too():
+    plan = cohort().summary_statistics(trait=(170, 10), epsilon=1)
+    with pytest.raises(TacitError):
+        cohort(unit="person", people=PEOPLE).plan_from(plan.to_json())
+
+
+def test_account_and_certificate_carry_the_unit():
+    data = cohort(name="height", ledger=(books := tc.Ledger.memory()))
+    assert (data.people, data.adjacency) == (PEOPLE, "replace")
+    release = data.summary_statistics(trait=(170, 10), epsilon=1).release()
+    fields = release.certificate.fields
+    assert (fields["dataset"]["unit"], fields["dataset"]["adjacency"]) == ("phenotype", "replace")
+    assert "genotypes, covariates and participation are not" in fields["mechanisms"][0]["assumes"]
+    with pytest.raises(TacitError) as refused:
+        cohort(name="height", unit="person", people=PEOPLE, ledger=books)
+    assert refused.value.code == "account-differs"
+
+
+def test_the_refusal_teaches_a_second_declaration():
+    with pytest.raises(TacitError) as refused:
+        cohort(unit="person", name='say "a"').summary_statistics(epsilon=1)
+    assert r'tc.genotypes(..., name="say \"a\" phenotypes", unit="phenotype")' in str(refused.value)
+
+
+def test_fixes_of_a_declaration_name_its_function():
+    for facts in ({"name": ""}, {"budget": 3}):
+        with pytest.raises(TacitError) as refused:
+            cohort(**facts)
+        assert "tc.genotypes(..., " in str(refused.value)
 
 
 # files and pictures
@@ -253,7 +306,7 @@ def test_the_gwas_format_has_its_columns_in_order_and_reads_back(release, tmp_pa
 def test_a_missing_frequency_and_a_missing_statistic_are_na(tmp_path):
     calls = CALLS[:, :2].copy()
     calls[:, 1] = 0
-    data = tc.genotypes(calls, phenotype=HEIGHT, people=PEOPLE, budget=tc.Budget(epsilon=1))
+    data = tc.genotypes(calls, unit="phenotype", phenotype=HEIGHT, budget=tc.Budget(epsilon=1))
     data.summary_statistics(trait=(170, 10), epsilon=1).release().to_gwas_ssf(tmp_path / "a.tsv")
     cells = (tmp_path / "a.tsv").read_text().splitlines()[2].split("\t")
     assert cells[4] == cells[6] == cells[7] == cells[10] == "NA"

@@ -58,7 +58,7 @@ class PointSource:
 
     def __init__(self, source: object, lat: str, lon: str, unit: Unit, box: Box, rows: int | None) -> None:
         self._box, self._rows = box, rows
-        self._names = lat, lon
+        self.names = lat, lon
         self._unit = unit
         self._secret = ranking_secret()
         self._lock = threading.Lock()
@@ -91,12 +91,13 @@ class PointSource:
     def _read(self) -> OwnedPoints:
         owner = None
         if self._array is not None:
-            read_in = np.ma.asarray(self._array).astype(np.float64)
+            with np.errstate(all="ignore"):  # a warning about a value would say something about it
+                read_in = np.ma.asarray(self._array).astype(np.float64)
             lat, lon = (np.ma.filled(read_in[:, i], np.nan) for i in (0, 1))  # masked is missing
         else:
             assert self._columns is not None  # noqa: S101 - one of the two is given
             read = self._columns.read()
-            lat, lon = (read.numbers[name] for name in self._names)
+            lat, lon = (read.numbers[name] for name in self.names)
             owner = read.codes[self._unit.columns[0]] if self._unit.columns else None
             self._columns.close()
         within = self._box.inside(lat, lon)

@@ -119,8 +119,10 @@ class PolygonRegions(Regions):
 
     @property
     def keys(self) -> Mapping[str, tuple[Value, ...]]:
-        """The name of each region, and those of the larger ones."""
-        return {"region" if self.kind == "polygons" else "cell": self.names, **self.larger}
+        """The name of each region first, under a word that no level has, then those of the larger ones."""
+        words = ("cell",) if self.kind == "h3" else ("region", "district", "polygon")
+        own = next((word for word in words if word not in self.larger), "name of the region")
+        return {own: self.names, **self.larger}
 
     def outlines(self) -> list[Any]:
         """Return each region as a GeoJSON geometry."""

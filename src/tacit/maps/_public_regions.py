@@ -27,6 +27,8 @@ __all__ = ["cells_over", "codes_of", "digest_of_regions", "parents_of", "read_di
 
 _OVERLAP = 1e-6  # of the smaller polygon; less is a border that was drawn twice
 _MOST_CELLS = 2**20
+#: Columns that every file of a surface has; a level of this name would hide one or be hidden.
+_TAKEN = frozenset({"n", "low", "high", "n_low", "n_high", "geometry", "south", "west", "north", "east"})
 
 
 def read_districts(given: object, name: str, parents: str | Sequence[str] | None, box: Box) -> PolygonRegions:
@@ -34,6 +36,12 @@ def read_districts(given: object, name: str, parents: str | Sequence[str] | None
     needs("districts", "shapely", "tacit[maps]")
     features = _features(given)
     levels = (parents,) if isinstance(parents, str) else tuple(parents or ())
+    for level in levels:
+        if level in _TAKEN or level == name or levels.count(level) > 1:
+            raise bad_parameter(
+                "parents", "properties other than the name, each once, that no column of the answer has",
+                level, fix=Say("rename the property in the polygons"),
+            )  # fmt: skip
     names = _property(features, name)
     if len(set(names)) != len(names):
         twice = next(one for one in names if names.count(one) > 1)
@@ -75,7 +83,8 @@ _COLLECTION = Code('sites.districts("districts.geojson", name="name", epsilon=1)
 
 def _property(features: list[dict[str, Any]], name: str) -> tuple[str, ...]:
     """Return one property of all features as text."""
-    found = [dict(feature.get("properties") or {}) for feature in features]
+    given = [feature.get("properties") for feature in features]
+    found = [dict(one) if isinstance(one, Mapping) else {} for one in given]
     if any(one.get(name) is None for one in found):
         raise TacitError(
             "unknown-column", f"a polygon has no property {name!r}",

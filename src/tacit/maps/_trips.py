@@ -17,6 +17,7 @@ from tacit.ledger import open_ledger
 from tacit.maps._box import Box
 from tacit.maps._flow_table import FlowTable, flow_table
 from tacit.maps._point_source import rank_of
+from tacit.maps._task import missing_source
 from tacit.mechanisms import ranking_secret
 
 if TYPE_CHECKING:
@@ -230,6 +231,10 @@ class FlowTask:
     def mechanisms(self) -> list[DiscreteLaplace | DiscreteGaussian]:
         """One noise for all pairs."""
         return [self.noise]
+
+    def unavailable(self) -> TacitError | None:
+        """Return the refusal if the file of trips does not exist."""
+        return missing_source(self.source)
 
     def integers(self) -> Generator[NDArray[np.int64], Noisy, None]:
         """Yield the numbers of trips, pair by pair, row by row of the matrix."""

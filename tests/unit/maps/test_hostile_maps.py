@@ -1,0 +1,99 @@
+"""Hostile names, files and boxes: what an attacker or an accident may hand to a map."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit as tc
+from small_maps import BOX, DISTRICTS
+from tacit import TacitError
+from tacit.core import members_of
+
+BUDGET = tc.Budget(epsilon=1000, delta=1e-4)
+SITES = np.random.default_rng(3).uniform(0, 4, (300, 2))
+
+
+def sites(points=SITES, box=BOX, **more):
+    return tc.points(np.asarray(points, dtype=float), unit=tc.Unit.row(), box=box, budget=BUDGET, **more)
+
+
+def renamed(**words):
+    """Return the districts with further properties, copied from those that they have."""
+    features = []
+    for one in DISTRICTS["features"]:
+        copied = {new: one["properties"][old] for new, old in words.items()}
+        features.append({**one, "properties": {**one["properties"], **copied}})
+    return {"features": features}
+
+
+@pytest.mark.parametrize("parents", [("region",), ("region", "country"), ("district",), ("cell",)])
+def test_a_level_of_any_name_leaves_the_names_of_the_regions(parents, tmp_path):
+    given = renamed(district="region", cell="region")
+    surface = sites().districts(given, parents=parents, epsilon=100).release()
+    keys = surface.table.keys
+    assert next(iter(keys.values())) == ("00", "02", "20", "22")
+    assert list(keys)[1:] == list(parents)
+    features = surface.to_geojson()["features"]
+    assert [one["properties"][next(iter(keys))] for one in features] == ["00", "02", "20", "22"]
+    assert '"names":["00","02","20","22"]' in surface.to_html()
+    by_name = surface.rate({"00": 1, "02": 2, "20": 4, "22": 8})
+    assert by_name["rate"].value == surface.rate([1, 2, 4, 8])["rate"].value
+
+
+@pytest.mark.parametrize("level", ["n", "low", "geometry", "south", "name"])
+def test_a_level_that_would_hide_a_column_is_refused(level):
+    given = renamed(**{level: "region"}) if level != "name" else DISTRICTS
+    with pytest.raises(TacitError, match="parents must be"):
+        sites().districts(given, parents=level, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{"parents": ("zone", "country")}, {"name": "id", "parents": ("name",)}, {"parents": ("region",)}],
+)
+def test_a_plan_of_districts_survives_a_document_with_sorted_keys(words):
+    given = renamed(zone="region", id="name")
+    made = sites()
+    plan = made.districts(given, epsilon=1, **words)
+    again = made.plan_from(json.loads(json.dumps(plan.to_json(), sort_keys=True)))
+    assert again == plan
+    assert members_of(again)[0].task.locator.regions.names == ("00", "02", "20", "22")
+
+
+def test_a_missing_file_of_trips_is_refused_before_the_charge(tmp_path):
+    made = tc.maps.trips(
+        tmp_path / "none.csv", origin="a", destination="b", unit="u", limits={"rows": 2},
+        budget=tc.Budget(epsilon=1),
+    )  # fmt: skip
+    for _ in range(2):  # a charge of the first would leave too little for the second
+        with pytest.raises(TacitError, match="does not exist"):
+            made.flows(["a"], epsilon=1).release()
+
+
+def test_plans_of_other_columns_differ():
+    rows = pd.DataFrame({"lat": [1.0], "lon": [1.0], "work_lat": [3.0], "work_lon": [3.0]})
+    more = {"unit": tc.Unit.row(), "box": BOX, "budget": BUDGET}
+    plans = [tc.points(rows, *names, **more) for names in (("lat", "lon"), ("work_lat", "work_lon"))]
+    for ask in (
+        lambda m: m.grid(2, 2, epsilon=1), lambda m: m.tree(epsilon=1, depth=2),
+        lambda m: m.adaptive_grid(epsilon=1), lambda m: m.hottest(1, epsilon=1),
+    ):  # fmt: skip
+        assert ask(plans[0]).hash != ask(plans[1]).hash
+
+
+def test_no_value_of_an_array_makes_a_warning():
+    points = np.array([[np.longdouble("1e4000"), 1], [1, 1]], dtype=np.longdouble)
+    made = tc.points(points, unit=tc.Unit.row(), box=BOX, budget=BUDGET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert made.grid(1, 1, epsilon=100).release().counts.tolist() == [1]
+
+
+def test_unclear_regions_turn_white_only_where_they_are_hidden():
+    page = sites().tree(epsilon=1, depth=3).release().to_html()
+    style = page.split("<style>")[1].split("</style>")[0]
+    white = [rule.strip() for rule in style.splitlines() if "unclear" in rule and "#fff" in rule]
+    assert white == ["svg.sure path.unclear { fill: #fff; }"]

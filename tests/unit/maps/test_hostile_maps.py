@@ -11,6 +11,7 @@ import tacit as tc
 from small_maps import BOX, DISTRICTS
 from tacit import TacitError
 from tacit.core import members_of
+from tacit.maps._areas import EARTH_KM, Circle, Rectangle
 
 BUDGET = tc.Budget(epsilon=1000, delta=1e-4)
 SITES = np.random.default_rng(3).uniform(0, 4, (300, 2))
@@ -97,3 +98,44 @@ def test_unclear_regions_turn_white_only_where_they_are_hidden():
     style = page.split("<style>")[1].split("</style>")[0]
     white = [rule.strip() for rule in style.splitlines() if "unclear" in rule and "#fff" in rule]
     assert white == ["svg.sure path.unclear { fill: #fff; }"]
+
+
+@pytest.mark.parametrize(
+    ("box", "resolution"),
+    [
+        (((-90, -180), (90, 180)), 0), (((-90, -180), (90, 180)), 1), (((-20, -180), (20, -170)), 3),
+        (((-20, 170), (20, 180)), 3), (((80, -180), (90, 180)), 3), (((-89, -180), (-60, 0)), 2),
+    ],
+    ids=["earth, 0", "earth, 1", "west of 180", "east of 180", "north pole", "antarctica"],
+)  # fmt: skip
+def test_h3_cells_at_poles_and_the_180th_meridian_lose_no_point(box, resolution):
+    draw = np.random.default_rng(4)
+    (south, west), (north, east) = box
+    corners = [[y, x] for y in (south, north) for x in (west, east)]
+    points = np.concatenate([draw.uniform((south, west), (north, east), (4000, 2)), corners])
+    plan = sites(points, box).h3(resolution, epsilon=900)
+    task = members_of(plan)[0].task
+    cell = task.locator.locate(task.source.load())
+    assert (cell >= 0).all()
+    surface = plan.release()
+    for _ in range(40):
+        (y0, y1), (x0, x1) = (np.sort(draw.uniform(*sides, 2)) for sides in ((south, north), (west, east)))
+        rectangle = surface.regions.shares(Rectangle.read((y0, x0), (y1, x1)))
+        inside = (points[:, 0] >= y0) & (points[:, 0] <= y1) & (points[:, 1] >= x0) & (points[:, 1] <= x1)
+        check_shares(rectangle, cell, inside, len(surface))
+        circle = Circle.read(y0, x0, draw.uniform(50, 3000))
+        y, x = np.radians(points - [circle.lat, circle.lon]).T
+        far = (
+            np.sin(y / 2) ** 2
+            + np.cos(np.radians(points[:, 0])) * np.cos(np.radians(y0)) * np.sin(x / 2) ** 2
+        )
+        near = 2 * EARTH_KM * np.arcsin(np.sqrt(far)) <= circle.km
+        check_shares(surface.regions.shares(circle), cell, near, len(surface))
+
+
+def check_shares(shares, cell, inside, size):
+    """Every point in an area lies in a region that it touches, and all points of a whole region are in it."""
+    of = np.zeros(size)
+    of[shares[0]] = shares[1]
+    assert (of[cell[inside]] > 0).all()
+    assert inside[of[cell] == 1].all()

@@ -153,7 +153,17 @@ class MeasurementNoise:
         sizes = {len(laplace), len(normal)} | (set() if read is None else {len(read)})
         if len(sizes) != 1 or not 0 < regions <= len(laplace) or (read is None and regions != len(laplace)):
             raise ValueError("not the noise of a surface")
-        if read is not None and (read.max() >= len(read) or any(read[read >= 0] < regions)):
+        if read is not None:
+            # regions are leaves, and a parent stands after its children, so none is its own ancestor
+            above = read >= 0
+            inner = read[above]
+            if (
+                (inner >= len(read)).any()
+                or (inner < regions).any()
+                or (inner <= np.flatnonzero(above)).any()
+            ):
+                raise ValueError("not the noise of a surface")
+        if ((laplace > 0) & (normal > 0)).any():
             raise ValueError("not the noise of a surface")
         return cls(laplace, normal, regions, read, document.get("direct") is True)
 
@@ -197,7 +207,8 @@ def _half_width(parts: Sequence[tuple[MeasurementNoise, Any]], failing: float) -
     if sum(size for *_, size in used) == 1:
         [(laplace, normal, _)] = used
         law = LaplaceLaw(Fraction(laplace)) if laplace else GaussianLaw(Fraction(normal))
-        return float(law.half_width(1 - Fraction(failing).limit_denominator(10**9)))
+        rare = Fraction(failing).limit_denominator(10**9) or Fraction(failing)
+        return float(law.half_width(1 - rare))
     terms = np.array([laplace for laplace, _, _ in used])
     times = np.array([float(size) for *_, size in used])
     spread = math.sqrt(sum(size * normal**2 for _, normal, size in used))
@@ -247,7 +258,10 @@ def _runs(values: NDArray[np.float64]) -> list[list[float]]:
 
 
 def _from_runs(runs: Any) -> NDArray[np.float64]:
-    values = np.repeat([float(v) for v, _ in runs], [int(n) for _, n in runs])
-    if not np.isfinite(values).all() or (values < 0).any() or len(values) > 2**26:
+    times = [int(n) for _, n in runs]
+    if any(n < 0 for n in times) or sum(times) > 2**26:
+        raise ValueError("not the noise of a surface")
+    values = np.repeat([float(v) for v, _ in runs], times)
+    if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("not the noise of a surface")
     return values

@@ -168,11 +168,34 @@ class PolygonRegions(Regions):
         if not names or any(len(values) != len(names) for values in larger.values()):
             raise ValueError("not regions")
         if document["kind"] == "h3":
-            return cls.of_cells([int(name, 16) for name in names], larger)
+            cells = [int(name, 16) for name in names]
+            _check_cells(cells)
+            return cls.of_cells(cells, larger)
         polygons = tuple(dict(one) for one in document["polygons"])
-        if len(polygons) != len(names):
+        if len(polygons) != len(names) or not all(map(_is_polygon, polygons)):
             raise ValueError("not regions")
         return cls(names, polygons, "polygons", larger)
+
+
+def _check_cells(cells: list[int]) -> None:
+    """Raise ``ValueError`` unless all numbers are H3 cells."""
+    needs("H3 cells", "h3", "tacit[maps]")
+    from h3.api.basic_int import is_valid_cell
+
+    if not all(0 <= cell < 2**64 and is_valid_cell(cell) for cell in cells):
+        raise ValueError("not H3 cells")
+
+
+def _is_polygon(outline: Mapping[str, Any]) -> bool:
+    """Whether a document is a polygon, or several, with finite corners."""
+    if outline["type"] not in {"Polygon", "MultiPolygon"}:
+        return False
+    parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
+    rings = [np.asarray(ring, dtype=np.float64) for part in parts for ring in part]
+    return bool(rings) and all(
+        ring.ndim == 2 and ring.shape[0] >= 4 and ring.shape[1] >= 2 and np.isfinite(ring).all()
+        for ring in rings
+    )
 
 
 def _outline(boundary: Sequence[tuple[float, float]]) -> dict[str, Any]:

@@ -139,3 +139,60 @@ def check_shares(shares, cell, inside, size):
     of[shares[0]] = shares[1]
     assert (of[cell[inside]] > 0).all()
     assert inside[of[cell] == 1].all()
+
+
+@pytest.mark.parametrize("box", [((0, 0), (5e-324, 1)), ((1, 1), (2, 1.0000000000001)), ((1, 1), (1, 2))])
+def test_a_box_without_extent_is_refused(box):
+    with pytest.raises(TacitError, match="degrees high and wide"):
+        sites(box=box)
+
+
+@pytest.mark.parametrize("confidence", [1 - 1e-10, 1 - 1e-15, 1e-12])
+def test_a_surface_is_readable_at_any_confidence(confidence):
+    for plan in (
+        sites().grid(2, 2, epsilon=1, confidence=confidence),
+        sites().adaptive_grid(epsilon=1, confidence=confidence),
+    ):
+        surface = plan.release()
+        assert surface.table["n"].low[0] <= surface.table["n"].high[0]
+        assert str(surface)
+
+
+def hostile_documents():
+    """Saved surfaces in which one thing is wrong."""
+    grid = sites().grid(2, 2, epsilon=1).release().to_json()["content"]
+    tree = sites().tree(epsilon=1, depth=2).release().to_json()["content"]
+    levels = sites().districts(DISTRICTS, parents="region", epsilon=1).release().to_json()["content"]
+    cells = sites().h3(2, epsilon=1).release().to_json()["content"]
+    adaptive = sites().adaptive_grid(epsilon=1, points=9, cells=4).release().to_json()["content"]
+    size = len(adaptive["counts"])
+    point = {"type": "Point", "coordinates": [1, 1]}
+    thin = {"type": "Polygon", "coordinates": [[[0, 0], [1, float("nan")], [1, 1], [0, 0]]]}
+    return {
+        "too many": (grid, ("noise", "laplace"), [[1.0, 10**15]]),
+        "negative run": (grid, ("noise", "laplace"), [[1.0, -4]]),
+        "two noises": (grid, ("noise", "normal"), [[1.0, 4]]),
+        "a ring of parents": (levels, ("noise", "parents"), [4, 4, 5, 5, 5, 4]),
+        "a region as parent": (levels, ("noise", "parents"), [1, 4, 5, 5, -1, -1]),
+        "a parent that is not there": (levels, ("noise", "parents"), [4, 4, 5, 9, -1, -1]),
+        "a point": (levels, ("regions", "polygons"), [point] * 4),
+        "not finite": (levels, ("regions", "polygons"), [thin] * 4),
+        "not a cell": (cells, ("regions", "names"), ["12"] * len(cells["counts"])),
+        "a box inside out": (tree, ("regions", "boxes"), [[1, 1, 0, 0]] * len(tree["counts"])),
+        "a box off the earth": (tree, ("regions", "boxes"), [[0, 0, 1, 1e300]] * len(tree["counts"])),
+        "NaN measured": (adaptive, ("measured",), [float("nan")] * (2 * size)),
+        "too few measured": (adaptive, ("measured",), [1.0] * size),
+        "nothing measured": (adaptive, ("measured",), None),
+    }
+
+
+def test_a_hostile_surface_is_refused():
+    for case, (given, path, wrong) in hostile_documents().items():
+        document = json.loads(json.dumps(given))
+        assert tc.maps.Surface.from_json(document).total
+        inner = document
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = wrong
+        with pytest.raises(ValueError, match=r"^not "):
+            pytest.fail(f"{case}: {tc.maps.Surface.from_json(document)}")

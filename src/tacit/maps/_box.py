@@ -135,7 +135,12 @@ def _refusal(given: object, south: float, west: float, north: float, east: float
             why="a box that crosses the 180th meridian must be declared as two maps", fix=Set(box=ordered),
         )  # fmt: skip
     if abs(north - south) < _LEAST or abs(east - west) < _LEAST:
-        return bad_parameter("box", f"at least {_LEAST:g} degrees high and wide", given, fix=_EXAMPLE)
+        return bad_parameter(
+            "box",
+            f"{_FORM}, at least {_LEAST:g} degrees high and wide",
+            given,
+            fix=Say("give the corners in degrees"),
+        )
     return bad_parameter(
         "box", _FORM, given,
         why="latitudes lie between -90 and 90, and longitudes between -180 and 180",

@@ -143,7 +143,7 @@ class PointMap(AdaptiveQuestions, Dataset):
         }  # fmt: skip
         return self._plan(
             PolygonLocator(regions), goal, asked, f"points in {regions.words}",
-            request={"districts": regions.to_json() | {"levels": list(regions.larger)}}, above=regions,
+            request={"districts": regions.to_json(), "levels": list(regions.larger)}, above=regions,
             notes=("points in no polygon are not counted",),
         )  # fmt: skip
 
@@ -248,16 +248,16 @@ class PointMap(AdaptiveQuestions, Dataset):
             case {"grid": [rows, columns]}:
                 return self.grid(rows, columns, **given)
             case {"districts": dict(found)}:
-                return self._districts_again(found, given)
+                return self._districts_again(found, request.get("levels"), given)
             case {"h3": [level, least]}:
                 return self.h3(level, coarsest=least, **given)
             case _:
                 return self._rebuild_adaptive(request, goal)
 
-    def _districts_again(self, document: dict[str, Any], given: dict[str, Any]) -> Plan[Surface]:
+    def _districts_again(self, document: dict[str, Any], order: Any, given: dict[str, Any]) -> Plan[Surface]:
         """Make the plan of districts from the polygons in its request."""
         regions = PolygonRegions.read_document(document)
-        levels = tuple(map(str, document.get("levels", regions.larger)))  # a document may lose their order
+        levels = tuple(map(str, order or regions.larger))  # a document may lose the order of its keys
         own = next(iter(regions.keys))  # a word that no level has
         features = [
             {"properties": {own: name, **{level: regions.larger[level][i] for level in levels}},

@@ -12,7 +12,7 @@ from tacit.core import Dataset, Forecast, Plan, PlanGoal, Unit, open_account, re
 from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Declare, Set
+from tacit.fixes import Code, Declare, Say, Set
 from tacit.ledger import open_ledger
 from tacit.maps._box import Box
 from tacit.maps._flow_table import FlowTable, flow_table
@@ -310,6 +310,13 @@ class TripSource:
 def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
     """Read how many trips of one unit count."""
     if unit.is_row:
+        if limits:
+            raise TacitError(
+                "not-allowed",
+                "single trips have no limits",
+                why="each trip is one unit",
+                fix=Say("remove the limits, or name the column that says whose trip it is"),
+            )
         return 1
     if unit.kind != "column":
         raise bad_parameter("unit", "a column, or single rows", unit, fix=Code("unit=tc.Unit.row()"))
@@ -346,7 +353,10 @@ def _read_zones(zones: object, box: Box | None) -> tuple[tuple[str, ...], tuple[
         return names, (rows, columns)
     if isinstance(zones, str) or not isinstance(zones, list | tuple):
         raise bad_parameter("zones", "a list of names", zones, fix=Set(zones=["north", "south"]))
-    names = tuple(str(zone) for zone in zones)
+    # 1.0 and 1 are one name in every source, so they are here
+    names = tuple(
+        str(int(zone)) if isinstance(zone, float) and zone.is_integer() else str(zone) for zone in zones
+    )
     if not names or len(set(names)) < len(names):
         raise bad_parameter(
             "zones", "different names, at least one", zones, fix=Set(zones=["north", "south"])

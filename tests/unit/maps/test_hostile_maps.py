@@ -196,3 +196,21 @@ def test_a_hostile_surface_is_refused():
         inner[path[-1]] = wrong
         with pytest.raises(ValueError, match=r"^not "):
             pytest.fail(f"{case}: {tc.maps.Surface.from_json(document)}")
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        {"features": "many"},
+        {"features": [{"properties": "x", "id": 1, "geometry": "y"}]},
+        {"features": [{"properties": {"name": "a"}, "geometry": {"type": "Point"}}]},
+        {"features": [{"properties": {"name": "a"}, "geometry": {"type": "Point", "coordinates": [1]}}]},
+        {"features": [7]},
+    ],
+)
+def test_a_malformed_layer_is_refused_with_a_code(layer):
+    surface = sites().grid(2, 2, epsilon=1).release()
+    with pytest.raises(TacitError):
+        surface.beside(layer, within_km=5)
+    with pytest.raises(TacitError, match="within_km"):
+        surface.beside([(1, 1)], within_km="near")

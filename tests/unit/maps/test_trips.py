@@ -99,7 +99,14 @@ def test_bad_trips_are_refused():
         lambda: by_place(frame).flows([1, 2, 3], epsilon=1),
         lambda: by_place(frame).flows((100, 100), epsilon=1),
         lambda: by_name(frame, unit="from"),
+        lambda: by_name(frame, unit=tc.Unit.row()),
     ):  # fmt: skip
         with pytest.raises(TacitError) as refused:
             ask()
         assert str(refused.value.fix)
+
+
+def test_zones_that_are_whole_numbers_match_however_they_are_written():
+    frame = pd.DataFrame({"who": [1, 2], "from": [1.0, 2.0], "to": [2, 2]})
+    for zones in ([1, 2], [1.0, 2.0], ["1", "2"]):
+        assert matrix(by_name(frame).flows(zones, epsilon=1)).tolist() == [0, 1, 0, 1]

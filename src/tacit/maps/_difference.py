@@ -15,10 +15,12 @@ from tacit.maps._noise import half_widths_of
 from tacit.maps._surface import Surface
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Certificate
     from tacit.maps._regions import Regions
+    from tacit.picture import Picture
 
 __all__ = ["SurfaceDifference", "surface_difference"]
 
@@ -110,6 +112,18 @@ class SurfaceDifference(AreaQuestions, Content):
     def from_json(cls, document: Any) -> Self:
         """Read the difference back."""
         return cls(Surface.from_json(document["first"]), Surface.from_json(document["second"]))
+
+    def plot(
+        self, what: str | None = None, ax: Axes | None = None, certificate: Certificate | None = None
+    ) -> Axes | Picture:
+        """Draw where the first surface has more (red) and where the second has (blue); extra ``plot``.
+
+        Regions whose interval contains 0 are hatched: the noise alone may explain them.
+        """
+        from tacit.maps._surface_picture import plot_difference
+
+        del what, certificate
+        return plot_difference(self, ax)
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the differences for a terminal."""

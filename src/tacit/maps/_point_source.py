@@ -26,7 +26,7 @@ __all__ = ["OwnedPoints", "PointSource", "rank_of"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnedPoints:
-    """The points that count, in any order.
+    """The points that count; those of one owner stand beside each other, in the order of their ranks.
 
     Parameters
     ----------
@@ -37,6 +37,7 @@ class OwnedPoints:
         stands for itself.
     rank
         The keyed hash of each point, which decides what is kept where a limit drops some; None with no owner.
+        Should two collide, the coordinates decide.
     """
 
     lat: NDArray[np.float64]

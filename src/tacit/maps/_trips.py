@@ -274,7 +274,8 @@ class TripSource:
         """Return the number of counted trips of each pair of zones.
 
         Trips with an end that is missing or in no zone are dropped first. Of the others, a unit's first
-        trips in the order of a keyed hash of the pair of zones count: a function of its own trips alone.
+        trips in the order of a keyed hash of the unit and the pair of zones count: a function of its own
+        trips alone, in which no pair comes first for everybody.
         """
         with self._lock:
             if self._read is None:
@@ -285,7 +286,8 @@ class TripSource:
         pair = (start * len(names) + end)[known]
         if self._unit.columns:
             owner = rows.codes[self._unit.columns[0]][known]
-            rank = rank_of(self._secret, pair.astype(np.float64))
+            assert rows.owner_hashes is not None  # noqa: S101 - there are owners
+            rank = rank_of(self._secret, pair.astype(np.float64), owner=rows.owner_hashes[known])
             order = np.lexsort((rank, owner))
             owner = owner[order]
             fresh = np.r_[True, owner[1:] != owner[:-1]] if len(owner) else np.zeros(0, np.bool_)

@@ -38,11 +38,14 @@ class ReadColumns:
         columns share one list of names, the owner has a list of its own, which is not kept.
     names
         The names, as text, in the order of their bytes. The order of two names is a fact about the two.
+    owner_hashes
+        A hash of each row's owner, a function of the owner alone, whoever else is there; None without owners.
     """
 
     numbers: Mapping[str, NDArray[np.float64]]
     codes: Mapping[str, NDArray[np.int64]]
     names: tuple[str, ...]
+    owner_hashes: NDArray[np.uint64] | None = None
 
 
 class SourceColumns:
@@ -106,7 +109,9 @@ class SourceColumns:
         listed: tuple[str, ...] = ()
         if names:
             listed = tuple(map(str, self._engine.arrays(f"{self._all_names(names)} ORDER BY v")["v"]))
-        return ReadColumns(numbers, codes, listed)
+        owned = "owner" in self._roles.values()
+        hashes = np.ma.getdata(found["h"]).astype(np.uint64) if owned else None
+        return ReadColumns(numbers, codes, listed, hashes)
 
     def close(self) -> None:
         """Close the connection."""
@@ -128,6 +133,8 @@ class SourceColumns:
                     parts.append(f"dense_rank() OVER (ORDER BY tacit_u) - 1 AS n{i}")
                 case "name":
                     parts.append(f"t{i}.code AS n{i}")
+        if "owner" in self._roles.values():
+            parts.append("hash(CAST(tacit_u AS VARCHAR)) AS h")
         joins = "".join(
             f" LEFT JOIN tacit_names t{i} ON t{i}.v = tacit_text({_TABLE}.{quote(name)})"
             for i, (name, role) in enumerate(self._roles.items())

@@ -101,10 +101,11 @@ class AdaptiveTask:
         size = self._size(known)
         parts = self._parts(coarse, size)
         parents = np.concatenate([parts.cell + len(fine), np.full(size * size, -1, dtype=np.int64)])
-        law = MeasurementNoise.of([(self.fine, len(fine)), (self.coarse, len(coarse))], parents)
+        measured = [(self.fine, len(fine)), (self.coarse, len(coarse))]
+        law = MeasurementNoise.of(measured, parents, direct=True)
         raw = np.concatenate([np.array(one, dtype=np.float64) for one in (fine, coarse)])
         counts = consistent(raw, parents, law.variances)[: len(fine)]
-        return Surface(BoxRegions(parts.boxes(self.box)), counts, law, float(confidence))
+        return Surface(BoxRegions(parts.boxes(self.box)), counts, law, float(confidence), measured=raw)
 
     def _size(self, points: Any) -> int:
         rate = 1 / float(self.coarse.scale) + 1 / float(self.fine.scale)

@@ -26,6 +26,8 @@ LatLon: TypeAlias = tuple[float, float]
 BoxGiven: TypeAlias = tuple[LatLon, LatLon]
 
 _FORM = "((south, west), (north, east)) in degrees"
+#: The least side in degrees, about a decimetre: the borders of the finest grids still differ as floats.
+_LEAST = 1e-6
 _EXAMPLE = Set(box=((46.3, 9.5), (49.1, 17.2)))
 
 
@@ -112,7 +114,8 @@ class Box:
 
 
 def _fits(south: float, west: float, north: float, east: float) -> bool:
-    return -90 <= south < north <= 90 and -180 <= west < east <= 180
+    ordered = -90 <= south < north <= 90 and -180 <= west < east <= 180
+    return ordered and min(north - south, east - west) >= _LEAST
 
 
 def _refusal(given: object, south: float, west: float, north: float, east: float) -> TacitError:
@@ -131,6 +134,13 @@ def _refusal(given: object, south: float, west: float, north: float, east: float
             "box", "the south-western corner, then the north-eastern corner", given,
             why="a box that crosses the 180th meridian must be declared as two maps", fix=Set(box=ordered),
         )  # fmt: skip
+    if abs(north - south) < _LEAST or abs(east - west) < _LEAST:
+        return bad_parameter(
+            "box",
+            f"{_FORM}, at least {_LEAST:g} degrees high and wide",
+            given,
+            fix=Say("give the corners in degrees"),
+        )
     return bad_parameter(
         "box", _FORM, given,
         why="latitudes lie between -90 and 90, and longitudes between -180 and 180",

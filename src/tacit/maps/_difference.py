@@ -15,10 +15,12 @@ from tacit.maps._noise import half_widths_of
 from tacit.maps._surface import Surface
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Certificate
     from tacit.maps._regions import Regions
+    from tacit.picture import Picture
 
 __all__ = ["SurfaceDifference", "surface_difference"]
 
@@ -49,7 +51,7 @@ class SurfaceDifference(AreaQuestions, Content):
     @property
     def counts(self) -> NDArray[np.float64]:  # type: ignore[override]
         """The difference in each region."""
-        return self.first._measured() - self.second._measured()  # noqa: SLF001
+        return _estimates(self.first) - _estimates(self.second)
 
     @property
     def confidence(self) -> float:  # type: ignore[override]
@@ -81,16 +83,25 @@ class SurfaceDifference(AreaQuestions, Content):
         one, two = self.first.noise, self.second.noise
         places = [[i] for i in range(len(self))]
         wide = half_widths_of([[(one, i), (two, i)] for i in places], 1 - self.confidence)
-        cells = Cells(*(tuple(v.tolist()) for v in (self.counts, self.counts - wide, self.counts + wide)))
+        first, second = (each._measured()[: len(self)] for each in (self.first, self.second))  # noqa: SLF001
+        middle, counts = first - second, self.counts
+        low, high = np.minimum(middle - wide, counts), np.maximum(middle + wide, counts)
+        cells = Cells(*(tuple(v.tolist()) for v in (counts, low, high)))
         return AnswerTable(self.regions.keys, {"n": cells}, self.confidence, left_out=self.notes)
 
     def _ends(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> AreaEnds:
-        first, second = self.first._measured(), self.second._measured()  # noqa: SLF001
-        known = float(first[inside].sum() - second[inside].sum())
-        touched = np.concatenate([inside, cut])
+        (surely, first_in), (perhaps, first_all) = (
+            self.first._sum_of(inside, more)  # noqa: SLF001
+            for more in (cut[:0], cut)
+        )
+        (other, second_in), (most, second_all) = (
+            self.second._sum_of(inside, more)  # noqa: SLF001
+            for more in (cut[:0], cut)
+        )
+        one, two = self.first.noise, self.second.noise
         return AreaEnds(
-            known - float(second[cut].sum()), [(self.first.noise, inside), (self.second.noise, touched)],
-            known + float(first[cut].sum()), [(self.first.noise, touched), (self.second.noise, inside)],
+            surely - most, [(one, first_in), (two, second_all)],
+            perhaps - other, [(one, first_all), (two, second_in)],
         )  # fmt: skip
 
     def to_json(self) -> JSON:
@@ -101,6 +112,18 @@ class SurfaceDifference(AreaQuestions, Content):
     def from_json(cls, document: Any) -> Self:
         """Read the difference back."""
         return cls(Surface.from_json(document["first"]), Surface.from_json(document["second"]))
+
+    def plot(
+        self, what: str | None = None, ax: Axes | None = None, certificate: Certificate | None = None
+    ) -> Axes | Picture:
+        """Draw where the first surface has more (red) and where the second has (blue); extra ``plot``.
+
+        Regions whose interval contains 0 are hatched: the noise alone may explain them.
+        """
+        from tacit.maps._surface_picture import plot_difference
+
+        del what, certificate
+        return plot_difference(self, ax)
 
     def text(self, marks: tuple[str, ...] = ()) -> str:
         """Write the differences for a terminal."""
@@ -120,3 +143,9 @@ def surface_difference(first: Surface, second: object) -> SurfaceDifference:
             fix=Say("plan both with the same box and the same regions"),
         )
     return SurfaceDifference(first, second)
+
+
+def _estimates(surface: Surface) -> NDArray[np.float64]:
+    """Return the estimates before negative ones were changed, where they are known."""
+    measured = surface.measured
+    return surface.counts if measured is None or surface.noise.direct else measured

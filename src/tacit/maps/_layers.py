@@ -25,7 +25,7 @@ __all__ = ["read_layer"]
 
 def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, ...], Sequence[Area]]:
     """Return the names of a layer's places and the area of each."""
-    if not 0 <= within_km <= 5000:
+    if not isinstance(within_km, int | float) or not 0 <= within_km <= 5000:
         raise bad_parameter("within_km", "between 0 and 5,000", within_km, fix=Set(within_km=5))
     document: Any = layer
     if isinstance(layer, str | os.PathLike):
@@ -37,7 +37,8 @@ def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, .
             ) from None
     if isinstance(document, Mapping):
         features = document.get("features") if "features" in document else [document]
-        found = [_place(feature, name, within_km) for feature in features or ()]
+        given = features if isinstance(features, list | tuple) else ()
+        found = [_place(feature, name, within_km) for feature in given]
     else:
         try:
             found = [_place(_point(lat, lon, i), name, within_km) for i, (lat, lon) in enumerate(document, 1)]
@@ -60,7 +61,8 @@ def _point(lat: float, lon: float, number: int) -> dict[str, Any]:
 
 
 def _place(feature: Any, name: str, km: float) -> _Place:
-    properties = dict(feature.get("properties") or {}) if isinstance(feature, Mapping) else {}
+    given = feature.get("properties") if isinstance(feature, Mapping) else None
+    properties = dict(given) if isinstance(given, Mapping) else {}
     called = properties.get(name, feature.get("id") if isinstance(feature, Mapping) else None)
     if called is None:
         raise TacitError(
@@ -68,12 +70,17 @@ def _place(feature: Any, name: str, km: float) -> _Place:
             fix=Choose(tuple(map(str, properties)), given=str(name)),
         )  # fmt: skip
     shape = feature.get("geometry") or {}
-    if shape.get("type") == "Point":
+    if isinstance(shape, Mapping) and shape.get("type") == "Point":
         if not km:
             raise bad_parameter(
                 "within_km", "above 0, because the layer has points", km, fix=Set(within_km=5)
             )
-        lon, lat = shape["coordinates"][:2]
+        try:
+            lon, lat = shape["coordinates"][:2]
+        except (KeyError, TypeError, ValueError):
+            raise bad_parameter(
+                "layer", "points with a longitude and a latitude", shape, fix=Say("check the features")
+            ) from None
         return _Place(str(called), Circle.read(lat, lon, km))
     drawn = as_geometry(shape)
     return _Place(str(called), PolygonArea(_widened(drawn, km) if km else drawn))

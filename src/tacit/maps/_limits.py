@@ -68,6 +68,8 @@ def count_regions(
     """Count the points in each region under the limits on groups and per group; -1 is no region.
 
     The regions of a unit that count are those with its lowest ranks, and a rank is a function of one point.
+    The points of one unit stand beside each other, in the order of their ranks and, should two collide, of
+    their coordinates.
     """
     if points.owner is None or (limits.groups is None and limits.per_group is None):
         return np.bincount(region[region >= 0], minlength=regions).astype(np.int64)
@@ -80,21 +82,19 @@ def _counted(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of a unit and a region that count: the region, and how many points count in it."""
     assert points.owner is not None  # noqa: S101 - checked by the caller
-    assert points.rank is not None  # noqa: S101
     within = region >= 0
-    pair = points.owner[within] * regions + region[within]
-    different, first, times = np.unique(pair, return_index=True, return_counts=True)
+    owner, cells = points.owner[within], region[within]
+    _, first, times = np.unique(owner * regions + cells, return_index=True, return_counts=True)
     if limits.per_group is not None:
         times = np.minimum(times, limits.per_group)
-    owner, cells = np.divmod(different, regions)
-    if limits.groups is not None and len(different):
-        lowest = points.rank[within][first]  # points of one owner are in the order of their ranks
-        order = np.lexsort((cells, lowest, owner))
-        starts = np.flatnonzero(np.r_[True, owner[order][1:] != owner[order][:-1]])
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
-        kept = order[place < limits.groups]
-        cells, times = cells[kept], times[kept]
-    return cells, times
+    if limits.groups is None or not len(first):
+        return cells[first], times
+    order = np.argsort(first, kind="stable")  # owner by owner, and within one by the lowest rank
+    first, times = first[order], times[order]
+    starts = np.flatnonzero(np.r_[True, owner[first][1:] != owner[first][:-1]])
+    place = np.arange(len(first)) - np.repeat(starts, np.diff(np.r_[starts, len(first)]))
+    kept = place < limits.groups
+    return cells[first[kept]], times[kept]
 
 
 def limits_in_words(limits: Limits, unit: Unit) -> str:

@@ -42,6 +42,10 @@ class MeasurementNoise:
         How many regions there are.
     parents
         The number of each measurement's parent, or -1; None if measurements are regions.
+    direct
+        Whether the noise of a parent decided which children it has, as in an adaptive grid. The weights of
+        least squares then depend on the noise, and intervals rest on single measurements instead: sums are
+        of measurements, not of regions (docs/proofs/map_trees.md, "The adaptive grid").
 
     Examples
     --------
@@ -55,11 +59,12 @@ class MeasurementNoise:
     normal: NDArray[np.float64]
     regions: int
     parents: NDArray[np.int64] | None = None
+    direct: bool = False
 
     @classmethod
     def of(
         cls, measured: Sequence[tuple[DiscreteLaplace | DiscreteGaussian, int]],
-        parents: NDArray[np.int64] | None = None,
+        parents: NDArray[np.int64] | None = None, *, direct: bool = False,
     ) -> Self:  # fmt: skip
         """Return the noise of mechanisms, each with how many measurements it made; leaves come first."""
         scales = np.concatenate([np.full(size, float(one.scale)) for one, size in measured])
@@ -70,18 +75,41 @@ class MeasurementNoise:
         if parents is not None:
             inner = np.unique(parents[parents >= 0])
             leaves = int(inner[0]) if len(inner) else len(scales)
-        return cls(np.where(gaussian, 0.0, scales), np.where(gaussian, scales, 0.0), leaves, parents)
+        return cls(np.where(gaussian, 0.0, scales), np.where(gaussian, scales, 0.0), leaves, parents, direct)
 
     @property
     def variances(self) -> NDArray[np.float64]:
         """The variance of each measurement."""
         return 2 * self.laplace**2 + self.normal**2
 
+    @property
+    def mixes(self) -> bool:
+        """Whether the count of a region is made from several measurements."""
+        return self.parents is not None and not self.direct
+
+    def covering(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the measurements whose sum is that of some regions, for an interval.
+
+        A parent stands for its children if the area contains all of them: that is a fact about the area and
+        the parent, however the parent is divided. Elsewhere the children stand for themselves.
+        """
+        touched = np.concatenate([inside, cut])
+        if not self.direct or self.parents is None:
+            return touched
+        size = len(self.parents)
+        has, all_of = (
+            np.bincount(self.parents[some][self.parents[some] >= 0], minlength=size)
+            for some in (inside, np.arange(self.regions))
+        )
+        whole = (has == all_of) & (has > 0)
+        up = self.parents[touched]
+        return np.concatenate([touched[(up < 0) | ~whole[up]], np.flatnonzero(whole)])
+
     def weights(self, regions: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the weight of each measurement in the sum of some regions' counts."""
         chosen = np.zeros(len(self.laplace))
         chosen[np.asarray(regions, dtype=np.int64)] = 1.0
-        if self.parents is None:
+        if self.parents is None or self.direct:
             return chosen
         from tacit.maps._hierarchy import weights_of
 
@@ -95,9 +123,9 @@ class MeasurementNoise:
 
     def each_half_width(self, failing: float) -> NDArray[np.float64]:
         """Return the half-width of each region alone; regions that are alike are worked out once."""
-        if self.parents is None:
+        if self.parents is None or self.direct:
             kinds = np.unique(np.stack([self.laplace, self.normal]), axis=1, return_inverse=True)[1]
-            kinds = kinds.reshape(-1)
+            kinds = kinds.reshape(-1)[: self.regions]
         else:
             from tacit.maps._hierarchy import alike
 
@@ -112,6 +140,7 @@ class MeasurementNoise:
             "normal": _runs(self.normal),
             "regions": self.regions,
             **({} if self.parents is None else {"parents": self.parents.tolist()}),
+            **({"direct": True} if self.direct else {}),
         }
 
     @classmethod
@@ -124,9 +153,19 @@ class MeasurementNoise:
         sizes = {len(laplace), len(normal)} | (set() if read is None else {len(read)})
         if len(sizes) != 1 or not 0 < regions <= len(laplace) or (read is None and regions != len(laplace)):
             raise ValueError("not the noise of a surface")
-        if read is not None and (read.max() >= len(read) or any(read[read >= 0] < regions)):
+        if read is not None:
+            # regions are leaves, and a parent stands after its children, so none is its own ancestor
+            above = read >= 0
+            inner = read[above]
+            if (
+                (inner >= len(read)).any()
+                or (inner < regions).any()
+                or (inner <= np.flatnonzero(above)).any()
+            ):
+                raise ValueError("not the noise of a surface")
+        if ((laplace > 0) & (normal > 0)).any():
             raise ValueError("not the noise of a surface")
-        return cls(laplace, normal, regions, read)
+        return cls(laplace, normal, regions, read, document.get("direct") is True)
 
 
 def half_widths_of(
@@ -153,7 +192,7 @@ def half_widths_of(
 
 def _key(parts: Sequence[tuple[MeasurementNoise, Any]]) -> tuple[Any, ...] | None:
     """Return what decides the half-width where that is only how many regions are added up."""
-    if any(noise.parents is not None or np.ptp(noise.laplace) or np.ptp(noise.normal) for noise, _ in parts):
+    if any(noise.mixes or np.ptp(noise.laplace) or np.ptp(noise.normal) for noise, _ in parts):
         return None
     return tuple((float(n.laplace[0]), float(n.normal[0]), len(chosen)) for n, chosen in parts)
 
@@ -168,7 +207,8 @@ def _half_width(parts: Sequence[tuple[MeasurementNoise, Any]], failing: float) -
     if sum(size for *_, size in used) == 1:
         [(laplace, normal, _)] = used
         law = LaplaceLaw(Fraction(laplace)) if laplace else GaussianLaw(Fraction(normal))
-        return float(law.half_width(1 - Fraction(failing).limit_denominator(10**9)))
+        rare = Fraction(failing).limit_denominator(10**9) or Fraction(failing)
+        return float(law.half_width(1 - rare))
     terms = np.array([laplace for laplace, _, _ in used])
     times = np.array([float(size) for *_, size in used])
     spread = math.sqrt(sum(size * normal**2 for _, normal, size in used))
@@ -218,7 +258,10 @@ def _runs(values: NDArray[np.float64]) -> list[list[float]]:
 
 
 def _from_runs(runs: Any) -> NDArray[np.float64]:
-    values = np.repeat([float(v) for v, _ in runs], [int(n) for _, n in runs])
-    if not np.isfinite(values).all() or (values < 0).any() or len(values) > 2**26:
+    times = [int(n) for _, n in runs]
+    if any(n < 0 for n in times) or sum(times) > 2**26:
+        raise ValueError("not the noise of a surface")
+    values = np.repeat([float(v) for v, _ in runs], times)
+    if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("not the noise of a surface")
     return values

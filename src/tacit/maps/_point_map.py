@@ -137,10 +137,13 @@ class PointMap(AdaptiveQuestions, Dataset):
         """
         goal = PlanGoal.read(epsilon=epsilon, delta=delta, rho=rho, confidence=confidence)
         regions = read_districts(districts, name, parents, self.box)
-        asked: dict[str, JSON] = {"districts": digest_of_regions(regions), "names": list(regions.names)}
+        asked: dict[str, JSON] = {
+            "districts": digest_of_regions(regions), "names": list(regions.names),
+            "levels": list(regions.larger),
+        }  # fmt: skip
         return self._plan(
             PolygonLocator(regions), goal, asked, f"points in {regions.words}",
-            request={"districts": regions.to_json()}, above=regions,
+            request={"districts": regions.to_json(), "levels": list(regions.larger)}, above=regions,
             notes=("points in no polygon are not counted",),
         )  # fmt: skip
 
@@ -185,8 +188,9 @@ class PointMap(AdaptiveQuestions, Dataset):
         )  # fmt: skip
 
     def _public(self) -> dict[str, JSON]:
-        """Return the box and the limits, which belong to every question."""
+        """Return the columns, the box and the limits, which belong to every question."""
         return {
+            "columns": list(self._source.names),
             "box": self.box.to_json(),
             "limits": {
                 "rows": self.limits.rows, "groups": self.limits.groups, "per_group": self.limits.per_group,
@@ -244,21 +248,23 @@ class PointMap(AdaptiveQuestions, Dataset):
             case {"grid": [rows, columns]}:
                 return self.grid(rows, columns, **given)
             case {"districts": dict(found)}:
-                return self._districts_again(found, given)
+                return self._districts_again(found, request.get("levels"), given)
             case {"h3": [level, least]}:
                 return self.h3(level, coarsest=least, **given)
             case _:
                 return self._rebuild_adaptive(request, goal)
 
-    def _districts_again(self, document: dict[str, Any], given: dict[str, Any]) -> Plan[Surface]:
+    def _districts_again(self, document: dict[str, Any], order: Any, given: dict[str, Any]) -> Plan[Surface]:
         """Make the plan of districts from the polygons in its request."""
         regions = PolygonRegions.read_document(document)
+        levels = tuple(map(str, order or regions.larger))  # a document may lose the order of its keys
+        own = next(iter(regions.keys))  # a word that no level has
         features = [
-            {"properties": {"name": name, **{level: of[i] for level, of in regions.larger.items()}},
+            {"properties": {own: name, **{level: regions.larger[level][i] for level in levels}},
              "geometry": regions.polygons[i]}
             for i, name in enumerate(regions.names)
         ]  # fmt: skip
-        return self.districts({"features": features}, parents=tuple(regions.larger), **given)
+        return self.districts({"features": features}, name=own, parents=levels, **given)
 
 
 def _forecasts(task: RegionTask, goal: PlanGoal, words: str) -> list[Forecast]:

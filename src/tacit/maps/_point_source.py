@@ -26,7 +26,7 @@ __all__ = ["OwnedPoints", "PointSource", "rank_of"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnedPoints:
-    """The points that count, in any order.
+    """The points that count; those of one owner stand beside each other, in the order of their ranks.
 
     Parameters
     ----------
@@ -37,6 +37,7 @@ class OwnedPoints:
         stands for itself.
     rank
         The keyed hash of each point, which decides what is kept where a limit drops some; None with no owner.
+        Should two collide, the coordinates decide.
     """
 
     lat: NDArray[np.float64]
@@ -58,7 +59,7 @@ class PointSource:
 
     def __init__(self, source: object, lat: str, lon: str, unit: Unit, box: Box, rows: int | None) -> None:
         self._box, self._rows = box, rows
-        self._names = lat, lon
+        self.names = lat, lon
         self._unit = unit
         self._secret = ranking_secret()
         self._lock = threading.Lock()
@@ -89,29 +90,32 @@ class PointSource:
             return self._loaded
 
     def _read(self) -> OwnedPoints:
-        owner = None
+        owner, hashes = None, None
         if self._array is not None:
-            read_in = np.ma.asarray(self._array).astype(np.float64)
+            with np.errstate(all="ignore"):  # a warning about a value would say something about it
+                read_in = np.ma.asarray(self._array).astype(np.float64)
             lat, lon = (np.ma.filled(read_in[:, i], np.nan) for i in (0, 1))  # masked is missing
         else:
             assert self._columns is not None  # noqa: S101 - one of the two is given
             read = self._columns.read()
-            lat, lon = (read.numbers[name] for name in self._names)
+            lat, lon = (read.numbers[name] for name in self.names)
             owner = read.codes[self._unit.columns[0]] if self._unit.columns else None
+            hashes = read.owner_hashes
             self._columns.close()
         within = self._box.inside(lat, lon)
         lat, lon = lat[within], lon[within]
         if owner is None:
             return OwnedPoints(lat, lon)
-        return _kept(lat, lon, owner[within], self._secret, self._rows)
+        assert hashes is not None  # noqa: S101 - there are owners
+        rank = rank_of(self._secret, lat, lon, owner=hashes[within])
+        return _kept(lat, lon, owner[within], rank, self._rows)
 
 
 def _kept(
-    lat: NDArray[np.float64], lon: NDArray[np.float64], owner: NDArray[np.int64], secret: int,
-    rows: int | None,
+    lat: NDArray[np.float64], lon: NDArray[np.float64], owner: NDArray[np.int64],
+    rank: NDArray[np.uint64], rows: int | None,
 ) -> OwnedPoints:  # fmt: skip
     """Sort the points by owner and rank, and keep the first ``rows`` of each owner."""
-    rank = rank_of(secret, lat, lon)
     order = np.lexsort((lon, lat, rank, owner))  # should two ranks collide, the points decide
     owner = owner[order]
     if rows is not None and len(owner):
@@ -121,10 +125,13 @@ def _kept(
     return OwnedPoints(lat[order], lon[order], owner, rank[order])
 
 
-def rank_of(secret: int, *values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return a keyed hash of each point's own coordinates (two rounds of splitmix64 for each number).
+def rank_of(
+    secret: int, *values: NDArray[np.float64], owner: NDArray[np.uint64] | None = None
+) -> NDArray[np.uint64]:
+    """Return a keyed hash of each point's owner and coordinates (two rounds of splitmix64 for each number).
 
-    Two points with equal coordinates have equal ranks, so it does not matter which of them is kept.
+    Two points of one owner with equal coordinates have equal ranks, so it does not matter which of them is
+    kept. Without the owner, all people who visit the same two places would keep the same one of them.
 
     Examples
     --------
@@ -133,9 +140,10 @@ def rank_of(secret: int, *values: NDArray[np.float64]) -> NDArray[np.uint64]:
     (True, False, True)
     """
     state = np.full(len(values[0]), secret, dtype=np.uint64)
+    numbers = [(value + 0.0).view(np.uint64) for value in values]  # -0.0 and 0.0 are the same place
     with np.errstate(over="ignore"):
-        for value in values:
-            state ^= (value + 0.0).view(np.uint64)  # -0.0 and 0.0 are the same place
+        for number in [*(() if owner is None else (owner,)), *numbers]:
+            state ^= number
             for _ in range(2):
                 state = state + np.uint64(0x9E3779B97F4A7C15)
                 state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -75,29 +76,38 @@ class PolygonRegions(Regions):
     @property
     def boxes(self) -> NDArray[np.float64]:
         """South, west, north and east of each region."""
-        import shapely
+        if "boxes" not in self._made:
+            import shapely
 
-        return np.asarray(shapely.bounds(self.shapes)[:, [1, 0, 3, 2]])
+            self._made["boxes"] = np.asarray(shapely.bounds(self.shapes)[:, [1, 0, 3, 2]])
+        return np.asarray(self._made["boxes"])
 
     @property
-    def _margins(self) -> NDArray[np.float64]:
+    def margins(self) -> NDArray[np.float64]:
         """How far, in degrees, the true border may lie from the drawn one: H3 cells have curved edges.
 
         The middle of a great circle's arc of length L lies at most L^2 tan(latitude) / 8 beside the chord.
         """
         if self.kind != "h3":
             return np.zeros(len(self))
-        boxes = self.boxes
-        long = np.radians(np.hypot(boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]))
-        steep = np.tan(np.radians(np.minimum(np.abs(boxes[:, [0, 2]]).max(axis=1), 89)))
-        return np.asarray(np.degrees(long**2 * np.maximum(steep, 0.1) / 8))
+        if "margins" not in self._made:
+            import shapely
+
+            boxes, sides = self.boxes, np.zeros(len(self))
+            parts, of = shapely.get_parts(self.shapes, return_index=True)  # two at the 180th meridian
+            west, _, east, _ = shapely.bounds(parts).T
+            np.add.at(sides, of, east - west)
+            long = np.radians(np.hypot(boxes[:, 2] - boxes[:, 0], sides))
+            steep = np.tan(np.radians(np.minimum(np.abs(boxes[:, [0, 2]]).max(axis=1), 89)))
+            self._made["margins"] = np.degrees(long**2 * np.maximum(steep, 0.1) / 8)
+        return np.asarray(self._made["margins"])
 
     def shares(self, area: Area) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the touched regions and the share of each; a doubtful border counts as a cut."""
         import shapely
 
         south, west, north, east = area.bounds
-        boxes, margins = self.boxes, self._margins
+        boxes, margins = self.boxes, self.margins
         s, w, n, e = boxes.T
         near = np.flatnonzero(
             (n + margins > south) & (s - margins < north) & (e + margins > west) & (w - margins < east)
@@ -105,7 +115,9 @@ class PolygonRegions(Regions):
         share = np.ones(len(near))
         round_the_edge = isinstance(area, Circle) and (west, east) == (-180, 180)
         if round_the_edge:
-            share = area.box_shares(boxes[near])
+            around = boxes[near] + margins[near, None] * [-1, -1, 1, 1]
+            around[:, [0, 2]] = around[:, [0, 2]].clip(-90, 90)
+            share = area.box_shares(around)
         else:
             shapes, wide = self.shapes[near], shapely.buffer(self.shapes[near], margins[near])
             wide = np.where(margins[near] > 0, wide, shapes)
@@ -119,8 +131,10 @@ class PolygonRegions(Regions):
 
     @property
     def keys(self) -> Mapping[str, tuple[Value, ...]]:
-        """The name of each region, and those of the larger ones."""
-        return {"region" if self.kind == "polygons" else "cell": self.names, **self.larger}
+        """The name of each region first, under a word that no level has, then those of the larger ones."""
+        words = ("cell",) if self.kind == "h3" else ("region", "district", "polygon")
+        own = next((word for word in words if word not in self.larger), "name of the region")
+        return {own: self.names, **self.larger}
 
     def outlines(self) -> list[Any]:
         """Return each region as a GeoJSON geometry."""
@@ -154,18 +168,69 @@ class PolygonRegions(Regions):
         if not names or any(len(values) != len(names) for values in larger.values()):
             raise ValueError("not regions")
         if document["kind"] == "h3":
-            return cls.of_cells([int(name, 16) for name in names], larger)
+            cells = [int(name, 16) for name in names]
+            _check_cells(cells)
+            return cls.of_cells(cells, larger)
         polygons = tuple(dict(one) for one in document["polygons"])
-        if len(polygons) != len(names):
+        if len(polygons) != len(names) or not all(map(_is_polygon, polygons)):
             raise ValueError("not regions")
         return cls(names, polygons, "polygons", larger)
 
 
+def _check_cells(cells: list[int]) -> None:
+    """Raise ``ValueError`` unless all numbers are H3 cells."""
+    needs("H3 cells", "h3", "tacit[maps]")
+    from h3.api.basic_int import is_valid_cell
+
+    if not all(0 <= cell < 2**64 and is_valid_cell(cell) for cell in cells):
+        raise ValueError("not H3 cells")
+
+
+def _is_polygon(outline: Mapping[str, Any]) -> bool:
+    """Whether a document is a polygon, or several, with finite corners."""
+    if outline["type"] not in {"Polygon", "MultiPolygon"}:
+        return False
+    parts = [outline["coordinates"]] if outline["type"] == "Polygon" else outline["coordinates"]
+    rings = [np.asarray(ring, dtype=np.float64) for part in parts for ring in part]
+    return bool(rings) and all(
+        ring.ndim == 2 and ring.shape[0] >= 4 and ring.shape[1] >= 2 and np.isfinite(ring).all()
+        for ring in rings
+    )
+
+
 def _outline(boundary: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Draw an H3 cell; one that crosses the 180th meridian keeps its corners together."""
-    middle = boundary[0][1]
-    ring = [[(lon - middle + 180) % 360 - 180 + middle, lat] for lat, lon in boundary]
-    return {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
+    """Draw an H3 cell between the longitudes -180 and 180.
+
+    One that crosses the 180th meridian is drawn as two parts. One that contains a pole is drawn as all
+    places between the pole and its farthest corner: larger than it is, so that nothing of it is missed.
+    """
+    lat = [y for y, _ in boundary]
+    steps = [(b - a + 180) % 360 - 180 for (_, a), (_, b) in pairwise([*boundary, boundary[0]])]
+    if abs(sum(steps)) > 180:
+        south, north = (min(lat), 90.0) if min(lat) > 0 else (-90.0, max(lat))
+        return {
+            "type": "Polygon",
+            "coordinates": [[[-180, south], [180, south], [180, north], [-180, north], [-180, south]]],
+        }
+    lon = [boundary[0][1] + turn for turn in accumulate(steps, initial=0.0)]
+    ring = [[x, y] for x, y in zip(lon, [*lat, lat[0]], strict=True)]
+    if min(lon) >= -180 and max(lon) <= 180:
+        return {"type": "Polygon", "coordinates": [[*ring[:-1], ring[0]]]}
+    return _halves(ring)
+
+
+def _halves(ring: list[list[float]]) -> dict[str, Any]:
+    """Cut a ring at the 180th meridian."""
+    needs("H3 cells at the 180th meridian", "shapely", "tacit[maps]")
+    from shapely import Polygon, box
+    from shapely.affinity import translate
+
+    parts: list[Any] = []
+    for turn in (-360, 0, 360):
+        part = box(-180, -90, 180, 90).intersection(translate(Polygon(ring), turn))
+        parts += [one for one in getattr(part, "geoms", [part]) if one.area > 0]
+    rings = [[[list(corner) for corner in part.exterior.coords]] for part in parts]
+    return {"type": "MultiPolygon", "coordinates": rings}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -27,6 +28,8 @@ __all__ = ["cells_over", "codes_of", "digest_of_regions", "parents_of", "read_di
 
 _OVERLAP = 1e-6  # of the smaller polygon; less is a border that was drawn twice
 _MOST_CELLS = 2**20
+#: Columns that every file of a surface has; a level of this name would hide one or be hidden.
+_TAKEN = frozenset({"n", "low", "high", "n_low", "n_high", "geometry", "south", "west", "north", "east"})
 
 
 def read_districts(given: object, name: str, parents: str | Sequence[str] | None, box: Box) -> PolygonRegions:
@@ -34,6 +37,12 @@ def read_districts(given: object, name: str, parents: str | Sequence[str] | None
     needs("districts", "shapely", "tacit[maps]")
     features = _features(given)
     levels = (parents,) if isinstance(parents, str) else tuple(parents or ())
+    for level in levels:
+        if level in _TAKEN or level == name or levels.count(level) > 1:
+            raise bad_parameter(
+                "parents", "properties other than the name, each once, that no column of the answer has",
+                level, fix=Say("rename the property in the polygons"),
+            )  # fmt: skip
     names = _property(features, name)
     if len(set(names)) != len(names):
         twice = next(one for one in names if names.count(one) > 1)
@@ -75,7 +84,8 @@ _COLLECTION = Code('sites.districts("districts.geojson", name="name", epsilon=1)
 
 def _property(features: list[dict[str, Any]], name: str) -> tuple[str, ...]:
     """Return one property of all features as text."""
-    found = [dict(feature.get("properties") or {}) for feature in features]
+    given = [feature.get("properties") for feature in features]
+    found = [dict(one) if isinstance(one, Mapping) else {} for one in given]
     if any(one.get(name) is None for one in found):
         raise TacitError(
             "unknown-column", f"a polygon has no property {name!r}",
@@ -146,23 +156,39 @@ def cells_over(box: Box, resolution: int, coarsest: int) -> PolygonRegions:
             "question-too-large", f"about {about:,.0f} H3 cells cover the box",
             why=f"a surface has at most {_MOST_CELLS:,} of them", fix=Set(resolution=max(resolution - 1, 0)),
         )  # fmt: skip
-    lat, lon = box.edges(8, 8)
-    ring = [(y, box.west) for y in lat] + [(box.north, x) for x in lon[1:]]
-    ring += [(y, box.east) for y in lat[::-1][1:]] + [(box.south, x) for x in lon[::-1][1:-1]]
-    found = set(basic_int.polygon_to_cells(basic_int.LatLngPoly(ring), resolution))
-    found |= {basic_int.latlng_to_cell(y, x, resolution) for y, x in ring}
-    found |= {near for cell in tuple(found) for near in basic_int.grid_disk(cell, 1)}
+    found = {cell for tile in _tiles(box) for cell in _cells_in(tile, resolution)}
     cells = sorted(found)
     larger = {
         f"resolution {level}": tuple(format(basic_int.cell_to_parent(cell, level), "x") for cell in cells)
         for level in range(resolution - 1, coarsest - 1, -1)
     }
     regions = PolygonRegions.of_cells(cells, larger)
-    wide = shapely.box(box.west, box.south, box.east, box.north).buffer(float(regions._margins.max()))  # noqa: SLF001
-    kept = np.flatnonzero(shapely.intersects(wide, regions.shapes))
+    drawn = shapely.box(box.west, box.south, box.east, box.north)
+    kept = np.flatnonzero(shapely.distance(drawn, regions.shapes) <= regions.margins)
     return PolygonRegions.of_cells(
         [cells[i] for i in kept], {name: tuple(v[i] for i in kept) for name, v in larger.items()}
     )
+
+
+def _tiles(box: Box) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Cut a box into tiles of at most 45 degrees: the library takes wider ones for their complements."""
+    rows, columns = (max(1, math.ceil(side / 45)) for side in (box.north - box.south, box.east - box.west))
+    lat, lon = box.edges(8 * rows, 8 * columns)
+    return [
+        (lat[8 * i : 8 * i + 9], lon[8 * j : 8 * j + 9]) for i in range(rows) for j in range(columns)
+    ]  # fmt: skip
+
+
+def _cells_in(tile: tuple[NDArray[np.float64], NDArray[np.float64]], resolution: int) -> set[int]:
+    """Return the cells whose centres are in a tile, those on its border, and one ring around them."""
+    from h3.api import basic_int
+
+    lat, lon = (side.tolist() for side in tile)
+    ring = [(y, lon[0]) for y in lat] + [(lat[-1], x) for x in lon[1:]]
+    ring += [(y, lon[-1]) for y in lat[::-1][1:]] + [(lat[0], x) for x in lon[::-1][1:-1]]
+    found = set(basic_int.polygon_to_cells(basic_int.LatLngPoly(ring), resolution))
+    found |= {basic_int.latlng_to_cell(y, x, resolution) for y, x in ring}
+    return {near for cell in found for near in basic_int.grid_disk(cell, 1)}
 
 
 def codes_of(regions: PolygonRegions) -> tuple[NDArray[np.int64], ...]:

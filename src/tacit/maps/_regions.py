@@ -74,7 +74,10 @@ class Regions(ABC):
                 return GridRegions(Box.from_json(document["box"]), rows, columns)
             case "boxes":
                 boxes = np.array(document["boxes"], dtype=np.float64).reshape(-1, 4)
-                if not len(boxes) or not np.isfinite(boxes).all():
+                south, west, north, east = boxes.T
+                if not len(boxes) or not ((south < north) & (west < east)).all():  # NaN is neither
+                    raise ValueError("not boxes")
+                if not (np.abs(boxes) <= [90, 180, 90, 180]).all():
                     raise ValueError("not boxes")
                 return BoxRegions(boxes)
             case "polygons" | "h3":

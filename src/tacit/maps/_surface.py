@@ -52,7 +52,8 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
     notes
         What was done to the counts, and what they leave out.
     measured
-        The estimates that the noise speaks of, where ``counts`` were changed since.
+        What intervals rest on, where that is not ``counts``: the estimates before ``counts`` were changed, or
+        all measurements of an adaptive grid.
 
     Examples
     --------
@@ -171,9 +172,11 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
 
     def _intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the ends of each region's own interval."""
-        middle, wide = self._measured(), self.half_widths
+        middle, wide = self._measured()[: len(self)], self.half_widths
         low, high = middle - wide, middle + wide
-        return (np.maximum(low, 0), np.maximum(high, 0)) if self._is_nonnegative else (low, high)
+        if self._is_nonnegative:
+            low, high = np.maximum(low, 0), np.maximum(high, 0)
+        return np.minimum(low, self.counts), np.maximum(high, self.counts)  # a value lies in its interval
 
     def _measured(self) -> NDArray[np.float64]:
         return self.counts if self.measured is None else self.measured
@@ -184,11 +187,14 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
 
     def _ends(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> AreaEnds:
         """Say how an interval is made: what lies inside surely, and what may lie inside."""
-        measured = self._measured()
-        known, perhaps = float(measured[inside].sum()), float(measured[cut].sum())
-        return AreaEnds(
-            known, [(self.noise, inside)], known + perhaps, [(self.noise, np.concatenate([inside, cut]))]
-        )
+        low, surely = self._sum_of(inside, cut[:0])
+        high, perhaps = self._sum_of(inside, cut)
+        return AreaEnds(low, [(self.noise, surely)], high, [(self.noise, perhaps)])
+
+    def _sum_of(self, inside: NDArray[np.int64], cut: NDArray[np.int64]) -> tuple[float, NDArray[np.int64]]:
+        """Return the sum of some regions as measured, and the measurements in it."""
+        chosen = self.noise.covering(inside, cut)
+        return float(self._measured()[chosen].sum()), chosen
 
     def nonnegative(self) -> Self:
         """Return the surface with no count below 0 and the same total. Intervals stop at 0.
@@ -202,7 +208,7 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
         """
         if self._is_nonnegative:
             return self
-        counts = nonnegative_counts(self._measured())
+        counts = nonnegative_counts(self.counts)
         return replace(self, counts=counts, measured=self._measured(), notes=(*self.notes, _NONNEGATIVE))
 
     def to_json(self) -> JSON:
@@ -224,9 +230,14 @@ class Surface(AreaQuestions, SurfaceFiles, SurfaceRates, Content):
         counts = np.array(document["counts"], dtype=np.float64)
         measured = document.get("measured")
         raw = None if measured is None else np.array(measured, dtype=np.float64)
-        sizes = {len(regions), noise.regions, counts.size, *(() if raw is None else (raw.size,))}
+        sizes = {len(regions), noise.regions, counts.size}
         confidence = float(document["confidence"])
         if len(sizes) != 1 or not np.isfinite(counts).all() or not 0 < confidence < 1:
+            raise ValueError("not a surface")
+        wanted = len(noise.laplace) if noise.direct else len(regions)
+        if (raw is None and noise.direct) or (
+            raw is not None and (raw.shape != (wanted,) or not np.isfinite(raw).all())
+        ):
             raise ValueError("not a surface")
         return cls(regions, counts, noise, confidence, tuple(map(str, document["notes"])), raw)
 

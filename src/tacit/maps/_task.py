@@ -39,6 +39,11 @@ class Locator(Protocol):
         """Return the region of each point, -1 for none: a function of the point alone."""
 
 
+class _MayBeMissing(Protocol):
+    @property
+    def missing_file(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RegionTask:
     """Count the points of every region, and of the larger regions above them.
@@ -103,7 +108,7 @@ class RegionTask:
         return Surface(self.locator.regions, counts[: sizes[0]], law, float(confidence), self.notes)
 
 
-def missing_source(source: PointSource) -> TacitError | None:
+def missing_source(source: _MayBeMissing) -> TacitError | None:
     """Return the refusal for a file that does not exist; whether it exists is no secret."""
     path = source.missing_file
     if not path:

@@ -12,11 +12,12 @@ from tacit.core import Dataset, Forecast, Plan, PlanGoal, Unit, fixes_of, open_a
 from tacit.engines import SourceColumns
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import count
-from tacit.fixes import Code, Declare, Set
+from tacit.fixes import Code, Declare, Say, Set
 from tacit.ledger import open_ledger
 from tacit.maps._box import Box
 from tacit.maps._flow_table import FlowTable, flow_table
 from tacit.maps._point_source import rank_of
+from tacit.maps._task import missing_source
 from tacit.mechanisms import ranking_secret
 
 if TYPE_CHECKING:
@@ -234,6 +235,10 @@ class FlowTask:
         """One noise for all pairs."""
         return [self.noise]
 
+    def unavailable(self) -> TacitError | None:
+        """Return the refusal if the file of trips does not exist."""
+        return missing_source(self.source)
+
     def integers(self) -> Generator[NDArray[np.int64], Noisy, None]:
         """Yield the numbers of trips, pair by pair, row by row of the matrix."""
         yield self.source.matrix(self.names, self.shape, self.box)
@@ -272,7 +277,8 @@ class TripSource:
         """Return the number of counted trips of each pair of zones.
 
         Trips with an end that is missing or in no zone are dropped first. Of the others, a unit's first
-        trips in the order of a keyed hash of the pair of zones count: a function of its own trips alone.
+        trips in the order of a keyed hash of the unit and the pair of zones count: a function of its own
+        trips alone, in which no pair comes first for everybody.
         """
         with self._lock:
             if self._read is None:
@@ -283,7 +289,8 @@ class TripSource:
         pair = (start * len(names) + end)[known]
         if self._unit.columns:
             owner = rows.codes[self._unit.columns[0]][known]
-            rank = rank_of(self._secret, pair.astype(np.float64))
+            assert rows.owner_hashes is not None  # noqa: S101 - there are owners
+            rank = rank_of(self._secret, pair.astype(np.float64), owner=rows.owner_hashes[known])
             order = np.lexsort((rank, owner))
             owner = owner[order]
             fresh = np.r_[True, owner[1:] != owner[:-1]] if len(owner) else np.zeros(0, np.bool_)
@@ -308,6 +315,13 @@ class TripSource:
 def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
     """Read how many trips of one unit count."""
     if unit.is_row:
+        if limits:
+            raise TacitError(
+                "not-allowed",
+                "single trips have no limits",
+                why="each trip is one unit",
+                fix=Say("remove the limits, or name the column that says whose trip it is"),
+            )
         return 1
     if unit.kind != "column":
         raise bad_parameter("unit", "a column, or single rows", unit, fix=Code("unit=tc.Unit.row()"))
@@ -344,7 +358,10 @@ def _read_zones(zones: object, box: Box | None) -> tuple[tuple[str, ...], tuple[
         return names, (rows, columns)
     if isinstance(zones, str) or not isinstance(zones, list | tuple):
         raise bad_parameter("zones", "a list of names", zones, fix=Set(zones=["north", "south"]))
-    names = tuple(str(zone) for zone in zones)
+    # 1.0 and 1 are one name in every source, so they are here
+    names = tuple(
+        str(int(zone)) if isinstance(zone, float) and zone.is_integer() else str(zone) for zone in zones
+    )
     if not names or len(set(names)) < len(names):
         raise bad_parameter(
             "zones", "different names, at least one", zones, fix=Set(zones=["north", "south"])

@@ -7,7 +7,9 @@ import pytest
 import tacit as tc
 from small_maps import BOX, DISTRICTS, declared, integers
 from tacit import TacitError
+from tacit.core import Limits
 from tacit.fixes import Set
+from tacit.maps._limits import count_regions
 
 BUDGET = tc.Budget(epsilon=100, delta=1e-4)
 
@@ -206,3 +208,29 @@ def test_the_grid_is_a_function_of_the_point_alone():
     together = box.cells(*points.T, rows=7, columns=9)
     alone = [int(box.cells([y], [x], rows=7, columns=9)[0]) for y, x in points]
     assert together.tolist() == alone
+
+
+def test_which_place_is_kept_differs_from_person_to_person():
+    """All people visit the same two places: neither may vanish from the map."""
+    people = np.arange(400)
+    rows = pd.DataFrame({"u": np.repeat(people, 2), "lat": [1.0, 3.0] * 400, "lon": [1.0, 3.0] * 400})
+    for limits in ({"rows": 1}, {"rows": 2, "groups": 1}):
+        [[south, _, _, north]] = counts(declared(rows, limits).grid(2, 2, epsilon=1))
+        assert south + north == 400
+        assert min(south, north) > 130
+
+
+def test_the_regions_that_count_are_those_with_the_lowest_ranks_of_a_unit():
+    draw = np.random.default_rng(8)
+    rows = pd.DataFrame({"u": draw.integers(0, 9, 200), "lat": draw.uniform(0, 4, 200), "lon": 1.0})
+    rows["lat"] = rows["lat"].round(1)
+    source = declared(rows, {"rows": 12, "groups": 2, "per_group": 2})._source
+    points = source.load()
+    expected = np.zeros(8, dtype=int)
+    for owner in np.unique(points.owner):
+        mine = np.flatnonzero(points.owner == owner)
+        cells = [int(points.lat[i] * 2) for i in sorted(mine, key=lambda i: points.rank[i])]
+        for cell in list(dict.fromkeys(cells))[:2]:
+            expected[cell] += min(cells.count(cell), 2)
+    region = (points.lat * 2).astype(np.int64)
+    assert count_regions(points, region, 8, Limits(rows=12, groups=2, per_group=2)).tolist() == list(expected)

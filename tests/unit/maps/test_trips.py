@@ -99,6 +99,7 @@ def test_bad_trips_are_refused():
         lambda: by_place(frame).flows([1, 2, 3], epsilon=1),
         lambda: by_place(frame).flows((100, 100), epsilon=1),
         lambda: by_name(frame, unit="from"),
+        lambda: by_name(frame, unit=tc.Unit.row()),
     ):  # fmt: skip
         with pytest.raises(TacitError) as refused:
             ask()
@@ -120,3 +121,17 @@ def test_the_picture_of_flows_shows_the_error():
     found = made.flows(["N", "S"], epsilon=1).release()
     title = found.plot().axes[0].get_title(loc="left")
     assert "each pair +/- 3 at 95 %" in title
+
+
+def test_zones_that_are_whole_numbers_match_however_they_are_written():
+    frame = pd.DataFrame({"who": [1, 2], "from": [1.0, 2.0], "to": [2, 2]})
+    for zones in ([1, 2], [1.0, 2.0], ["1", "2"]):
+        assert matrix(by_name(frame).flows(zones, epsilon=1)).tolist() == [0, 1, 0, 1]
+
+
+def test_neither_direction_of_a_daily_trip_vanishes():
+    frame = pd.DataFrame({"who": np.repeat(np.arange(400), 2), "from": ["north", "south"] * 400})
+    frame["to"] = ["south", "north"] * 400
+    there, back = matrix(by_name(frame, rows=1).flows(["north", "south"], epsilon=1))[[1, 2]]
+    assert there + back == 400
+    assert min(there, back) > 130

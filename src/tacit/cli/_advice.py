@@ -69,8 +69,6 @@ ADVICE: Final[dict[str, str]] = {
     "stream-differs": "check the name of the folder; tacit stream open declares a new stream",
     "day-outside": "run tacit stream status to see the days of the stream",
     "day-twice": "run tacit stream status to see which days came in",
-    "bad-genotypes": "give a file that PLINK --make-bed or bcftools view wrote",
-    "sites-differ": "correct ref and alt in the file of --variants, or remove the variant from it",
     "rows-twice": "give the file of this day, or --again if the two days have the same rows",
     "day-closed": "append the late rows to a separate stream",
     "day-missing": "run tacit stream append for the missing day; with --nobody if it had no rows",

@@ -136,7 +136,10 @@ def test_other_alleles_than_declared_are_refused_before_a_charge(tmp_path, lines
         ("c.vcf", HEAD + "s0\n1\tten\t.\tA\tG\t.\t.\t.\tGT\t0/0\n"),
         ("d.vcf", HEAD + "s0\n"),
         ("e.vcf.gz", "\x1f\x8b nothing"),
-        ("j.vcf.gz", gzip.compress(b"##fileformat=VCFv4.2\n" * 9)[:20].decode("latin-1") + "xxxxxxxx"),
+        (
+            "j.vcf.gz",
+            gzip.compress(b"##fileformat=VCFv4.2\n" * 9, mtime=0)[:20].decode("latin-1") + "xxxxxxxx",
+        ),
         ("f.bcf", "nothing"),
         ("g.bed", "\x6c\x1b\x00"),
         ("h.txt", "0 1 2"),

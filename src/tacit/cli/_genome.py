@@ -9,6 +9,7 @@ import typer
 
 from tacit.cli._app import app
 from tacit.cli._context import note_dataset, note_ledger
+from tacit.cli._first_budget import given_budget, left_now, whole_budget
 from tacit.cli._output import JsonOption, say, show_json
 from tacit.cli._output_files import OutputFiles
 from tacit.errors import TacitError
@@ -32,6 +33,7 @@ __all__ = [
     "cohort_name",
     "genome",
     "open_cohort",
+    "read_labels",
     "read_lines",
 ]
 
@@ -107,7 +109,7 @@ def frequencies(
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = open_cohort(
         cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
-        clusters=None if clusters is None else read_lines("--clusters", clusters),
+        only_plan=only_plan, clusters=None if clusters is None else read_labels("--clusters", clusters),
         cluster_names=None if cluster_names is None else [one.strip() for one in cluster_names.split(",")],
     )  # fmt: skip
     if files.out is not None and files.out.suffix.lower() == ".vcf" and opened.sites.numbered:
@@ -116,7 +118,7 @@ def frequencies(
             why="the variants of this cohort are only numbered", fix=Say("--variants table.csv"),
         )  # fmt: skip
     made = opened.frequencies(**goal, by=by, reference=reference, clip=clip, calls=calls)
-    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
+    answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command("hardy-weinberg")
@@ -131,9 +133,10 @@ def hardy_weinberg(
     files.check()
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = open_cohort(
-        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people
-    )
-    answer_plan(opened, opened.hardy_weinberg(**goal), files, only_plan=only_plan, as_json=as_json)
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
+        only_plan=only_plan,
+    )  # fmt: skip
+    answer_plan(opened, opened.hardy_weinberg(**goal), files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command()
@@ -151,10 +154,11 @@ def missingness(
     files.check()
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = open_cohort(
-        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people
-    )
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
+        only_plan=only_plan,
+    )  # fmt: skip
     made = opened.missingness(**goal, clip=clip)
-    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
+    answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command()
@@ -176,39 +180,32 @@ def components(
     files.check()
     goal: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
     opened = open_cohort(
-        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people
-    )
+        cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
+        only_plan=only_plan,
+    )  # fmt: skip
     made = opened.components(k, **goal, reference=reference, clip=clip)
-    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
+    answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
 def open_cohort(
-    source: Path, goal: dict[str, Any], budget: float | None, name: str, ledger: str, **facts: Any
-) -> Cohort:
-    """Declare the cohort; its budget is that of its account, or the one that is given."""
+    source: Path, goal: dict[str, Any], budget: float | None, name: str, ledger: str, *, only_plan: bool,
+    **facts: Any,
+) -> Cohort:  # fmt: skip
+    """Declare the cohort; its budget is the one that is given, or that of its account.
+
+    For a plan alone the ledger is in memory: nothing is made on the disk, and no budget is needed.
+    """
     import tacit as tc
     from tacit.core import PlanGoal
-    from tacit.ledger import open_ledger
 
+    goal = {"epsilon": None, "delta": 0, "rho": None} | goal
     PlanGoal.read(**goal)  # refuses a cost that is missing before anything is opened
     note_dataset(None, None, name)
     note_ledger(ledger)
-    books = open_ledger(ledger)
-    try:
-        whole = books.account(name).budget
-    except TacitError as unknown:
-        if unknown.code != "unknown-account":
-            raise
-        if budget is None:
-            raise TacitError(
-                "bad-parameter",
-                f"the cohort {name!r} is new, and its whole budget is not given",
-                why="there is no default budget; it says what may be learned in total",
-                fix=Say("--budget 1"),
-            ) from None
-        in_rho = goal.get("rho") is not None
-        whole = tc.Budget(rho=budget) if in_rho else tc.Budget(budget, goal.get("delta") or 0)
-    return tc.genotypes(source, name=name, budget=whole, ledger=books, **facts)
+    if only_plan:
+        return tc.genotypes(source, name=name, budget=given_budget(budget or 1, goal), **facts)
+    whole = whole_budget(name, ledger, budget, goal)
+    return tc.genotypes(source, name=name, budget=whole, ledger=ledger, **facts)
 
 
 def cohort_name(source: Path) -> str:
@@ -217,9 +214,9 @@ def cohort_name(source: Path) -> str:
 
 
 def read_lines(option: str, path: Path) -> list[str]:
-    """Read a text file with one value for each person."""
+    """Read a text file with one value for each person, and nothing else in a line."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, ValueError):
         raise TacitError(
             "bad-parameter", f"{option} must be a text file that can be read, got {str(path)!r}",
@@ -227,13 +224,27 @@ def read_lines(option: str, path: Path) -> list[str]:
         ) from None  # fmt: skip
 
 
+def read_labels(option: str, path: Path) -> list[str]:
+    """Read the label of each person; refuse a table, which shows in its first line."""
+    lines = read_lines(option, path)
+    if lines and any(sign in lines[0] for sign in ",;\t"):
+        raise TacitError(
+            "bad-parameter", f"{option} must have one label in each line and nothing else, got a table",
+            why="labels are in the order of the people in the file of genotypes, without a header",
+            fix=Say("keep the column of the labels alone, in this order"),
+        )  # fmt: skip
+    return lines
+
+
 def answer_plan(
-    opened: Cohort, made: Plan[Any], files: OutputFiles, *, only_plan: bool, as_json: bool
+    opened: Cohort, made: Plan[Any], files: OutputFiles, *, ledger: str, only_plan: bool, as_json: bool
 ) -> None:
     """Show the plan, or release and write what was asked for."""
+    from tacit.core import plan_text
+
     if only_plan:
         facts = {"asked": made.asked, "facts": dict(made.facts), "hash": made.hash}
-        show_json(facts) if as_json else say(repr(made))
+        show_json(facts) if as_json else say(plan_text(made, left=False), *left_now(opened.name, ledger))
         return
     drawn = made.release()
     files.save(drawn.content, drawn.certificate, lambda path: drawn.plot().savefig(path))

@@ -24,6 +24,7 @@ from tacit.cli._genome import (
     cohort_name,
     genome,
     open_cohort,
+    read_labels,
     read_lines,
 )
 from tacit.cli._output import JsonOption, show_json
@@ -66,14 +67,14 @@ def top(
     """Choose the SNPs with the strongest association; protects genotypes, and the status is public."""
     files = OutputFiles(out, None, certificate)
     files.check()
-    listed = read_lines("--status", status)
+    listed = read_labels("--status", status)
     opened = open_cohort(
         cohort, {"epsilon": epsilon}, budget, name or cohort_name(cohort), ledger, variants=variants,
-        phenotype=listed, status="public", people=len(listed),
+        only_plan=only_plan, phenotype=listed, status="public", people=len(listed),
     )  # fmt: skip
     chosen: Any = test
     made = opened.top_snps(k, test=chosen, threshold=threshold, epsilon=epsilon)
-    answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
+    answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
 
 
 @genome.command()
@@ -98,7 +99,7 @@ def summary(
     files.check()
     opened = open_cohort(
         cohort, {"epsilon": epsilon}, budget, name or f"{cohort_name(cohort)} phenotypes", ledger,
-        variants=variants, unit="phenotype", phenotype=read_lines("--phenotype", phenotype),
+        variants=variants, only_plan=only_plan, unit="phenotype", phenotype=read_labels("--phenotype", phenotype),
         covariates=None if covariates is None else _columns(covariates),
     )  # fmt: skip
     made = opened.summary_statistics(
@@ -107,7 +108,7 @@ def summary(
         epsilon=epsilon,
     )
     if only_plan or not as_json:
-        answer_plan(opened, made, files, only_plan=only_plan, as_json=as_json)
+        answer_plan(opened, made, files, ledger=ledger, only_plan=only_plan, as_json=as_json)
         return
     drawn = made.release()
     files.save(drawn.content, drawn.certificate, lambda path: drawn.plot().savefig(path))

@@ -25,8 +25,8 @@ __all__ = ["read_layer"]
 
 def read_layer(layer: object, name: str, within_km: float) -> tuple[tuple[str, ...], Sequence[Area]]:
     """Return the names of a layer's places and the area of each."""
-    reach: object = within_km
-    if not isinstance(reach, int | float) or not 0 <= reach <= 5000:
+    near: Any = within_km
+    if not isinstance(near, int | float) or not 0 <= near <= 5000:
         raise bad_parameter("within_km", "between 0 and 5,000", within_km, fix=Set(within_km=5))
     document: Any = layer
     if isinstance(layer, str | os.PathLike):

@@ -55,7 +55,7 @@ def test_one_unit_moves_the_counts_no_further_than_stated(question, limits, adja
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_thousands_of_neighbours_stay_within_the_bound(limits):
     from tacit.maps._limits import contribution_of, count_regions, read_limits
-    from tacit.maps._point_source import _kept
+    from tacit.maps._point_source import _kept, rank_of
 
     draw = np.random.default_rng(6)
     read = read_limits(limits, tc.Unit("u"))
@@ -69,7 +69,9 @@ def test_thousands_of_neighbours_stay_within_the_bound(limits):
         def counted(rows, secret=secret):
             lat, lon = rows[:, 1], rows[:, 2]
             kept = box.inside(lat, lon)
-            points = _kept(lat[kept], lon[kept], rows[kept, 0].astype(np.int64), secret, read.rows)
+            lat, lon, owner = lat[kept], lon[kept], rows[kept, 0].astype(np.int64)
+            rank = rank_of(secret, lat, lon, owner=owner.astype(np.uint64))
+            points = _kept(lat, lon, owner, rank, read.rows)
             return count_regions(points, box.cells(points.lat, points.lon, rows=3, columns=3), 9, read)
 
         change = counted(rows) - counted(rows[rows[:, 0] != 1])

@@ -204,3 +204,16 @@ def test_half_widths_hold_for_whole_number_noise_with_weights(scale, weights):
     for failing in (0.2, 0.05, 0.01):
         wide = _continuous(failing, share * scale, np.ones(len(share)), 0.0) + share.max() / 2
         assert exact[far > wide + 1e-12].sum() <= failing
+
+
+def test_a_value_lies_in_its_interval_after_nonnegative_too():
+    noisy = surface(np.r_[np.full(30, -9.0), 40.0, np.full(33, 3.0)].reshape(8, 8)).nonnegative()
+    cells = noisy.table["n"]
+    assert all(low <= n <= high for low, n, high in zip(cells.low, cells.value, cells.high, strict=True))
+
+
+def test_a_difference_is_drawn_around_white(tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = FOUR.minus(surface([[90, 2], [3, 4]])).plot()
+    picture.savefig(tmp_path / "difference.png")
+    assert (tmp_path / "difference.png").stat().st_size > 1000

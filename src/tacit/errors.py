@@ -67,7 +67,7 @@ CODES: Final[dict[str, str]] = {
     "unknown-kind": "the kind of a column is not declared and does not follow from the context",
     "bad-expression": "an expression is not allowed, or is not of the kind that is needed",
     "bad-sql": "the text cannot be read as SQL",
-    "not-allowed": "the SQL contains something that is not on the list of allowed constructs",
+    "not-allowed": "what was declared does not allow the question, or SQL does not allow a part of it",
     "bad-certificate": "a file is not a certificate that this version can read",
     "bad-release": "a file is not a release that this version can read",
     "release-or-run": "a run was asked for as one release, or a plan of one release as a run",

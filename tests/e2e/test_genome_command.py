@@ -148,3 +148,30 @@ def test_a_refusal_about_associations_names_its_code(folder, words, code):
     done = tacit("genome", *words, "--budget", "1", "--name", f"refused {words[0]}", "--json", cwd=folder)
     assert done.returncode == 2, done.stdout + done.stderr
     assert json.loads(done.stdout)["error"]["code"] == code
+
+
+def test_a_plan_needs_no_budget_and_makes_no_ledger(folder, tmp_path):
+    here = str(folder / "cohort.vcf")
+    done = tacit("genome", "frequencies", here, "--rho", "0.1", "--plan", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "rho 0.1" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["sample,cluster\ns0,north\n", "s0\tnorth\n"])
+def test_a_table_of_clusters_is_refused_before_a_charge(folder, tmp_path, content):
+    (tmp_path / "clusters.csv").write_text(content, encoding="utf-8")
+    done = tacit(
+        "genome", "frequencies", str(folder / "cohort.vcf"), "--rho", "0.1", "--budget", "1",
+        "--clusters", "clusters.csv", "--cluster-names", "north,south", "--by", "cluster", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "one label in each line" in done.stderr
+    assert not (tmp_path / "tacit.ledger").exists()
+
+
+def test_labels_are_read_without_the_mark_of_their_encoding(tmp_path):
+    from tacit.cli._genome import read_labels
+
+    (tmp_path / "labels.txt").write_bytes(b"\xef\xbb\xbfnorth\r\nsouth \r\n")
+    assert read_labels("--clusters", tmp_path / "labels.txt") == ["north", "south"]

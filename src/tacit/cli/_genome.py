@@ -136,7 +136,9 @@ def hardy_weinberg(
         cohort, goal, budget, name or cohort_name(cohort), ledger, variants=variants, people=people,
         only_plan=only_plan,
     )  # fmt: skip
-    answer_plan(opened, opened.hardy_weinberg(**goal), files, ledger=ledger, only_plan=only_plan, as_json=as_json)
+    answer_plan(
+        opened, opened.hardy_weinberg(**goal), files, ledger=ledger, only_plan=only_plan, as_json=as_json
+    )
 
 
 @genome.command()

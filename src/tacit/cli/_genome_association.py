@@ -99,7 +99,8 @@ def summary(
     files.check()
     opened = open_cohort(
         cohort, {"epsilon": epsilon}, budget, name or f"{cohort_name(cohort)} phenotypes", ledger,
-        variants=variants, only_plan=only_plan, unit="phenotype", phenotype=read_labels("--phenotype", phenotype),
+        variants=variants, only_plan=only_plan, unit="phenotype",
+        phenotype=read_labels("--phenotype", phenotype),
         covariates=None if covariates is None else _columns(covariates),
     )  # fmt: skip
     made = opened.summary_statistics(

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex
 
-from tacit.errors import bad_parameter
+from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Fix, Set
 
 __all__ = ["Number", "count", "rational"]
@@ -55,8 +55,11 @@ def rational(
         must_be += " between 2^-1022 and 2^1023 in size"
         raise bad_parameter(name, must_be, value, fix=fix or Set(**{name: 0.5}))
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
-        must_be = f"a fraction of at most {_MOST_BITS} bits"
-        raise bad_parameter(name, must_be, "a longer one", fix=fix or Code(f"{name}=float(...)"))
+        raise TacitError(
+            "bad-parameter",
+            f"{name} is too long: its numerator and denominator may have at most {_MOST_BITS} bits each",
+            fix=fix or Code(f"{name}=float(...)"),
+        )
     return exact
 
 

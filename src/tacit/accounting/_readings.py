@@ -94,7 +94,8 @@ class Readings(Meaning):
             raise TacitError(
                 "no-guarantee",
                 f"this cost has no {'finite rho' if whole.rho is None else 'rho: its delta is not 0'}",
-                why="zCDP bounds every Renyi order, without exceptions of small probability",
+                why="rho bounds the Renyi divergence of every order and allows no exceptions, not even "
+                "unlikely ones",
                 fix=Code("cost.spend  # epsilon, delta and rho as a ledger charges them"),
             )
         return float_up(whole.rho)

@@ -198,12 +198,15 @@ def read_by(cohort: Cohort, by: str | None) -> tuple[str, ...]:
     """Return the clusters that a question is asked by; none if it is asked of everybody."""
     if by is None:
         return ()
-    if by != "cluster" or not cohort.cluster_names:
-        raise bad_parameter(
-            "by", "cluster, for a cohort with clusters" if by == "cluster" else "cluster or None", by,
-            fix=Code("tc.genotypes(..., clusters=labels, cluster_names=names)")
-            if by == "cluster" else Set(by="cluster"),
-        )  # fmt: skip
+    if by == "cluster" and not cohort.cluster_names:
+        raise TacitError(
+            "bad-parameter",
+            "frequencies by cluster need a cohort that was declared with clusters",
+            fix=Code("tc.genotypes(..., clusters=labels, cluster_names=names)"),
+        )
+    if by != "cluster":
+        known = Set(by="cluster") if cohort.cluster_names else Set(by=None)
+        raise bad_parameter("by", "cluster or None", by, fix=known)
     return cohort.cluster_names
 
 

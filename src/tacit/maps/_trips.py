@@ -318,9 +318,9 @@ def _most_trips(unit: Unit, limits: Mapping[str, int] | None) -> int:
         if limits:
             raise TacitError(
                 "not-allowed",
-                "single trips have no limits",
-                why="each trip is one unit",
-                fix=Say("remove the limits, or name the column that says whose trip it is"),
+                "limits cannot be given if each trip is protected on its own",
+                why="every trip is then one unit and counts once",
+                fix=Say("remove limits, or give as unit the column that says whose trip it is"),
             )
         return 1
     if unit.kind != "column":

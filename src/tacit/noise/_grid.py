@@ -183,5 +183,7 @@ def _nearest(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         raise TacitError(
-            "does-not-fit", "a multiple of the grid is beyond the largest double", fix="use a finer grid"
+            "does-not-fit",
+            "a multiple of the grid is larger than the largest float (1.8e308)",
+            fix="use a finer grid",
         ) from None

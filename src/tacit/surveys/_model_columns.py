@@ -115,7 +115,7 @@ def _numbers(reports: Reports, name: str) -> NDArray[np.float64]:
         raise TacitError(
             "bad-parameter",
             f"the column {name!r} has values that are not numbers",
-            fix="drop the respondents without a number first",
+            fix="first drop the respondents whose value in this column is missing or is not a number",
         )
     return values.astype(float)
 

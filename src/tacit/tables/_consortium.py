@@ -80,7 +80,12 @@ def consortium(members: Sequence[TableDataset], *, disjoint: bool = False) -> Co
         )
     names = [m.name for m in members]
     if len({(id(m._ledger), m.name) for m in members}) != len(members):
-        raise bad_parameter("members", "different datasets", names, fix="name each member once")
+        raise bad_parameter(
+            "members",
+            "different datasets",
+            names,
+            fix="list each dataset once; two datasets of one ledger need different names",
+        )
     return Consortium(tuple(members), disjoint)
 
 

@@ -176,7 +176,7 @@ def _read(goal: Goal) -> tuple[Ask | None, Fraction, int | None]:
     if len(given) != 1:
         raise TacitError(
             "bad-parameter",
-            f"a plan needs one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
+            f"a plan needs exactly one of epsilon, rho and within, got {' and '.join(given) or 'none'}",
             why="two of them could contradict each other" if given else "there is no default epsilon",
             fix=Either(Set(epsilon=0.5), Set(within=5, confidence=0.95)),
         )

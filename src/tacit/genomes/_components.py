@@ -20,6 +20,7 @@ from tacit.genomes._frequencies import COUNT_SHARE, Centres, call_values, read_c
 from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
 from tacit.genomes._gram import clipped_products
 from tacit.genomes._protection import check_unit
+from tacit.report import percent
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -148,7 +149,10 @@ def _agreement(levels: NDArray[np.float64], place: int, noise_squared: NDArray[n
 
 
 def _note(share: float, noise: float, agreement: float) -> str:
-    text = f"explains about {share:.2%} of the variance; the largest component of noise alone, {noise:.2%}"
+    text = (
+        f"explains about {percent(share, 2)} of the variance; the largest component of noise alone, "
+        f"{percent(noise, 2)}"
+    )
     if agreement < 0.5:
         return text + "; it cannot be told from the noise"
     return text + f"; squared cosine with the component of the exact data about {agreement:.3f}"
@@ -262,7 +266,8 @@ def _forecast(task: ComponentTask) -> list[Forecast]:
     elif (alone := noise / max(1, task.cohort.people)) > 0.2:
         note = "too few people, or too small a cost: the components will be noise"
     else:
-        note = f"a component that explains less than about {alone:.2%} of the variance is lost in the noise"
+        lost = f"less than about {percent(alone, 2)} of the variance"
+        note = f"a component that explains {lost} is lost in the noise"
     caution = "" if task.centres.grid > 1 else "without a public reference the means add noise to this"
     return [Forecast("component", what, task.pairing.describe(), None, note, caution=caution)]
 

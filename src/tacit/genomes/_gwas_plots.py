@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.report import percent
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -91,7 +93,7 @@ def plot_effects(statistics: SummaryStatistics, ax: Axes | None = None) -> Axes 
     ]
     ax.set_yticks(places, labels, fontsize=8)
     ax.set_xlabel(f"{statistics.outcome} for each {statistics.per}", fontsize=8)
-    return _finished(ax, statistics, "", f"; {statistics.confidence:.0%} intervals")
+    return _finished(ax, statistics, "", f"; {percent(statistics.confidence, 0)} intervals")
 
 
 #: The pictures by name.

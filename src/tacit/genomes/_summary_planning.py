@@ -16,6 +16,7 @@ from tacit.genomes._cohort import missing_source
 from tacit.genomes._phenotypes import PhenotypeRandomizer
 from tacit.genomes._protection import check_unit
 from tacit.genomes._summary_statistics import SummaryStatistics, correlations, normal_statistics, site_columns
+from tacit.report import percent
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -172,10 +173,10 @@ def _forecast(randomizer: PhenotypeRandomizer, people: int, variants: int, goal:
 def _power(randomizer: PhenotypeRandomizer, people: int) -> str:
     if randomizer.is_trait:
         share = randomizer.share()
-        return f"that of {share * people:,.0f} people with exact phenotypes ({share:.1%} of {people:,})"
+        return f"that of {share * people:,.0f} people with exact phenotypes ({percent(share)} of {people:,})"
+    shares = [(one, randomizer.share(one)) for one in _LIKELY]
     listed = "; ".join(
-        f"{randomizer.share(one) * people:,.0f} if {one:.0%} are cases ({randomizer.share(one):.1%})"
-        for one in _LIKELY
+        f"{left * people:,.0f} if {percent(one, 0)} are cases ({percent(left)})" for one, left in shares
     )
     return f"that of so many of {people:,} people with exact phenotypes: {listed}"
 

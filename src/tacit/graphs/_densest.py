@@ -12,6 +12,7 @@ from tacit.fixes import Say
 from tacit.graphs._counts import PATH_WITNESS
 from tacit.graphs._graph_task import GraphStep, make_graph_plan, pure_goal
 from tacit.mechanisms import Exponential
+from tacit.report import percent
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -73,7 +74,7 @@ def plan_densest(graph: Graph, goal: PlanGoal, group: str) -> Plan[AnswerTable]:
         steps=[GraphStep("density of groups", noise, exact)], reading=reading,
         forecast=[Forecast("densest", "group with the most edges for its number of pairs",
                            f"{noise.describe()}", None,
-                           f"the densest is picked at {float(pure.confidence):.0%} if its density is "
+                           f"the densest is picked at {percent(float(pure.confidence), 0)} if its density is "
                            f"{min(lead, 1):.2g} higher than that of the others" if lead <= 1 else
                            "the choice is mostly chance at this epsilon: the groups are too small")],
     )  # fmt: skip

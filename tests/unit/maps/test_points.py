@@ -222,8 +222,8 @@ def test_which_place_is_kept_differs_from_person_to_person():
 
 def test_the_regions_that_count_are_those_with_the_lowest_ranks_of_a_unit():
     draw = np.random.default_rng(8)
-    rows = pd.DataFrame({"u": draw.integers(0, 9, 200), "lat": draw.uniform(0, 4, 200), "lon": 1.0})
-    rows["lat"] = rows["lat"].round(1)
+    rows = pd.DataFrame({"u": draw.integers(0, 9, 200), "lat": draw.uniform(0, 3.9, 200), "lon": 1.0})
+    rows["lat"] = rows["lat"].round(1)  # below 4, so that region 7 is the last
     source = declared(rows, {"rows": 12, "groups": 2, "per_group": 2})._source
     points = source.load()
     expected = np.zeros(8, dtype=int)

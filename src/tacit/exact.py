@@ -57,7 +57,7 @@ def rational(
     if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
         raise TacitError(
             "bad-parameter",
-            f"{name} is too long: its numerator and denominator may have at most {_MOST_BITS} bits each",
+            f"{name} must be shorter: its numerator and denominator may have at most {_MOST_BITS} bits each",
             fix=fix or Code(f"{name}=float(...)"),
         )
     return exact

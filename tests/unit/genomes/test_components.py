@@ -73,7 +73,7 @@ def test_the_first_component_is_that_of_the_exact_data():
     assert release.shares[0] == pytest.approx(np.linalg.eigvalsh(spread)[-1] / np.trace(spread), abs=0.004)
     assert release.shares[0] > 3 * release.noise
     assert release["centre"].value == pytest.approx(calls.mean(axis=0), abs=0.05)
-    assert "it cannot be told from the noise" in release.notes["component_2"]
+    assert release.agreement[1] < 0.9  # no second population: at most a chance pattern of the sample
 
 
 def test_few_people_are_told_that_it_is_noise():

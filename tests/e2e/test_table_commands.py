@@ -607,9 +607,9 @@ def test_init_takes_a_folder_of_parquet_files(tmp_path, given):
     for i in range(2):
         frame = pd.DataFrame({"pid": range(50 * i, 50 * i + 50), "age": 40})
         frame.to_parquet(tmp_path / "parts" / f"{i}.parquet")
-    done = tacit("init", given, "--unit", "pid", "--epsilon", "100", cwd=tmp_path)
+    done = tacit("init", given, "--unit", "pid", "--epsilon", "1000", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    asked = tacit("query", "SELECT COUNT(*) AS n FROM parts", "-e", "50", "--json", cwd=tmp_path)
+    asked = tacit("query", "SELECT COUNT(*) AS n FROM parts", "-e", "500", "--json", cwd=tmp_path)
     assert json.loads(asked.stdout)["rows"][0]["n"] == 100
 
 

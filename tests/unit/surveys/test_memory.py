@@ -97,10 +97,10 @@ def waves(people):
 
 
 def test_a_change_is_estimated_person_by_person():
-    found = change(*waves(400), confidence=0.999999)["second wave", "yes"]
+    found = change(*waves(4000), confidence=0.999999)["second wave", "yes"]
     assert found.low < 0 < found.high
     fresh = tc.survey("fresh", ["no", "yes"], epsilon=1)
-    both = [fresh.randomize(["yes"] * 400, invitations=range(400)) for _ in range(2)]
+    both = [fresh.randomize(["yes"] * 4000, invitations=range(4000)) for _ in range(2)]
     other = change(*both, confidence=0.999999)["second wave", "yes"]
     assert found.high - found.low < other.high - other.low  # at the same epsilon for one report
 

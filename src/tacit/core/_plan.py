@@ -164,7 +164,7 @@ class Plan(Generic[C]):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Limits, keys, grids, split: label and text."""
+        """What else a person should know about limits, keys, grids and split, as pairs of label and text."""
         return tuple(self._facts() if callable(self._facts) else self._facts)
 
     @property

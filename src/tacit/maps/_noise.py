@@ -118,7 +118,7 @@ class MeasurementNoise:
     def half_widths(
         self, sums: Sequence[Sequence[int] | NDArray[np.int64]], failing: float
     ) -> NDArray[np.float64]:
-        """Return for each sum of regions the t with P(|noise of the sum| > t) at most ``failing``."""
+        """Return for each sum of regions the t with ``P(|noise of the sum| > t)`` at most ``failing``."""
         return half_widths_of([[(self, sum_of)] for sum_of in sums], failing)
 
     def each_half_width(self, failing: float) -> NDArray[np.float64]:

@@ -45,7 +45,10 @@ def _member(member: Certificate, *, named: bool) -> list[tuple[str, str]]:
     about = dataset if isinstance(dataset, Mapping) else {}
     laws = member.fields.get("mechanisms")
     listed = [law for law in laws if isinstance(law, Mapping)] if isinstance(laws, list | tuple) else []
-    steps = [f"{_short(law.get('mechanism'))} on {_short(law.get('statistic'))}" for law in listed]
+    steps = [
+        _short(law.get("mechanism")) + (f" on {_short(law['statistic'])}" if law.get("statistic") else "")
+        for law in listed
+    ]
     assumed = dict.fromkeys(visible(str(law["assumes"]))[:300] for law in listed if law.get("assumes"))
     return [
         *([("dataset", _short(about.get("name")))] if named else []),

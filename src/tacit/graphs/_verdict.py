@@ -17,7 +17,7 @@ __all__ = ["SizeVerdict", "verdict_of"]
 _ROUGH, _TOO_SMALL = 0.05, 0.25
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SizeVerdict:
     """What to expect of the triangles of a graph of a declared size. It is a guess.
 
@@ -54,6 +54,9 @@ class SizeVerdict:
         percent = f"{100 * share:,.0f} %" if share >= 0.02 else f"{100 * share:.2g} %"
         off = f"half of all answers will be off by less than {percent}"
         return f"{size}, {off} at epsilon {self.epsilon:g}: {self.word}"
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 def verdict_of(

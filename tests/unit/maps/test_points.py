@@ -234,3 +234,11 @@ def test_the_regions_that_count_are_those_with_the_lowest_ranks_of_a_unit():
             expected[cell] += min(cells.count(cell), 2)
     region = (points.lat * 2).astype(np.int64)
     assert count_regions(points, region, 8, Limits(rows=12, groups=2, per_group=2)).tolist() == list(expected)
+
+
+def test_a_certificate_names_mechanisms_without_a_statistic():
+    rows = pd.DataFrame({"lat": [1.0], "lon": [1.0]})
+    sites = tc.points(rows, "lat", "lon", unit=tc.Unit.row(), box=BOX, budget=BUDGET)
+    page = str(sites.grid(2, 2, epsilon=1).release().certificate)
+    assert "discrete-laplace" in page
+    assert "None" not in page

@@ -281,7 +281,7 @@ def test_a_mean_of_a_few_coins_that_agree_has_an_interval():
 def test_frequent_answers_of_a_long_list_stand_out_under_their_names():
     words = tc.survey("words", [f"word {i}" for i in range(3000)], epsilon=4)
     found = words.randomize(["word 5"] * 2000 + ["word 2999"] * 1500).heavy_hitters()
-    assert set(found.answers) == {"word 5", "word 2999"}
+    assert list(found.answers)[:2] == ["word 5", "word 2999"]  # by chance a third may follow
     with pytest.raises(tc.TacitError):
         tc.survey("ages", (18, 90), epsilon=1).randomize([20, 30]).heavy_hitters()
 

@@ -1,6 +1,6 @@
 """The core, which every field shares: units, datasets, plans, releases of any content, certificates."""
 
-from tacit.core._answer_picture import figure_width, plots_of
+from tacit.core._answer_picture import about_release, figure_width, plots_of
 from tacit.core._answer_table import AnswerTable, Cells, Value
 from tacit.core._certificate import Certificate
 from tacit.core._dataset import Dataset
@@ -74,6 +74,7 @@ __all__ = [
     "Task",
     "Unit",
     "Value",
+    "about_release",
     "figure_width",
     "fixes_of",
     "is_writable",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacit.core._certificate import Certificate
     from tacit.picture import Picture
 
-__all__ = ["figure_width", "plot_answer", "plots_of"]
+__all__ = ["about_release", "figure_width", "plot_answer", "plots_of"]
 
 _MOST = 60  # groups in one picture: more cannot be told apart
 _MOST_SERIES = 8  # colours that can be told apart
@@ -223,14 +223,19 @@ def _is_number(value: Value) -> bool:
 
 def _about(answer: AnswerTable, name: str, certificate: Certificate) -> str:
     """Say which dataset, which column, by which keys, at which cost."""
+    by = f" by {', '.join(answer.keys)}" if answer.keys else ""
+    return about_release(f"{name}{by}", certificate)
+
+
+def about_release(what: str, certificate: Certificate) -> str:
+    """Return the line of a picture that says which dataset it shows, what of it, and what this cost."""
     promised = certificate.fields.get("promised")
     cost = (
         ", ".join(f"{key} {_short(str(value))}" for key, value in promised.items())
         if isinstance(promised, Mapping)
         else ""
     )
-    by = f" by {', '.join(answer.keys)}" if answer.keys else ""
-    return ", ".join(part for part in (f"{certificate.names}: {name}{by}".strip(": "), cost) if part)
+    return ", ".join(part for part in (f"{certificate.names}: {what}".strip(": "), cost) if part)
 
 
 def _covers(answer: AnswerTable, name: str) -> str:

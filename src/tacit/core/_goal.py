@@ -102,8 +102,8 @@ class PlanGoal:
         gaussian = DiscreteGaussian(
             epsilon=self.epsilon, delta=self.delta, sensitivity_squared=l2_squared, adjacency=adjacency
         )
-        wide = gaussian.half_width(self.confidence) < laplace.half_width(self.confidence)
-        return gaussian if wide else laplace
+        narrower = gaussian.half_width(self.confidence) < laplace.half_width(self.confidence)
+        return gaussian if narrower else laplace
 
     def to_json(self) -> dict[str, JSON]:
         """Return the goal as JSON, numbers exactly."""

@@ -76,7 +76,7 @@ class SourceColumns:
         self._roles = dict(roles)
         owner = tuple(name for name, role in self._roles.items() if role == "owner")
         self.source = read_source(source)
-        self._engine = DuckDB({_TABLE: SourceTable(self.source, owner or None)}, key=0, snapshot=None)
+        self._engine = DuckDB({_TABLE: SourceTable(self.source, owner)}, key=0, snapshot=None)
         columns = self._engine.columns(_TABLE)
         missing = next((name for name in self._roles if columns is not None and name not in columns), None)
         if missing is not None:

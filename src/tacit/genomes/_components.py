@@ -6,7 +6,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Choose, Set
-from tacit.genomes._cohort import missing_source
+from tacit.genomes._cohort_task import CohortTask
 from tacit.genomes._component_table import PrincipalComponents
 from tacit.genomes._frequencies import COUNT_SHARE, Centres, call_values, read_centres, reference_document
 from tacit.genomes._frequency_reading import plain_cells, read_sizes, site_keys
@@ -23,7 +23,7 @@ from tacit.genomes._protection import check_unit
 from tacit.report import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,11 +40,13 @@ MEAN_SHARE = {True: Fraction(1, 10), False: Fraction(1, 4)}
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentTask:
+class ComponentTask(CohortTask):
     """The task of components: the noisy number of people, where it is private, sums, and products of pairs.
 
     One person moves the products by at most `product_sensitivity`; docs/proofs/genomes.md, section 6.
     """
+
+    statistics: ClassVar[tuple[str, ...]] = ("allele sums", "products of pairs of variants")
 
     cohort: Cohort
     centres: Centres
@@ -67,19 +69,9 @@ class ComponentTask:
         }
 
     @property
-    def mechanisms(self) -> Sequence[Any]:
-        """The noise of the number of people, where it is private, of the sums, and of the products."""
-        return [*([self.counting] if self.counting else []), self.adding, self.pairing]
-
-    @property
-    def labels(self) -> Sequence[Mapping[str, JSON]]:
-        """What the certificate says beside each mechanism."""
-        counted = [{"statistic": "number of people"}] if self.counting else []
-        return [*counted, {"statistic": "allele sums"}, {"statistic": "products of pairs of variants"}]
-
-    def unavailable(self) -> TacitError | None:
-        """Refuse a draw whose file is gone."""
-        return missing_source(self.cohort._source)  # noqa: SLF001 - the parts of a cohort
+    def sum_noises(self) -> tuple[DiscreteGaussian | DiscreteLaplace, ...]:
+        """The noise of the sums, and of the products."""
+        return self.adding, self.pairing
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the number of people, if that is private, the sums, and the products of each pair."""

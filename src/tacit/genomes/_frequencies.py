@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tacit.core import Forecast, Plan, PlanGoal
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, rational
 from tacit.fixes import Choose, Code, Set
-from tacit.genomes._cohort import missing_source
+from tacit.genomes._cohort_task import CohortTask
 from tacit.genomes._frequency_reading import error_of_shares, read_frequencies
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
@@ -76,12 +76,14 @@ class Centres:
 
 
 @dataclass(frozen=True, slots=True)
-class FrequencyTask:
+class FrequencyTask(CohortTask):
     """The task of frequencies: noisy numbers of people, where they are private, then noisy sums.
 
     One person moves the sums by at most the root of ``clip_squared``, in one cluster; docs/proofs/genomes.md,
     sections 1 to 3.
     """
+
+    statistics: ClassVar[tuple[str, ...]] = ("allele sums",)
 
     cohort: Cohort
     centres: Centres
@@ -103,21 +105,6 @@ class FrequencyTask:
             "clusters": list(self.clusters),
             "calls": self.calls,
         }
-
-    @property
-    def mechanisms(self) -> Sequence[Any]:
-        """The noise of the numbers of people, where they are private, and of the sums."""
-        return [*([self.counting] if self.counting else []), self.adding]
-
-    @property
-    def labels(self) -> Sequence[Mapping[str, JSON]]:
-        """What the certificate says beside each mechanism."""
-        counted = [{"statistic": "number of people"}] if self.counting else []
-        return [*counted, {"statistic": "allele sums"}]
-
-    def unavailable(self) -> TacitError | None:
-        """Refuse a draw whose file is gone."""
-        return missing_source(self.cohort._source)  # noqa: SLF001 - the parts of a cohort
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield how many people are in each group, if that is private, and the clipped sums."""

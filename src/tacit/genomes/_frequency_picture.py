@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tacit.core import about_release
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -37,12 +39,10 @@ def plot_frequencies(table: AlleleFrequencies, ax: Axes | None, certificate: Cer
         above = [(cells.high[i] or 0) - v for v, i in zip(value, own, strict=True)]
         ax.errorbar(at, value, yerr=[below, above], fmt="o", markersize=3, elinewidth=1.2, color=colour,
                     label=cluster.replace("$", r"\$") or None)  # fmt: skip
-    who = certificate.fields.get("dataset")
-    name = str(who.get("name", "")) if isinstance(who, dict) else ""
-    of = f"allele frequencies of {name}".replace("$", r"\$")
-    more = "" if shown * max(1, len(clusters)) == len(table) else f", the first {shown} variants"
+    more = "" if shown * max(1, len(clusters)) == len(table) else f" of the first {shown} variants"
+    about = about_release(f"allele frequencies{more}", certificate).replace("$", r"\$")
     ax.set_title(
-        f"{of}{more}; bars: {table.confidence * 100:g} % interval for the noise", fontsize=9, loc="left"
+        f"{about}\nbars: {table.confidence * 100:g} % interval for the noise", fontsize=9, loc="left"
     )
     ax.set(xlabel="variant", ylabel="frequency", xlim=(0, shown + 1))
     ax.set_ylim(0, min(1.0, 1.15 * max((high or 0 for high in cells.high), default=1.0)))

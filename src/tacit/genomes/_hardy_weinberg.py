@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
-from tacit.genomes._cohort import missing_source
+from tacit.genomes._cohort_task import CohortTask
 from tacit.genomes._frequencies import COUNT_SHARE
 from tacit.genomes._frequency_reading import error_of_shares, plain_cells, read_sizes, site_keys
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
     from tacit.core import JSON
-    from tacit.errors import TacitError
     from tacit.genomes._cohort import Cohort
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
@@ -33,12 +32,14 @@ _SQUARE, _L1 = {1: 5, 2: 16}, {1: 3, 2: 5}
 
 
 @dataclass(frozen=True, slots=True)
-class EquilibriumTask:
+class EquilibriumTask(CohortTask):
     """The task of the test: the noisy number of people, where it is private, and three sums for each variant.
 
     One person moves them by at most 5 x variants in squared norm (16 if replaced);
     docs/proofs/genomes.md, section 4.
     """
+
+    statistics: ClassVar[tuple[str, ...]] = ("alleles, heterozygotes and missing calls",)
 
     cohort: Cohort
     counting: DiscreteGaussian | DiscreteLaplace | None
@@ -48,21 +49,6 @@ class EquilibriumTask:
     def question(self) -> JSON:
         """The sites and which numbers are public."""
         return {"genomes": "hardy-weinberg", **self.cohort.public_facts}
-
-    @property
-    def mechanisms(self) -> Sequence[Any]:
-        """The noise of the number of people, where it is private, and of the sums."""
-        return [*([self.counting] if self.counting else []), self.adding]
-
-    @property
-    def labels(self) -> Sequence[Mapping[str, JSON]]:
-        """What the certificate says beside each mechanism."""
-        counted = [{"statistic": "number of people"}] if self.counting else []
-        return [*counted, {"statistic": "alleles, heterozygotes and missing calls"}]
-
-    def unavailable(self) -> TacitError | None:
-        """Refuse a draw whose file is gone."""
-        return missing_source(self.cohort._source)  # noqa: SLF001 - the parts of a cohort
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the number of people, if that is private, and the sums."""

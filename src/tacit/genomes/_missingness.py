@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tacit.core import AnswerTable, Cells, Forecast, Plan, PlanGoal
 from tacit.exact import Number, rational
-from tacit.genomes._cohort import missing_source
+from tacit.genomes._cohort_task import CohortTask
 from tacit.genomes._frequencies import COUNT_SHARE, GRID
 from tacit.genomes._frequency_reading import error_of_shares, read_sizes, site_keys
 from tacit.genomes._protection import check_unit
 from tacit.genomes._sums import clipped_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Sequence
 
     from tacit.core import JSON
-    from tacit.errors import TacitError
     from tacit.genomes._cohort import Cohort
     from tacit.mechanisms import DiscreteGaussian, DiscreteLaplace
 
@@ -29,11 +28,13 @@ __all__ = ["MissingCallTask", "plan_missingness"]
 
 
 @dataclass(frozen=True, slots=True)
-class MissingCallTask:
+class MissingCallTask(CohortTask):
     """The task of missing calls: each adds 16 (1 if nobody can exceed the limit), clipped per person.
 
     docs/proofs/genomes.md, section 5.
     """
+
+    statistics: ClassVar[tuple[str, ...]] = ("missing calls",)
 
     cohort: Cohort
     grid: int
@@ -48,21 +49,6 @@ class MissingCallTask:
             "genomes": "missingness", **self.cohort.public_facts,
             "grid": self.grid, "clip_squared": self.clip_squared,
         }  # fmt: skip
-
-    @property
-    def mechanisms(self) -> Sequence[Any]:
-        """The noise of the number of people, where it is private, and of the sums."""
-        return [*([self.counting] if self.counting else []), self.adding]
-
-    @property
-    def labels(self) -> Sequence[Mapping[str, JSON]]:
-        """What the certificate says beside each mechanism."""
-        counted = [{"statistic": "number of people"}] if self.counting else []
-        return [*counted, {"statistic": "missing calls"}]
-
-    def unavailable(self) -> TacitError | None:
-        """Refuse a draw whose file is gone."""
-        return missing_source(self.cohort._source)  # noqa: SLF001 - the parts of a cohort
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the number of people, if that is private, and the missing calls of each variant."""

@@ -149,6 +149,8 @@ class Graph(Dataset):
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the number of wedges: paths of two edges, that is, pairs of edges at the same node.
 
+        Guarantee: pure epsilon, by noise that follows how far one edge can move the number in this graph.
+
         Examples
         --------
         >>> import tacit as tc
@@ -170,6 +172,8 @@ class Graph(Dataset):
         It is three times the triangles over the wedges, which are both released. The mean of the
         coefficients of single nodes is not available: one edge can move it too far.
 
+        Guarantee: pure epsilon, divided between the triangles and the wedges.
+
         Examples
         --------
         >>> import tacit as tc
@@ -188,6 +192,8 @@ class Graph(Dataset):
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the number of k-stars: a node with k of its neighbours.
 
+        Guarantee: pure epsilon, by noise that follows the largest degree.
+
         Examples
         --------
         >>> import tacit as tc
@@ -204,7 +210,9 @@ class Graph(Dataset):
         self, group: str, *, epsilon: Number | None = None, delta: Number = 0, rho: Number | None = None,
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
-        """Plan the number of edges between each two public groups of nodes (the mixing matrix).
+        """Plan the number of edges between each pair of public groups of nodes (the mixing matrix).
+
+        Guarantee: one edge moves one of these numbers by 1.
 
         Examples
         --------
@@ -225,6 +233,9 @@ class Graph(Dataset):
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the degree histogram of each public group of nodes; it costs as much as one histogram.
 
+        Guarantee: one edge moves the numbers of nodes with at least 1, 2, ... edges by 2, in all groups
+        together.
+
         Examples
         --------
         >>> import tacit as tc
@@ -242,6 +253,9 @@ class Graph(Dataset):
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the choice of the densest public group: the one with the most edges for its pairs.
+
+        Guarantee: pure epsilon, by the exponential mechanism. Which groups there are and who is in them is
+        public.
 
         Examples
         --------
@@ -261,6 +275,8 @@ class Graph(Dataset):
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the sum of the weights of all edges; each pair counts with at most the declared weight.
 
+        Guarantee: one edge moves the sum by at most the declared weight.
+
         Examples
         --------
         >>> import pandas as pd
@@ -277,6 +293,8 @@ class Graph(Dataset):
         confidence: Number = Fraction(95, 100),
     ) -> Plan[AnswerTable]:  # fmt: skip
         """Plan the share of the edges of a directed graph that are answered by an edge back.
+
+        Guarantee: one edge moves the number of edges by 1 and the number of mutual pairs by at most 1.
 
         Examples
         --------

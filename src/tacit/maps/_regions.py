@@ -88,23 +88,40 @@ class Regions(ABC):
                 raise ValueError("not regions that this version can read")
 
 
-def _box_areas(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    south, west, north, east = np.radians(boxes.T)
-    return np.asarray(EARTH_KM**2 * (east - west) * (np.sin(north) - np.sin(south)))
-
-
-def _box_outlines(boxes: NDArray[np.float64]) -> list[Any]:
-    return [
-        {"type": "Polygon", "coordinates": [[[w, s], [e, s], [e, n], [w, n], [w, s]]]}
-        for s, w, n, e in boxes.tolist()
-    ]
-
-
 _SIDES = ("south", "west", "north", "east")
 
 
+class _Boxes(Regions):
+    """What all regions that are boxes share."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def boxes(self) -> NDArray[np.float64]:
+        """South, west, north and east of each, one line for each."""
+
+    @property
+    def keys(self) -> Mapping[str, tuple[Value, ...]]:
+        """The four sides of each box."""
+        return {name: tuple(side) for name, side in zip(_SIDES, self.boxes.T.tolist(), strict=True)}
+
+    def outlines(self) -> list[Any]:
+        """Return each box as a polygon."""
+        return [
+            {"type": "Polygon", "coordinates": [[[w, s], [e, s], [e, n], [w, n], [w, s]]]}
+            for s, w, n, e in self.boxes.tolist()
+        ]
+
+    @property
+    def areas(self) -> NDArray[np.float64]:
+        """Square kilometres."""
+        south, west, north, east = np.radians(self.boxes.T)
+        return np.asarray(EARTH_KM**2 * (east - west) * (np.sin(north) - np.sin(south)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class BoxRegions(Regions):
+class BoxRegions(_Boxes):
     """Boxes that do not overlap, such as the leaves of a tree.
 
     Parameters
@@ -134,20 +151,6 @@ class BoxRegions(Regions):
         return near[share > 0], share[share > 0]
 
     @property
-    def keys(self) -> Mapping[str, tuple[Value, ...]]:
-        """The four sides."""
-        return {name: tuple(side) for name, side in zip(_SIDES, self.boxes.T.tolist(), strict=True)}
-
-    def outlines(self) -> list[Any]:
-        """Return each box as a polygon."""
-        return _box_outlines(self.boxes)
-
-    @property
-    def areas(self) -> NDArray[np.float64]:
-        """Square kilometres."""
-        return _box_areas(self.boxes)
-
-    @property
     def words(self) -> str:
         """How many boxes."""
         return f"{len(self):,} boxes"
@@ -158,7 +161,7 @@ class BoxRegions(Regions):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GridRegions(Regions):
+class GridRegions(_Boxes):
     """The cells of a grid over a box, row by row from the south-west.
 
     Examples
@@ -210,20 +213,6 @@ class GridRegions(Regions):
         near = (rows[:, None] * self.columns + columns).ravel()
         share = area.box_shares(self.boxes[near])
         return near[share > 0], share[share > 0]
-
-    @property
-    def keys(self) -> Mapping[str, tuple[Value, ...]]:
-        """The four sides of each cell."""
-        return {name: tuple(side) for name, side in zip(_SIDES, self.boxes.T.tolist(), strict=True)}
-
-    def outlines(self) -> list[Any]:
-        """Return each cell as a polygon."""
-        return _box_outlines(self.boxes)
-
-    @property
-    def areas(self) -> NDArray[np.float64]:
-        """Square kilometres."""
-        return _box_areas(self.boxes)
 
     @property
     def words(self) -> str:

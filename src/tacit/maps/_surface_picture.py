@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.core import about_release
 from tacit.errors import TacitError
 from tacit.fixes import Choose
 from tacit.maps._regions import GridRegions
@@ -42,8 +43,8 @@ def plot_surface(
     label = "points per km²" if layer == "density" else "points in a region (noisy)"
     axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.85)
     hatched = f"hatched: the {surface.confidence * 100:g} % interval contains 0"
-    axes.set_title(f"{surface.regions.words}; {hatched}", fontsize=9)
-    del certificate
+    about = about_release(surface.regions.words, certificate).replace("$", r"\$")
+    axes.set_title(f"{about}\n{hatched}", fontsize=9, loc="left")
     return axes if picture is None else picture
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from tacit.core import about_release
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -35,12 +37,9 @@ def plot_series(table: AnswerTable, column: str, ax: Axes | None, certificate: C
         axes.plot(days, line, color=colour, linewidth=1.6, label=group or None)
         band: Any = [cells.low[i] for i in at], [cells.high[i] for i in at]
         axes.fill_between(days, *band, color=colour, alpha=0.2, linewidth=0)
-    who = certificate.fields.get("dataset")
-    name = who.get("name", "") if isinstance(who, dict) else ""
-    said = f"{column} of {name}" if name else column
-    axes.set_title(
-        f"{said}; the band is the {table.confidence * 100:g} % interval for the noise", fontsize=9, loc="left"
-    )
+    about = about_release(column, certificate).replace("$", r"\$")
+    band_words = f"the band is the {table.confidence * 100:g} % interval for the noise"
+    axes.set_title(f"{about}\n{band_words}", fontsize=9, loc="left")
     axes.set_ylabel(column)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)

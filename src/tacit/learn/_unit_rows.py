@@ -1,0 +1,51 @@
+"""Rows of units in learning: which examples belong to each unit, at most so many, chosen in secret."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.mechanisms import ranking_secret
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["unit_rows"]
+
+
+def unit_rows(examples: int, owners: Any, most: int) -> NDArray[np.int64]:
+    """Return an array (units x most) of places of examples, padded with -1 at the end.
+
+    Where a unit has more than ``most`` examples, those with the smallest keyed hash of their place among the
+    unit's own examples count: a function of this unit's examples and of a secret, whoever else is there.
+
+    Examples
+    --------
+    >>> unit_rows(4, None, 1).tolist()
+    [[0], [1], [2], [3]]
+    >>> unit_rows(3, np.array(["ana", "ben", "ana"]), 2).tolist()
+    [[0, 2], [1, -1]]
+    """
+    if owners is None:
+        rows = np.full((examples, most), -1, dtype=np.int64)
+        rows[:, 0] = np.arange(examples)
+        return rows
+    _, code = np.unique(np.asarray(owners).astype(str), return_inverse=True)
+    order = np.argsort(code, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(code[order]) != 0]) if examples else np.zeros(0, np.int64)
+    sizes = np.diff(np.r_[starts, examples])
+    rows = np.full((len(starts), most), -1, dtype=np.int64)
+    small = sizes <= most
+    for width in np.unique(sizes[small]):
+        chosen = np.flatnonzero(sizes == width)
+        rows[chosen, :width] = order[starts[chosen, None] + np.arange(width)]
+    secret = str(ranking_secret()).encode()
+    for unit in np.flatnonzero(~small):
+        own = order[starts[unit] : starts[unit] + sizes[unit]]
+        name = str(np.asarray(owners)[own[0]]).encode()
+        keys = [hashlib.sha256(secret + b"|%d|" % place + name).digest() for place in range(len(own))]
+        kept = sorted(sorted(range(len(own)), key=keys.__getitem__)[:most])
+        rows[unit] = own[kept]
+    return rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,6 +14,8 @@ from tacit.fixes import Set
 from tacit.mechanisms._mechanism import Mechanism, figure, show
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from tacit.accounting import Cost

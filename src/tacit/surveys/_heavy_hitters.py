@@ -135,7 +135,7 @@ def find_heavy(
     >>> from tacit.surveys import find_heavy
     >>> drug = tc.mechanisms.LinearHashing(epsilon=4, size=50_000)
     >>> truths = np.repeat([7, 31_415, 9], [3000, 2000, 5])
-    >>> find_heavy(drug.release(truths), drug).answers
+    >>> find_heavy(drug.release(truths), drug).answers[:2]     # by chance a third may follow
     [7, 31415]
     """
     if not isinstance(randomizer, SupportRandomizer):

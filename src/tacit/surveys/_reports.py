@@ -223,7 +223,7 @@ class Reports(Reportable):
         --------
         >>> import tacit as tc
         >>> words = tc.survey("words", 10_000, epsilon=4)
-        >>> sorted(words.randomize([7] * 3000 + [8] * 3000).heavy_hitters().answers)
+        >>> words.randomize([7] * 3000 + [8] * 2000).heavy_hitters().answers[:2]     # a third may follow
         [7, 8]
         """
         from tacit.surveys._heavy_hitters import find_heavy

@@ -151,7 +151,10 @@ def shown(label: str, measure) -> float | None:
     except Exception as error:  # a peer that fails says why and loses its line
         print(f"  {label:36} failed: {type(error).__name__}: {str(error)[:300]}", flush=True)
         return None
-    print(f"  {label:36} {rate:10,.0f} samples/s  {peak:6.2f} GiB  ({time.perf_counter() - began:.0f} s)", flush=True)
+    print(
+        f"  {label:36} {rate:10,.0f} samples/s  {peak:6.2f} GiB  ({time.perf_counter() - began:.0f} s)",
+        flush=True,
+    )
     return rate
 
 

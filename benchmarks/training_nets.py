@@ -72,7 +72,9 @@ class Layer(nn.Module):
 class GPT(nn.Module):
     """A GPT of 12 layers; the vocabulary is padded to a multiple of 64."""
 
-    def __init__(self, layers: int = 12, width: int = 768, heads: int = 12, length: int = 256, words: int = 50304) -> None:
+    def __init__(
+        self, layers: int = 12, width: int = 768, heads: int = 12, length: int = 256, words: int = 50304
+    ) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(length, width)
         self.layers = nn.ModuleList(Layer(width, heads) for _ in range(layers))
@@ -92,7 +94,9 @@ class Perceptron(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+        self.body = nn.Sequential(
+            nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)
+        )
 
     def forward(self, x):
         return self.body(x)

@@ -17,7 +17,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tacit.explain._attack_pictures import audit_curves, repeated_questions, success_curve
+from tacit.explain._attack_pictures import audit_curves, membership_curve, repeated_questions, success_curve
 from tacit.explain._deployments import DEPLOYMENTS, Deployment
 from tacit.explain._explain import explain
 from tacit.explain._explanation import Explanation, FamilyReading, OddsLimit
@@ -55,6 +55,7 @@ __all__ = [
     "Spending",
     "Tradeoff",
     "audit_curves",
+    "membership_curve",
     "beacon_powers",
     "believe",
     "explain",

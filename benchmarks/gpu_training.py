@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
 from training_nets import GPT, Perceptron, SmallConvNet, WideResNet, class_loss, sequence_loss
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,4 +1,4 @@
-"""Membership reports of trained models: how well a score tells who was in the training data, and the bound."""
+"""Membership reports of trained models: how well a score tells who was in the data, beside the bound."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class MembershipReport(Reportable):
     auc
         The probability that a member scores higher than another person.
     found
-        For some shares of false alarms: the share of members that are found, and an interval for it (95 %).
+        For some shares of false alarms: the share of members that are found, and an interval for it (95 %),
+        which covers the choice of members. The threshold itself is measured on the others.
     allowed
         What the claimed cost allows at the same shares; None without a claim.
     auc_allowed
@@ -57,15 +58,13 @@ class MembershipReport(Reportable):
 
     def report(self) -> Report:
         """Return the facts to show."""
-        lead = (
-            f"The attack compares the scores of {self.members:,} people in the training data with those of "
-            f"{self.others:,} others: a member has the higher score in {percent(self.auc)} of all pairs "
-            "(50 % is blind guessing).",
-        )
+        lead = [
+            f"The attack compares {self.members:,} people in the training data with {self.others:,} others.",
+            f"A member has the higher score in {percent(self.auc)} of all pairs; blind guessing has 50 %.",
+        ]
         if self.auc_allowed is not None:
-            lead += (
-                f"By the claimed cost, no attack can exceed {percent(self.auc_allowed)}, whatever it knows.",
-            )
+            most = percent(self.auc_allowed)
+            lead.append(f"By the claimed cost, no attack can exceed {most}, whatever it knows.")
         rows = tuple(
             (
                 percent(rate),
@@ -80,7 +79,9 @@ class MembershipReport(Reportable):
             *(() if self.allowed is None else ("any attack at most",)),
         )
         note = "This is one attack on one model; other attacks may find more."
-        return Report("Membership report", lead, (ReportTable("members found", header, rows),), (note,))
+        return Report(
+            "Membership report", tuple(lead), (ReportTable("members found", header, rows),), (note,)
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return the figures as plain data, ready for JSON."""
@@ -156,7 +157,7 @@ def membership(
 
 
 def _largest_auc(claimed: Cost | None) -> float | None:
-    """Return an upper bound on the AUC: the area under the most that any attack finds, in steps from above."""
+    """Return an upper bound on the AUC: the area under the most that any attack finds, from above."""
     if claimed is None:
         return None
     found = np.array([1 - claimed.tradeoff(step / 64) for step in range(65)])

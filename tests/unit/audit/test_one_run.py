@@ -39,7 +39,7 @@ def test_too_little_noise_is_caught(factor):
     cost = tc.Cost.gaussian(sigma=sigma, sensitivity=1)
     found = tc.audit.one_run(*_scores(5, 5000, sigma * factor), claimed=cost, delta=1e-5)
     assert found.epsilon_lower > 1
-    assert found.holds is (factor > 0.3)  # the verdict asks for much more certainty than 95 %
+    assert found.holds is (factor > 0.3)  # the verdict asks for more certainty than 95 %
 
 
 def test_scores_that_know_nothing_prove_nothing():

@@ -95,7 +95,7 @@ class MembershipReport(Reportable):
         alarms, hits = _curve(*self._scores)
         rates = np.linspace(0, 1, 65)
         bound = None if self._claimed is None else [1 - self._claimed.tradeoff(float(rate)) for rate in rates]
-        return membership_curve(alarms, hits, rates, bound)
+        return membership_curve(alarms.tolist(), hits.tolist(), rates.tolist(), bound)
 
 
 def membership(

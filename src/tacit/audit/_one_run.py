@@ -100,7 +100,7 @@ class OneRunAudit:
         return low
 
     def __str__(self) -> str:
-        made, right = max(self.guesses, key=lambda pair: self._largest(*pair, 1 - self.confidence))
+        made, right = max(self.guesses, key=lambda pair: self._largest(pair[0], pair[1], 1 - self.confidence))
         lines = [
             f"one-run audit with {self.canaries:,} canaries, confidence {100 * self.confidence:g} %",
             f"epsilon is at least {self.epsilon_lower:.3g} at delta {self.delta:g}",

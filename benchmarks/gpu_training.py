@@ -30,6 +30,7 @@ class Case:
     micro: int
     sample: Any  # how many -> (inputs, targets)
     channels_last: bool = False
+    physical: int | None = None  # the micro-batch of Poisson samples, whose size varies
 
 
 def images(classes: int = 10):
@@ -49,7 +50,16 @@ def rows(n: int):
 
 
 CASES = {
-    "wrn": Case("WRN-16-4, group norms", WideResNet, class_loss, 4096, 1024, images(), channels_last=True),
+    "wrn": Case(
+        "WRN-16-4, group norms",
+        WideResNet,
+        class_loss,
+        4096,
+        1024,
+        images(),
+        channels_last=True,
+        physical=1088,
+    ),
     "gpt": Case("GPT, 12 layers, 768 wide, 256 long", GPT, sequence_loss, 256, 32, sequences()),
     "perceptron": Case("perceptron 784-1024-1024-10", Perceptron, class_loss, 8192, 8192, rows),
     "convnet": Case("convolutions of odd shapes", SmallConvNet, class_loss, 4096, 1024, images()),
@@ -72,13 +82,12 @@ def timed(case: Case, step, warm: int = 3, least: float = 3.0) -> tuple[float, f
     for _ in range(warm):
         step()
     torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < least:
         step()
         steps += 1
         torch.cuda.synchronize()
-    return case.batch * steps / (time.perf_counter() - start), torch.cuda.max_memory_allocated() / 2**30
+    return case.batch * steps / (time.perf_counter() - start), peak()
 
 
 def plain_step(case: Case, *, compiled: bool, bf16: bool = False):
@@ -137,15 +146,42 @@ def opacus_step(case: Case, *, ghost: bool):
     return step
 
 
-def tacit_steps(case: Case, *, precision: str = "tf32", least: float = 3.0) -> tuple[float, float]:
-    """Time the public Trainer: the difference of a long and a short release, all steps of the full batch."""
-    raise NotImplementedError
+def tacit_steps(case: Case, *, sampled: bool, physical: int | None = None) -> tuple[float, float]:
+    """Time the steps of the public Trainer, with its noise; all units in each step, or a Poisson sample."""
+    import tacit as tc
+
+    net = build(case)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    size = 50_000 if sampled else case.batch
+    few = tc.learn.examples(
+        *case.sample(8),
+        unit=tc.Unit.row(),
+        size=size,
+        name=case.name,
+        budget=tc.Budget(epsilon=1000, delta=1e-6),
+    )
+    trainer = tc.learn.Trainer(
+        net, case.loss, optimizer, data=few, clip=1.0, batch=case.batch, steps=100, noise=1.0, delta=1e-6,
+        physical_batch=physical or case.micro, precision="tf32", compile=True,
+    )  # fmt: skip
+    steps = 10
+    seconds = trainer.seconds_per_step(steps, warm=3)
+    while seconds * steps < 3:
+        steps = int(4 / seconds) + 1
+        seconds = trainer.seconds_per_step(steps, warm=3)
+    return case.batch / seconds, peak()
+
+
+def peak() -> float:
+    """Return the most GiB that tensors took since the last reset, captured graphs included."""
+    return torch.cuda.max_memory_allocated() / 2**30
 
 
 def shown(label: str, measure) -> float | None:
     gc.collect()
     torch.cuda.empty_cache()
     torch._dynamo.reset()
+    torch.cuda.reset_peak_memory_stats()
     began = time.perf_counter()
     try:
         rate, peak = measure()
@@ -165,7 +201,8 @@ def compare(case: Case) -> None:
     compiled = shown("non-private, compiled", lambda: timed(case, plain_step(case, compiled=True)))
     hooks = shown("Opacus 1.6, hooks", lambda: timed(case, opacus_step(case, ghost=False)))
     ghost = shown("Opacus 1.6, ghost clipping", lambda: timed(case, opacus_step(case, ghost=True)))
-    ours = shown("Tacit", lambda: tacit_steps(case))
+    ours = shown("Tacit, fixed batches", lambda: tacit_steps(case, sampled=False))
+    shown("Tacit, Poisson samples", lambda: tacit_steps(case, sampled=True, physical=case.physical))
     best = max([one for one in (hooks, ghost) if one], default=None)
     if ours and compiled:
         print(f"  Tacit takes {compiled / ours:.2f} x the time of the compiled non-private step")

@@ -180,7 +180,7 @@ class Trips(Dataset):
         noise = goal.noise(l1=moved, l2_squared=moved**2, adjacency=self.adjacency)
         task = FlowTask(self._source, names, shape, self.box, noise)
         noun = self.unit.noun
-        counted = f"each {noun} counts with at most {self.most} trip{'s' if self.most > 1 else ''}"
+        counted = f"at most {self.most} trip{'s' if self.most > 1 else ''} of each {noun} count{'' if self.most > 1 else 's'}"
         return Plan.of(
             self,
             task,

@@ -12,7 +12,9 @@ from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
+from tacit.mechanisms._integer_noise import saturated_sum
 from tacit.mechanisms._mechanism import Mechanism, check_delta, exactly_one, figure, show
+from tacit.mechanisms._noise_laws import check_width
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -134,7 +136,9 @@ class SampledSteps(Mechanism):
         share = rational("rate", rate)
         if share > 1:
             raise bad_parameter("rate", "in (0, 1]", rate, why="it is a probability", fix=Set(rate=0.01))
-        object.__setattr__(self, "sigma", rational("sigma", sigma))
+        spread = rational("sigma", sigma)
+        check_width(spread, power=56)
+        object.__setattr__(self, "sigma", spread)
         object.__setattr__(self, "sensitivity", rational("sensitivity", sensitivity))
         object.__setattr__(self, "rate", share)
         object.__setattr__(self, "steps", count("steps", steps, zero=False))
@@ -198,9 +202,12 @@ class SampledSteps(Mechanism):
         return np.flatnonzero(np.asarray(noise.bernoulli(self.rate, units)))
 
     def noisy(self, exact: Any) -> Any:
-        """Return whole numbers with rounded Gaussian noise."""
+        """Return whole numbers with rounded Gaussian noise, in 64 bits: beyond, the nearest that fits."""
         whole = np.asarray(exact)
-        return whole + noise.rounded_gaussian(self.sigma, whole.shape)
+        if whole.dtype.kind not in "iu":
+            raise TypeError(f"sums must be whole numbers, not {whole.dtype}: their sensitivity is exact")
+        drawn = np.asarray(noise.rounded_gaussian(self.sigma, whole.shape))
+        return saturated_sum(whole.astype(np.int64, copy=False), drawn)
 
     @property
     def worst_pair(self) -> tuple[object, object]:

@@ -17,6 +17,7 @@ from tacit.accounting._branches import sums_without_branches
 from tacit.accounting._charge import charge
 from tacit.accounting._laws import (
     ApproximateLoss,
+    BestOfLoss,
     CategoricalResponseLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
@@ -56,7 +57,7 @@ _STATED = (
     | RandomizedResponseLoss
     | CategoricalResponseLoss
 )
-_WITH_CURVE = SampledLoss | ShuffledLoss | ShuffledResponseLoss
+_WITH_CURVE = SampledLoss | ShuffledLoss | ShuffledResponseLoss | BestOfLoss
 _UP = 1 + 1e-13  # covers the few roundings of this module
 
 

@@ -10,12 +10,26 @@ from typing import TYPE_CHECKING
 
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fitted_numbers import FittedNumbers
+from tacit.learn._noisy_labels import NoisyLabels
+from tacit.learn._representatives import representatives
+from tacit.learn._teachers import Teachers
+from tacit.learn._vote_reading import VoteReading
 
 if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
     from tacit.learn._logistic import LogisticRegression
 
-__all__ = ["Examples", "FittedNumbers", "LogisticRegression", "PrivateEstimator", "examples"]
+__all__ = [
+    "Examples",
+    "FittedNumbers",
+    "LogisticRegression",
+    "NoisyLabels",
+    "PrivateEstimator",
+    "Teachers",
+    "VoteReading",
+    "examples",
+    "representatives",
+]
 
 #: What needs an extra: the module that has it, the package that must be there, and the extra.
 _LAZY = {

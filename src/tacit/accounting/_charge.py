@@ -85,6 +85,13 @@ def _charge(law: LossLaw) -> UpperCharge:
             return UpperCharge(epsilon, _ZERO, min(epsilon**2 / 8, pure_rho(epsilon)))
         case ApproximateLoss(epsilon, delta):
             return UpperCharge(epsilon, delta, pure_rho(epsilon))
+        case SampledLoss() | GroupLoss() | ParallelLoss() | BestOfLoss():
+            return _charge_compound(law)
+
+
+def _charge_compound(law: SampledLoss | GroupLoss | ParallelLoss | BestOfLoss) -> UpperCharge:
+    """Charge a law that holds other laws."""
+    match law:
         case SampledLoss(q, parts):
             return _charge_sampled(q, charge(parts))
         case GroupLoss(m, parts):

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def votes_of(teachers: list[VotingTeacher], queries: Any, classes: int) -> NDArr
     """
     counts = np.zeros((len(queries), classes), dtype=np.int64)
     for number, teacher in enumerate(teachers):
-        vote = _safely(lambda chosen=teacher: chosen(queries), number)
+        vote = _safely(partial(teacher, queries), number)
         counts[np.arange(len(queries)), _valid(vote, len(queries), classes)] += 1
     return counts
 

@@ -13,7 +13,6 @@ from tacit.core import Forecast, Plan
 from tacit.errors import TacitError, bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Code, Set
-from tacit.learn._examples import Examples
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._noisy_labels import NoisyLabels, digest_of_queries
 from tacit.learn._teacher_parts import teacher_parts
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from tacit.learn._examples import Examples
 
 __all__ = ["Teachers"]
 
@@ -72,7 +73,7 @@ class Teachers:
     _trained: list[Any] = field(default_factory=list)
 
     def __init__(self, estimator: Any, *, data: Examples, teachers: int, classes: Sequence[Any]) -> None:
-        if not isinstance(data, Examples) or len(data._arrays) != 2:  # noqa: SLF001 - the room's own
+        if len(getattr(data, "_arrays", ())) != 2:  # other things than examples have none
             raise bad_parameter(
                 "data", "examples with features and one target", type(data).__name__,
                 fix=Code("tc.learn.examples(X, y, unit=tc.Unit.row(), size=1000, budget=budget)"),

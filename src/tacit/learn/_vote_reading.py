@@ -43,7 +43,7 @@ def log_doubt(votes: Any, sigma: float) -> NDArray[np.float64]:
     counts = np.sort(np.asarray(votes, dtype=np.float64), axis=-1)
     gaps = counts[..., -1:] - counts[..., :-1]
     chance = logsumexp(log_ndtr(-gaps / (sigma * math.sqrt(2))), axis=-1)
-    return np.minimum(chance, math.log1p(-1 / counts.shape[-1]))
+    return np.asarray(np.minimum(chance, math.log1p(-1 / counts.shape[-1])))
 
 
 def divergence_of_doubt(log_q: Any, sigma: float, order: float) -> NDArray[np.float64]:

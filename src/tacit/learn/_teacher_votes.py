@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code
 from tacit.learn._teacher_parts import class_numbers
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
     from tacit.learn._teacher_parts import TeacherParts
 
-__all__ = ["VotingTeacher", "estimator_words", "train_teachers", "votes_of"]
+__all__ = ["VotingTeacher", "estimator_words", "refuse_failing", "train_teachers", "votes_of"]
+
+_MADE_UP = 40  # examples of each class
 
 #: A trained teacher: class numbers for queries.
 VotingTeacher = Callable[[Any], "NDArray[np.int64]"]
@@ -44,6 +48,38 @@ def votes_of(teachers: list[VotingTeacher], queries: Any, classes: int) -> NDArr
         vote = _safely(partial(teacher, queries), number)
         counts[np.arange(len(queries)), _valid(vote, len(queries), classes)] += 1
     return counts
+
+
+def refuse_failing(
+    estimator: Any, shape: tuple[int, ...], kind: np.dtype[Any], queries: Any, classes: tuple[object, ...]
+) -> None:
+    """Train one teacher on made-up examples of the declared shape, before any charge, and refuse failures.
+
+    Later failures must stay hidden, because they depend on the data: a mistake in the estimator would then
+    make every teacher vote for the first class.
+    """
+    if kind.kind not in "biuf":
+        return  # texts and objects: nothing sensible can be made up
+    number = np.arange(_MADE_UP * len(classes)) % len(classes)
+    made = np.random.default_rng(0).uniform(size=(len(number), *shape))
+    features = made.astype(kind) if kind.kind == "f" else (3 * made).astype(kind)
+    try:
+        with warnings.catch_warnings(), _own_random_numbers(0):
+            warnings.simplefilter("ignore")
+            teacher = _fit(estimator, features, number, classes, 0)
+            vote = np.asarray(teacher(queries))
+    except Exception as failure:
+        raise TacitError(
+            "bad-parameter",
+            f"the estimator fails on made-up examples: {type(failure).__name__}: {failure}",
+            why="features and queries must have the same form, and an estimator must train and predict",
+            fix=Code("tc.learn.Teachers(LogisticRegression(), data=data, teachers=100, classes=[0, 1])"),
+        ) from failure
+    if vote.shape != (len(queries),) or not np.isin(vote, np.arange(len(classes))).all():
+        raise bad_parameter(
+            "estimator", "one that predicts a declared class for each query", f"votes of shape {vote.shape}",
+            fix=Code("return lambda queries: model(queries)  # class numbers, or a score for each class"),
+        )  # fmt: skip
 
 
 def _trained(

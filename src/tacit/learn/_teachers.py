@@ -16,7 +16,7 @@ from tacit.fixes import Code, Set
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._noisy_labels import NoisyLabels, digest_of_queries
 from tacit.learn._teacher_parts import teacher_parts
-from tacit.learn._teacher_votes import estimator_words, train_teachers, votes_of
+from tacit.learn._teacher_votes import estimator_words, refuse_failing, train_teachers, votes_of
 from tacit.learn._vote_task import VoteCheck, VoteTask
 from tacit.mechanisms import RoundedGaussian
 
@@ -71,6 +71,7 @@ class Teachers:
     teachers: int
     classes: tuple[Any, ...]
     _trained: list[Any] = field(default_factory=list)
+    _tried: list[Any] = field(default_factory=list)
 
     def __init__(self, estimator: Any, *, data: Examples, teachers: int, classes: Sequence[Any]) -> None:
         if len(getattr(data, "_arrays", ())) != 2:  # other things than examples have none
@@ -92,6 +93,7 @@ class Teachers:
             ("teachers", number),
             ("classes", _read_classes(classes)),
             ("_trained", []),
+            ("_tried", []),
         ):
             object.__setattr__(self, name, value)
 
@@ -133,6 +135,7 @@ class Teachers:
         size = len(queries)
         if not size:
             raise bad_parameter("queries", "at least one", queries, fix=Code("queries=public"))
+        self._refuse_failing(queries)
         check = self._read_check(size, threshold, student, certain)
         wanted = size if answers is None else min(size, count("answers", answers, zero=False))
         if check is None and answers is not None:
@@ -158,6 +161,16 @@ class Teachers:
             facts=self._said(size, wanted, check),
             asked=f"labels of {size:,} public queries by {self.teachers:,} teachers",
         )  # fmt: skip
+
+    def _refuse_failing(self, queries: Any) -> None:
+        """Try the estimator on made-up examples, once for each form of queries: public facts alone."""
+        form = (type(queries), np.shape(queries)[1:])
+        if form not in self._tried:
+            features = self.data._arrays[0]  # noqa: SLF001 - its shape and type are public
+            kind = _plain(features[:0]).dtype
+            asked = _plain(queries)[:5]
+            refuse_failing(self.estimator, tuple(features.shape[1:]), kind, asked, self.classes)
+            self._tried.append(form)
 
     def _read_check(
         self, size: int, threshold: tuple[int, Number] | None, student: Any, certain: Number
@@ -257,12 +270,16 @@ class Teachers:
         if not self._trained:
             parts = teacher_parts(self.data, self.teachers, self.classes)
             self._trained.extend(train_teachers(self.estimator, parts, self.classes))
-        held = np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
-        return votes_of(self._trained, held, len(self.classes))
+        return votes_of(self._trained, _plain(queries), len(self.classes))
 
     def __repr__(self) -> str:
         kind = getattr(self.estimator, "__name__", type(self.estimator).__name__)
         return f"Teachers({kind}, data={self.data!r}, teachers={self.teachers}, classes={list(self.classes)})"
+
+
+def _plain(queries: Any) -> Any:
+    """Return tensors as arrays."""
+    return np.asarray(queries.detach().cpu() if hasattr(queries, "detach") else queries)
 
 
 def _read_classes(classes: Sequence[Any]) -> tuple[Any, ...]:

@@ -110,7 +110,7 @@ class Fragile(twins.NearestMean):
         self.seen = len(features)
         warnings.warn(f"{self.seen} rows", stacklevel=1)
         np.random.normal(size=self.seen)
-        if self.seen % 5 == 0:
+        if self.seen % 5 == 0 and self.seen < 100:
             raise ValueError(self.seen)
         super().fit(features, labels)
         self.classes = self.classes[np.random.permutation(len(self.classes))]
@@ -118,6 +118,13 @@ class Fragile(twins.NearestMean):
 
     def predict(self, queries):
         return np.full(len(queries), 77) if self.seen % 7 == 0 else super().predict(queries)
+
+
+class FailsOnLittle(twins.NearestMean):
+    def fit(self, features, labels):
+        if len(features) < 100:
+            raise ValueError(features.mean())
+        return super().fit(features, labels)
 
 
 def exact_votes(rows, *, owners=None, estimator=None, dtype=float, per_unit=1):
@@ -182,8 +189,10 @@ def test_empty_parts_and_failures_still_vote():
     votes = exact_votes(np.array([[0.5, 2.0]]))
     assert (votes.sum(axis=1) == twins.TEACHERS).all()
     assert votes[:, 2].tolist() == [1] * len(twins.QUERIES)  # one teacher knows one class
-    broken = exact_votes(np.random.default_rng(1).normal(size=(40, 2)).round(), estimator=lambda *_: 1 / 0)
+    rows = np.random.default_rng(1).normal(size=(40, 2)).round()
+    broken = exact_votes(rows, estimator=FailsOnLittle())
     assert (broken.sum(axis=1) == twins.TEACHERS).all()
+    assert (broken == broken[0]).all()  # whoever fails does not look at the query
 
 
 def test_a_teacher_with_random_numbers_does_not_shift_those_of_the_next(fixed_secret):
@@ -269,14 +278,17 @@ class Watched(KNeighborsClassifier):
 def test_nothing_is_trained_before_the_charge_and_nothing_twice():
     Watched.fits = 0
     poor = ensemble(examples(budget=tc.Budget(rho=0.001)), estimator=Watched(1))
-    refused(lambda: poor.label(PUBLIC, sigma=1).release(), "budget-exceeded")
-    assert Watched.fits == 0
+    plan = poor.label(PUBLIC, sigma=1)
+    assert Watched.fits == 1  # on made-up examples
+    refused(plan.release, "budget-exceeded")
+    assert Watched.fits == 1
+    Watched.fits = 0
     rich = ensemble(estimator=Watched(1))
     first = rich.label(PUBLIC, sigma=5).release()
-    assert Watched.fits == 20
+    assert Watched.fits == 21
     assert rich.label(PUBLIC, sigma=5).release().votes == first.votes
     rich.label(PUBLIC[:2], sigma=5).release()
-    assert Watched.fits == 20
+    assert Watched.fits == 21
 
 
 def test_labels_are_saved_and_read_with_their_certificate(tmp_path):
@@ -379,6 +391,20 @@ def test_pipelines_texts_and_torch_can_teach():
 )
 def test_a_promise_that_does_not_hold_is_refused(settings):
     assert refused(lambda: ensemble().label(PUBLIC, **settings))
+
+
+def test_an_estimator_that_cannot_work_is_refused_before_the_charge():
+    data = examples()
+
+    def fails(features, number):
+        raise RuntimeError("no such file")
+
+    assert "no such file" in refused(lambda: ensemble(data, estimator=fails).label(PUBLIC, sigma=5))
+    assert "made-up" in refused(lambda: ensemble(data).label(PUBLIC[:, :1], sigma=5))
+    for predict in (lambda queries: 5, lambda queries: np.full(len(queries), 9)):
+        assert refused(
+            lambda predict=predict: ensemble(data, estimator=lambda *_: predict).label(PUBLIC, sigma=5)
+        )
 
 
 def test_declarations_that_do_not_fit_are_refused():

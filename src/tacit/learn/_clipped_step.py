@@ -50,13 +50,15 @@ class ClippedStep:
         device = parameters[0].device
         book = LayerBook(parameters, examples=len(weights), per_unit=self.per_unit, layouts=layouts)
         mixed = self.precision == "bfloat16"
-        with LayerRules(book), torch.autograd.set_multithreading_enabled(False):  # type: ignore[attr-defined]
+        with LayerRules(book), torch.autograd.set_multithreading_enabled(False):
             with torch.autocast(device.type, dtype=torch.bfloat16, enabled=mixed):
                 outputs = self.model(*inputs)
             losses = self.losses(outputs, *targets)
             total = (losses.float() * weights).sum()
             book.in_backward = True
-            found = torch.autograd.grad(total, [book.anchor, *parameters], allow_unused=True)[1:]
+            found: Sequence[Tensor | None] = torch.autograd.grad(
+                total, [book.anchor, *parameters], allow_unused=True
+            )[1:]
         unknown = [name for name, value in zip(self.names, found, strict=True) if value is not None]
         if unknown:
             raise unknown_use(unknown)

@@ -75,12 +75,12 @@ def use_attention(
 
 def _linear(book: LayerBook, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     found = use_linear(book, x, weight, bias)
-    return functional.linear(x, weight, bias) if found is NotImplemented else found  # type: ignore[no-any-return]
+    return functional.linear(x, weight, bias) if found is NotImplemented else found
 
 
 def _heads(value: Tensor, heads: int) -> Tensor:
     """Split (length, examples, features) into (examples, heads, length, features of a head)."""
-    return value.unflatten(2, (heads, -1)).permute(1, 2, 0, 3)
+    return value.reshape(*value.shape[:2], heads, -1).permute(1, 2, 0, 3)
 
 
 def _mask(query: Tensor, attention: Tensor | None, padding: Tensor | None, *, causal: bool) -> Tensor | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["BatchLayout", "LayerBook", "LayoutChangedError"]
+__all__ = ["BatchLayout", "LayerBook", "LayoutChangedError", "apply_layer"]
 
 
 class LayoutChangedError(TacitError):
@@ -160,6 +160,11 @@ class LayerBook:
         self._jobs[number] = []
         self._squares.append(job.squares())
         self._final[number] = job
+
+
+def apply_layer(layer: type[torch.autograd.Function], *values: Any) -> Tensor:
+    """Apply a layer that has its own backward pass."""
+    return layer.apply(*values)  # type: ignore[no-any-return,no-untyped-call]
 
 
 def _changed(outer: tuple[int, ...]) -> LayoutChangedError:

@@ -127,7 +127,7 @@ def wide_product(first: Tensor, second: Tensor) -> Tensor:
     if first.dtype == torch.float32:
         return first @ second
     if first.is_cuda:
-        return torch.mm(first, second, out_dtype=torch.float32)  # type: ignore[call-overload,no-any-return]
+        return torch.mm(first, second, out_dtype=torch.float32)
     return first.float() @ second.float()
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from tacit.learn._layer_book import apply_layer
 from tacit.learn._layer_jobs import LookupJob, MatrixJob
 from tacit.learn._precision import autocast_dtype, without_autocast
 
@@ -22,7 +23,7 @@ class LinearLayer(torch.autograd.Function):
     """``x W^T + b``, or ``x W + b`` when transposed."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -36,7 +37,7 @@ class LinearLayer(torch.autograd.Function):
         return functional.linear(x, weight.mT if transposed else weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         ctx.record(x, grad)
         inner = grad @ (weight.mT if ctx.transposed else weight) if ctx.needs_input_grad[0] else None
@@ -73,7 +74,7 @@ def use_linear(
         x, flat_weight = x.to(dtype), flat_weight.to(dtype)
         flat_bias = None if flat_bias is None else flat_bias.to(dtype)
     with without_autocast(x):
-        return LinearLayer.apply(x, flat_weight, flat_bias, book.anchor, record, transposed)
+        return apply_layer(LinearLayer, x, flat_weight, flat_bias, book.anchor, record, transposed)
 
 
 def use_addmm(book: LayerBook, bias: Tensor, x: Tensor, weight: Tensor, **options: Any) -> Any:
@@ -94,13 +95,13 @@ class EmbeddingLayer(torch.autograd.Function):
     """A look-up in a table."""
 
     @staticmethod
-    def forward(ctx: Any, index: Tensor, weight: Tensor, anchor: Tensor, record: Any) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, index: Tensor, weight: Tensor, anchor: Tensor, record: Any) -> Tensor:
         ctx.save_for_backward(index)
         ctx.record = record
         return functional.embedding(index, weight)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, ...]:
         (index,) = ctx.saved_tensors
         ctx.record(index, grad)
         return None, None, None, None
@@ -133,4 +134,4 @@ def use_embedding(
         flat = book.rows(index.unsqueeze(-1), layout).squeeze(-1)
         book.record(number, LookupJob(flat, book.rows(grad, layout), weight.shape))
 
-    return EmbeddingLayer.apply(index, weight.detach(), book.anchor, record)
+    return apply_layer(EmbeddingLayer, index, weight.detach(), book.anchor, record)

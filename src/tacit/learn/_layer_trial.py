@@ -131,7 +131,9 @@ def _gradients_of_units(
     losses = (step.losses(step.model(*inputs), *targets) * weights).reshape(-1, step.per_unit).sum(1)
     found = []
     for value in losses:
-        gradients = torch.autograd.grad(value, list(parameters), retain_graph=True, allow_unused=True)
+        gradients: Sequence[Tensor | None] = torch.autograd.grad(
+            value, list(parameters), retain_graph=True, allow_unused=True
+        )
         pairs = zip(gradients, parameters, strict=True)
         found.append([torch.zeros_like(p) if g is None else g for g, p in pairs])
     return [torch.stack(values) for values in zip(*found, strict=True)]

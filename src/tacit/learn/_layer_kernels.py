@@ -16,7 +16,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from tacit.learn._layer_convolution import ConvolutionJob
 
-__all__ = ["RoundedConvolution", "gram_kernel", "kernels_apply", "rounded_convolution"]
+__all__ = ["RoundedConvolution", "gram_kernel", "kernels_apply", "rounded", "rounded_convolution"]
 
 #: About how many programs keep a device busy.
 BUSY: Final = 528
@@ -33,6 +33,11 @@ def kernels_apply(value: Tensor) -> bool:
     """Say whether a tensor is on a device with kernels and may be rounded to bfloat16."""
     rounded = value.dtype == torch.bfloat16 or torch.backends.cuda.matmul.allow_tf32
     return value.is_cuda and rounded and _has_triton()
+
+
+def rounded(value: Tensor) -> Tensor:
+    """Return a copy in bfloat16 where the kernels apply: norms and sums then see the same values."""
+    return value.to(torch.bfloat16) if kernels_apply(value) else value
 
 
 def _kind() -> Any:

@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from tacit.learn._layer_book import apply_layer
 from tacit.learn._layer_jobs import LookupJob, MatrixJob
+from tacit.learn._layer_kernels import rounded
 from tacit.learn._precision import autocast_dtype, without_autocast
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def use_linear(
     def record(x: Tensor, grad: Tensor) -> None:
         right = book.rows(grad, layout)
         if number is not None:
-            book.record(number, MatrixJob(book.rows(x, layout), right, weight.shape, transposed))
+            left = rounded(book.rows(x, layout))
+            book.record(number, MatrixJob(left, rounded(right), weight.shape, transposed))
         if offset is not None:
             book.record_gradients(offset, right.sum(1, dtype=torch.float32))
 

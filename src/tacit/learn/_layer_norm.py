@@ -162,9 +162,12 @@ class GroupNormLayer(torch.autograd.Function):
         record: Any,
     ) -> Tensor:
         batch, channels = x.shape[:2]
-        out, mean, rstd = torch.native_group_norm(
-            x, weight, bias, batch, channels, x[0, 0].numel(), groups, eps
-        )
+        if x.is_contiguous() and not x.is_cuda:
+            out, mean, rstd = torch.native_group_norm(
+                x, weight, bias, batch, channels, x[0, 0].numel(), groups, eps
+            )
+        else:  # any layout of the channels; a compiler joins these lines into one kernel
+            out, mean, rstd = _group_normal(x, weight, bias, groups, eps)
         ctx.save_for_backward(x, weight, mean, rstd)
         ctx.groups, ctx.record = groups, record
         return out
@@ -192,6 +195,23 @@ class GroupNormLayer(torch.autograd.Function):
             steep = (gamma * rstd).reshape(wide)
             inner = grad * steep - (first * rstd).reshape(wide) - normal * (second * rstd).reshape(wide)
         return inner, None, None, None, None, None, None
+
+
+def _group_normal(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalise each group of channels; return the output, and mean and inverse deviation of each group."""
+    parts = x.unflatten(1, (groups, -1))
+    variance, mean = torch.var_mean(parts, tuple(range(2, parts.dim())), correction=0)
+    rstd = (variance + eps).rsqrt()
+    channels, wide = x.shape[1], (*x.shape[:2], *(1,) * (x.dim() - 2))
+    steep = _by_channel(rstd, channels)
+    shift = -_by_channel(mean, channels) * steep
+    if weight is not None:
+        steep, shift = steep * weight, shift * weight
+    if bias is not None:
+        shift = shift + bias
+    return x * steep.reshape(wide) + shift.reshape(wide), mean, rstd
 
 
 def _by_channel(values: Tensor, channels: int) -> Tensor:

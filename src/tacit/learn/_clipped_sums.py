@@ -15,7 +15,7 @@ from tacit.learn._example_losses import example_losses
 from tacit.learn._layer_book import LayoutChangedError
 from tacit.learn._layer_norm import batch_norm_refused
 from tacit.learn._layer_trial import check_layers, check_mixing, find_layouts
-from tacit.learn._precision import read_precision
+from tacit.learn._precision import computing, read_precision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,6 +136,10 @@ class ClippedSums:
         return self._layouts[key]
 
     def _settled(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
+        with computing("float32", self.parameters[0].device):  # whatever precision PyTorch is set to
+            return self._tried(inputs, targets)
+
+    def _tried(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
         check_mixing(self.step, self.parameters, inputs, targets)
         if self.method == "exact":
             return None

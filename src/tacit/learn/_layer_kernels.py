@@ -20,6 +20,8 @@ __all__ = ["RoundedConvolution", "gram_kernel", "kernels_apply", "rounded", "rou
 
 #: About how many programs keep a device busy.
 BUSY: Final = 528
+#: The largest image whose norms come from inner products of its positions.
+MOST_POSITIONS: Final = 64
 #: As `tacit.learn._layer_jobs.CANCELLED`, for operands of eight bits.
 CANCELLED: Final = 1e-4
 
@@ -98,16 +100,29 @@ class RoundedConvolution:
         )
         self.units = job.units
         self.kernel = [int(side) for side in job.weight.shape[2:]]
+        self.job_steps, self.weight = job.steps, job.weight
         steps = job.steps
         self.steps = [*steps.stride, *steps.padding, *steps.dilation]
+        positions, taps = self.grad[0, 0].numel(), self.kernel[0] * self.kernel[1]
+        channels, filters = self.x.shape[1], self.grad.shape[1]
+        inner = positions * (channels * taps + filters)
+        self.few = positions <= MOST_POSITIONS and self.units == len(self.x) and inner < job.weight.numel()
 
     def squares(self) -> Tensor:
         """Return the squared norms."""
+        if self.few:
+            return _position_squares(self.x, self.grad, self.kernel, self.steps)  # type: ignore[no-any-return]
         return _convolution_squares(self.x, self.grad, self.kernel, self.steps, self.units)  # type: ignore[no-any-return]
 
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum."""
         factors = factors.repeat_interleave(self.x.shape[0] // self.units)
+        if self.few:  # wide layers, where the library is faster
+            grad = torch.where(
+                factors[:, None, None, None] > 0, self.grad * factors[:, None, None, None], 0.0
+            )
+            found = self.job_steps.backward(grad, self.x.float(), self.weight.float(), of_input=False)
+            return found.float()
         return _convolution_total(self.x, self.grad, factors, self.kernel, self.steps)  # type: ignore[no-any-return]
 
 
@@ -134,6 +149,25 @@ def _convolution_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list
 @_convolution_squares.register_fake
 def _(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int], units: int) -> Tensor:  # noqa: ARG001
     return torch.empty(units, device=x.device, dtype=torch.float32)
+
+
+@torch.library.custom_op("tacit::position_squares", mutates_args=())
+def _position_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int]) -> Tensor:
+    from tacit.learn import _layer_triton as kernels
+
+    x, grad = (value.contiguous(memory_format=torch.channels_last) for value in (x, grad))
+    squares, lengths = (torch.empty(len(x), device=x.device, dtype=torch.float32) for _ in range(2))
+    block = next(side for side in (16, 32, MOST_POSITIONS) if grad[0, 0].numel() <= side)
+    kernels.position_norms[len(x),](
+        x, grad, squares, lengths, *x.shape[2:], *grad.shape[2:], x.shape[1], grad.shape[1], *steps,
+        ROWS=kernel[0], COLUMNS=kernel[1], BLOCK=block, DEPTH=64, KIND=_kind(), num_warps=4, num_stages=3,
+    )  # fmt: skip
+    return torch.maximum(squares, CANCELLED * lengths.square())
+
+
+@_position_squares.register_fake
+def _(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int]) -> Tensor:  # noqa: ARG001
+    return torch.empty(x.shape[0], device=x.device, dtype=torch.float32)
 
 
 @torch.library.custom_op("tacit::convolution_total", mutates_args=())

@@ -16,7 +16,7 @@ except ImportError:  # the module can be read without Triton, and nothing in it 
 
     triton, tl = SimpleNamespace(jit=lambda kernel: kernel), None
 
-__all__ = ["convolution_norms", "convolution_sums", "gram_norms"]
+__all__ = ["convolution_norms", "convolution_sums", "gram_norms", "position_norms"]
 
 
 @triton.jit
@@ -206,3 +206,38 @@ def convolution_sums(
     if TAPS == 3:
         tl.store(spot + filters * channels, total_second, mask=inside)
         tl.store(spot + 2 * filters * channels, total_third, mask=inside)
+
+
+@triton.jit
+def position_norms(
+    x, grad, squares, lengths,
+    height, width, out_height, out_width, channels, filters,
+    step_row, step_column, pad_row, pad_column, spread_row, spread_column,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, KIND: tl.constexpr,
+):  # fmt: skip
+    """Find the norm of one example's weight gradient from inner products of its positions, if they are few."""
+    example = tl.program_id(0).to(tl.int64)
+    position = tl.arange(0, BLOCK)
+    positions = out_height * out_width
+    valid = position < positions
+    depth = tl.arange(0, DEPTH)
+    outer = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    base = grad + example * positions * filters
+    for start in range(0, filters, DEPTH):
+        value = tl.load(
+            base + position[:, None] * filters + start + depth[None, :],
+            mask=valid[:, None] & (start + depth < filters)[None, :], other=0.0,
+        ).to(KIND)  # fmt: skip
+        outer = tl.dot(value, tl.trans(value), outer)
+    inner = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
+    base = x + example * height * width * channels
+    for tap in range(ROWS * COLUMNS):
+        row = (position // out_width) * step_row - pad_row + (tap // COLUMNS) * spread_row
+        column = (position % out_width) * step_column - pad_column + (tap % COLUMNS) * spread_column
+        for start in range(0, channels, DEPTH):
+            value = _window(base, row, column, start + depth, height, width, channels, valid, KIND)
+            inner = tl.dot(value, tl.trans(value), inner)
+    product = outer * inner
+    on_diagonal = position[:, None] == position[None, :]
+    tl.store(squares + example, tl.sum(product))
+    tl.store(lengths + example, tl.sum(tl.sqrt(tl.where(on_diagonal, tl.maximum(product, 0.0), 0.0))))

@@ -215,7 +215,7 @@ def position_norms(
     step_row, step_column, pad_row, pad_column, spread_row, spread_column,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, DEPTH: tl.constexpr, KIND: tl.constexpr,
 ):  # fmt: skip
-    """Find the norm of one example's weight gradient from inner products of its positions, if they are few."""
+    """Find the norm of one example's weight gradient from inner products of its few positions."""
     example = tl.program_id(0).to(tl.int64)
     position = tl.arange(0, BLOCK)
     positions = out_height * out_width

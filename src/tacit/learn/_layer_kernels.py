@@ -22,6 +22,10 @@ __all__ = ["RoundedConvolution", "gram_kernel", "kernels_apply", "rounded", "rou
 BUSY: Final = 528
 #: The largest image whose norms come from inner products of its positions.
 MOST_POSITIONS: Final = 64
+#: Below so many channels, taps and channels together are the lines of a gradient.
+FEW_CHANNELS: Final = 16
+#: The share of a kernel's blocks that a gradient must fill.
+FULL: Final = 0.45
 #: As `tacit.learn._layer_jobs.CANCELLED`, for operands of eight bits.
 CANCELLED: Final = 1e-4
 
@@ -117,7 +121,7 @@ class RoundedConvolution:
     def total(self, factors: Tensor) -> Tensor:
         """Return the weighted sum."""
         factors = factors.repeat_interleave(self.x.shape[0] // self.units)
-        if self.few:  # wide layers, where the library is faster
+        if self.few or not _fills_blocks(self.x.shape[1], self.grad.shape[1]):  # the library is faster
             grad = torch.where(
                 factors[:, None, None, None] > 0, self.grad * factors[:, None, None, None], 0.0
             )
@@ -138,6 +142,8 @@ def _convolution_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list
     from tacit.learn import _layer_triton as kernels
 
     x, grad = (value.contiguous(memory_format=torch.channels_last) for value in (x, grad))
+    if x.shape[1] < FEW_CHANNELS:
+        return _line_squares(x, grad, kernel, steps, units)
     blocks = _Blocks(x, grad, kernel)
     squares = torch.empty(units, blocks.groups * blocks.count, device=x.device, dtype=torch.float32)
     kernels.convolution_norms[units, blocks.groups, blocks.count](
@@ -149,6 +155,30 @@ def _convolution_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list
 @_convolution_squares.register_fake
 def _(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int], units: int) -> Tensor:  # noqa: ARG001
     return torch.empty(units, device=x.device, dtype=torch.float32)
+
+
+def _line_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int], units: int) -> Tensor:
+    from tacit.learn import _layer_triton as kernels
+
+    channels, filters = x.shape[1], grad.shape[1]
+    lines, tall = _side(channels * kernel[0] * kernel[1]), _side(filters)
+    lines = min(lines, 64)
+    filter_blocks = -(-filters // tall)
+    count = -(-channels * kernel[0] * kernel[1] // lines) * filter_blocks
+    squares = torch.empty(units, count, device=x.device, dtype=torch.float32)
+    kernels.line_norms[units, count](
+        x, grad, squares, *x.shape[2:], *grad.shape[2:], channels, filters, filter_blocks, x.shape[0] // units,
+        *steps, ROWS=kernel[0], COLUMNS=kernel[1], BLOCK=64, FILTERS=tall, LINES=lines, KIND=_kind(),
+        num_warps=4, num_stages=3,
+    )  # fmt: skip
+    return squares.sum(1)
+
+
+def _fills_blocks(channels: int, filters: int) -> bool:
+    """Say whether a gradient fills the blocks of the kernels, or whether most of their work would be lost."""
+    wide, tall = _side(channels), _side(filters)
+    room = -(-channels // wide) * wide * -(-filters // tall) * tall
+    return channels * filters >= FULL * room
 
 
 @torch.library.custom_op("tacit::position_squares", mutates_args=())

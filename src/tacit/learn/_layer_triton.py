@@ -16,7 +16,7 @@ except ImportError:  # the module can be read without Triton, and nothing in it 
 
     triton, tl = SimpleNamespace(jit=lambda kernel: kernel), None
 
-__all__ = ["convolution_norms", "convolution_sums", "gram_norms", "position_norms"]
+__all__ = ["convolution_norms", "convolution_sums", "gram_norms", "line_norms", "position_norms"]
 
 
 @triton.jit
@@ -241,3 +241,43 @@ def position_norms(
     on_diagonal = position[:, None] == position[None, :]
     tl.store(squares + example, tl.sum(product))
     tl.store(lengths + example, tl.sum(tl.sqrt(tl.where(on_diagonal, tl.maximum(product, 0.0), 0.0))))
+
+
+@triton.jit
+def line_norms(
+    x, grad, squares,
+    height, width, out_height, out_width, channels, filters, filter_blocks, per_unit,
+    step_row, step_column, pad_row, pad_column, spread_row, spread_column,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, FILTERS: tl.constexpr,
+    LINES: tl.constexpr, KIND: tl.constexpr,
+):  # fmt: skip
+    """Form a block of one unit's weight gradient where channels are few: taps and channels are its lines."""
+    unit = tl.program_id(0).to(tl.int64)
+    block = tl.program_id(1)
+    line = (block // filter_blocks) * LINES + tl.arange(0, LINES)
+    chosen = (block % filter_blocks) * FILTERS + tl.arange(0, FILTERS)
+    tap = line // channels
+    line_row = (tap // COLUMNS) * spread_row - pad_row
+    line_column = (tap % COLUMNS) * spread_column - pad_column
+    known = line < ROWS * COLUMNS * channels
+    positions = out_height * out_width
+    total = tl.zeros((LINES, FILTERS), dtype=tl.float32)
+    for example in range(per_unit):
+        x_base = x + (unit * per_unit + example) * height * width * channels
+        grad_base = grad + (unit * per_unit + example) * positions * filters
+        for start in range(0, positions, BLOCK):
+            position = start + tl.arange(0, BLOCK)
+            valid = position < positions
+            outer = tl.load(
+                grad_base + position[:, None] * filters + chosen[None, :],
+                mask=valid[:, None] & (chosen < filters)[None, :], other=0.0,
+            ).to(KIND)  # fmt: skip
+            row = ((position // out_width) * step_row)[:, None] + line_row[None, :]
+            column = ((position % out_width) * step_column)[:, None] + line_column[None, :]
+            inside = valid[:, None] & known[None, :] & (row >= 0) & (row < height)
+            value = tl.load(
+                x_base + (row * width + column) * channels + (line % channels)[None, :],
+                mask=inside & (column >= 0) & (column < width), other=0.0,
+            ).to(KIND)  # fmt: skip
+            total = tl.dot(tl.trans(value), outer, total)
+    tl.store(squares + unit * tl.num_programs(1) + block, tl.sum(total * total))

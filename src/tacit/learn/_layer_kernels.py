@@ -168,8 +168,8 @@ def _line_squares(x: Tensor, grad: Tensor, kernel: list[int], steps: list[int], 
     squares = torch.empty(units, count, device=x.device, dtype=torch.float32)
     kernels.line_norms[units, count](
         x, grad, squares, *x.shape[2:], *grad.shape[2:], channels, filters, filter_blocks,
-        x.shape[0] // units, *steps, ROWS=kernel[0], COLUMNS=kernel[1], BLOCK=64, FILTERS=tall, LINES=lines, KIND=_kind(),
-        num_warps=4, num_stages=3,
+        x.shape[0] // units, *steps, ROWS=kernel[0], COLUMNS=kernel[1], BLOCK=64, FILTERS=tall, LINES=lines,
+        KIND=_kind(), num_warps=4, num_stages=3,
     )  # fmt: skip
     return squares.sum(1)
 

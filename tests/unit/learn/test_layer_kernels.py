@@ -38,6 +38,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 def test_convolution_norms_and_sums(case):
     examples, channels, filters, side, kernel, stride, padding, dilation, units = case

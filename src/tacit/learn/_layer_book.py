@@ -130,6 +130,7 @@ class LayerBook:
 
     # what the step asks
 
+    @torch.no_grad()
     def squares(self) -> Tensor:
         """Return the squared norm of each unit's whole gradient."""
         for number, jobs in enumerate(self._jobs):
@@ -139,6 +140,7 @@ class LayerBook:
             return torch.zeros(self.units, device=self.anchor.device)
         return torch.stack(self._squares).sum(0)
 
+    @torch.no_grad()
     def totals(self, factors: Tensor) -> list[Tensor]:
         """Return the weighted sums in the order of the parameters; an unused parameter has zeros."""
         found = []

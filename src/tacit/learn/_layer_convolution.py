@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -11,13 +12,13 @@ from torch.nn import functional
 
 from tacit.learn._layer_book import apply_layer
 from tacit.learn._layer_jobs import MOST_ELEMENTS, UnitGradients, gram_squares, scaled, squared_norms
+from tacit.learn._layer_kernels import RoundedConvolution, rounded_convolution
 from tacit.learn._precision import autocast_dtype, without_autocast
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tacit.learn._layer_book import LayerBook
-    from tacit.learn._layer_kernels import RoundedConvolution
 
 _FORWARD: Final = False  # and not transposed
 __all__ = ["ConvolutionJob", "ConvolutionShape", "use_convolution"]
@@ -77,15 +78,36 @@ class ConvolutionJob:
     kept: Tensor | None = None
     rounded: RoundedConvolution | None = None
 
+    def _depthwise(self) -> Tensor:
+        """Return the gradients of a convolution that acts on each channel alone, tap by tap."""
+        steps, sides = self.steps, self.weight.shape[2:]
+        padding = [side for pad in reversed(steps.padding) for side in (pad, pad)]
+        x = functional.pad(self.x, padding).float()
+        outer = self.grad.float()
+        axes = tuple(range(2, x.dim()))
+        found = []
+        for tap in itertools.product(*(range(side) for side in sides)):
+            view = x
+            for axis, place in enumerate(tap):
+                start, length = place * steps.dilation[axis], outer.shape[2 + axis]
+                end = start + (length - 1) * steps.stride[axis] + 1
+                view = view.narrow(2 + axis, start, end - start)
+                if steps.stride[axis] > 1:
+                    view = view[(slice(None),) * (2 + axis) + (slice(None, None, steps.stride[axis]),)]
+            found.append((view * outer).sum(axes))
+        values = torch.stack(found, -1)
+        return values.reshape(self.units, -1, *self.weight.shape).sum(1)
+
     def squares(self) -> Tensor:
         """Return the squared norms, in pieces of units so that the patches stay small."""
-        if self.x.is_cuda:
-            from tacit.learn._layer_kernels import rounded_convolution
-
-            self.rounded = rounded_convolution(self)
-            if self.rounded is not None:
-                self.x = self.grad = self.x.new_empty(0)
-                return self.rounded.squares()
+        self.rounded = rounded_convolution(self)
+        if self.rounded is not None:
+            self.x = self.grad = self.x.new_empty(0)
+            return self.rounded.squares()
+        if self.steps.groups == self.x.shape[1] == self.grad.shape[1] > 1:
+            self.kept = self._depthwise()
+            self.x = self.grad = self.x.new_empty(0)
+            return squared_norms(self.kept)
         per_unit = self.x.shape[0] // self.units
         positions = self.grad[0, 0].numel() * per_unit
         outputs, inputs = self.grad.shape[1] // self.steps.groups, self.weight[0].numel()

@@ -7,18 +7,30 @@ of a unit.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 import torch
 
+from tacit.learn._layer_kernels import gram_kernel, kernels_apply
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch import Tensor
 
-__all__ = ["GradientJob", "LookupJob", "MatrixJob", "UnitGradients", "merged", "scaled", "squared_norms"]
+__all__ = [
+    "GradientJob",
+    "LookupJob",
+    "MatrixJob",
+    "PartJob",
+    "UnitGradients",
+    "merged",
+    "scaled",
+    "squared_norms",
+]
 
 #: The largest number of elements that a temporary tensor of a norm may have.
 MOST_ELEMENTS: Final = 2**26
@@ -138,12 +150,8 @@ def gram_squares(left: Tensor, right: Tensor) -> Tensor:
     replaced by a larger one (a fixed small share of the sum of the rows' lengths), which clips too much
     rather than too little.
     """
-    if left.is_cuda:
-        from tacit.learn._layer_kernels import gram_kernel
-
-        kernel = gram_kernel(left, right)
-        if kernel is not None:
-            return kernel
+    if kernels_apply(left):
+        return gram_kernel(left, right)
     units, rows = left.shape[:2]
     step = max(1, MOST_ELEMENTS // (rows * rows))
     pieces = [
@@ -193,6 +201,58 @@ class LookupJob:
 
 
 @dataclass
+class PartJob:
+    """The gradient of some rows of a matrix; its other rows have none here."""
+
+    matrix: MatrixJob
+    start: int
+    shape: torch.Size
+
+    def _whole(self, part: Tensor) -> Tensor:
+        after = self.shape[0] - self.start - part.shape[-2]
+        return torch.nn.functional.pad(part, (0, 0, self.start, after))
+
+    def squares(self) -> Tensor:
+        """Return the squared norms."""
+        return self.matrix.squares()
+
+    def total(self, factors: Tensor) -> Tensor:
+        """Return the weighted sum."""
+        return self._whole(self.matrix.total(factors))
+
+    def gradients(self) -> Tensor:
+        """Return the gradients."""
+        return self._whole(self.matrix.gradients())
+
+
+@dataclass
+class DisjointParts:
+    """The gradients of several parts of a matrix that have no row in common."""
+
+    parts: Sequence[PartJob]
+
+    def squares(self) -> Tensor:
+        """Return the squared norms: those of the parts add up."""
+        return torch.stack([part.squares() for part in self.parts]).sum(0)
+
+    def total(self, factors: Tensor) -> Tensor:
+        """Return the weighted sum."""
+        return torch.stack([part.total(factors) for part in self.parts]).sum(0)
+
+    def gradients(self) -> Tensor:
+        """Return the gradients."""
+        return torch.stack([part.gradients() for part in self.parts]).sum(0)
+
+
+def _disjoint(jobs: Sequence[GradientJob]) -> DisjointParts | None:
+    """Return parts of a matrix as one job, or nothing where they meet or are something else."""
+    parts = [job for job in jobs if isinstance(job, PartJob)]
+    ends = sorted((part.start, part.start + part.matrix.shape[0]) for part in parts)
+    meet = any(first[1] > second[0] for first, second in itertools.pairwise(ends))
+    return None if meet or len(parts) < len(jobs) else DisjointParts(parts)
+
+
+@dataclass
 class TiedJob:
     """A table of embeddings that is also the matrix of a linear layer: two jobs, one gradient."""
 
@@ -201,10 +261,10 @@ class TiedJob:
 
     def squares(self) -> Tensor:
         """Return the squared norms of the sums: both norms and twice the inner product."""
-        left, right = self.matrix.left.float(), self.matrix.right.float()
+        left, right = self.matrix.left, self.matrix.right
         index = self.lookup.index.unsqueeze(1).expand(-1, right.shape[1], -1)
-        meeting = torch.gather(right, 2, index)
-        inner = (torch.bmm(left, self.lookup.right.float().mT) * meeting).sum((1, 2))
+        meeting = torch.gather(right, 2, index).float()
+        inner = (torch.bmm(left.float(), self.lookup.right.float().mT) * meeting).sum((1, 2))
         return self.lookup.squares() + gram_squares(left, right) + 2 * inner
 
     def total(self, factors: Tensor) -> Tensor:
@@ -232,6 +292,9 @@ def merged(jobs: Sequence[GradientJob]) -> GradientJob:
         rows, table = lookup.index.shape[1] + matrix.left.shape[1], math.prod(matrix.shape)
         if not matrix.transposed and rows * sum(matrix.shape) <= table:
             return TiedJob(lookup, matrix)
+    parts = _disjoint(jobs)
+    if parts is not None:
+        return parts
     total = jobs[0].gradients()
     for job in jobs[1:]:
         total = total + job.gradients()

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from tacit.learn._layer_book import apply_layer
-from tacit.learn._layer_jobs import LookupJob, MatrixJob
+from tacit.learn._layer_jobs import LookupJob, MatrixJob, PartJob
 from tacit.learn._layer_kernels import rounded
 from tacit.learn._precision import autocast_dtype, without_autocast
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = ["use_addmm", "use_embedding", "use_linear", "use_matmul"]
+__all__ = ["linear_part", "use_addmm", "use_embedding", "use_linear", "use_matmul"]
 
 
 class LinearLayer(torch.autograd.Function):
@@ -46,9 +46,15 @@ class LinearLayer(torch.autograd.Function):
 
 
 def use_linear(
-    book: LayerBook, x: Tensor, weight: Tensor, bias: Tensor | None = None, *, transposed: bool = False
+    book: LayerBook,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    transposed: bool = False,
+    rows: tuple[int, int] | None = None,
 ) -> Any:
-    """Apply a linear layer whose matrix or bias is trained."""
+    """Apply a linear layer whose matrix or bias is trained, or some rows of it."""
     number, offset = book.number(weight), book.number(bias)
     if number is None and offset is None:
         return NotImplemented
@@ -65,18 +71,45 @@ def use_linear(
         right = book.rows(grad, layout)
         if number is not None:
             left = rounded(book.rows(x, layout))
-            book.record(number, MatrixJob(left, rounded(right), weight.shape, transposed))
+            matrix = MatrixJob(left, rounded(right), flat_weight.shape, transposed)
+            book.record(number, matrix if rows is None else PartJob(matrix, rows[0], weight.shape))
         if offset is not None:
-            book.record_gradients(offset, right.sum(1, dtype=torch.float32))
+            sums = right.sum(1, dtype=torch.float32)
+            if rows is not None:
+                sums = functional.pad(sums, (rows[0], weight.shape[0] - rows[1]))
+            book.record_gradients(offset, sums)
 
     dtype = autocast_dtype(x)
     flat_weight = weight.detach()
     flat_bias = None if bias is None else bias.detach()
+    if rows is not None:
+        flat_weight = flat_weight[slice(*rows)]
+        flat_bias = None if flat_bias is None else flat_bias[slice(*rows)]
     if dtype is not None:
         x, flat_weight = x.to(dtype), flat_weight.to(dtype)
         flat_bias = None if flat_bias is None else flat_bias.to(dtype)
     with without_autocast(x):
         return apply_layer(LinearLayer, x, flat_weight, flat_bias, book.anchor, record, transposed)
+
+
+def linear_part(
+    book: LayerBook,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    *,
+    rows: tuple[int, int] | None = None,
+) -> Tensor:
+    """Apply a linear layer inside another layer, whether or not its matrix is trained.
+
+    With `rows`, only these rows of the matrix and of the bias act.
+    """
+    found = use_linear(book, x, weight, bias, rows=rows)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
+    if rows is not None:
+        weight, bias = weight[slice(*rows)], None if bias is None else bias[slice(*rows)]
+    return functional.linear(x, weight, bias)
 
 
 def use_addmm(book: LayerBook, bias: Tensor, x: Tensor, weight: Tensor, **options: Any) -> Any:

@@ -208,6 +208,8 @@ def read_multiplier(
 
 def _rounded(number: float) -> Fraction:
     """Round up to six significant digits, so that certificates stay short."""
+    if not number:
+        return Fraction(0)
     power = Fraction(10) ** (_DIGITS - 1 - math.floor(math.log10(number)))
     return math.ceil(Fraction(number) * power) / power
 

@@ -10,9 +10,8 @@ import torch
 
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._arrays import to_document
-from tacit.learn._slow_sums import SlowSums, losses_of
 from tacit.learn._step_check import CheckedOptimizer
-from tacit.learn._training_settings import AUTOMATIC
+from tacit.learn._training_setup import as_model_input
 from tacit.learn._training_state import read_state, write_state
 
 if TYPE_CHECKING:
@@ -57,16 +56,12 @@ class ModelSums:
         self._rows = np.where(rows < 0, rows[:, :1], rows)
         self._full = rows >= 0
         settings = setup.settings
-        bound = settings.clip if not isinstance(settings.clip, AdaptiveClip | str) else 1
-        times = 1 if setup.augment is None else setup.augment.times
-        self._sums = SlowSums(
-            self.model, setup.loss, clip=float(bound) * settings.margin, per_unit=setup.per_unit * times
-        )
+        self._sums = setup.clipped_sums(self.model)
         self._names = setup.names
         self._checked = CheckedOptimizer(self.model, optimizer)
         self._optimizer = optimizer
         self._rates = [group["lr"] for group in optimizer.param_groups]
-        start = settings.clip.start if isinstance(settings.clip, AdaptiveClip) else AUTOMATIC
+        start = settings.clip.start if isinstance(settings.clip, AdaptiveClip) else 1
         self._clip = torch.tensor(float(start), device=setup.device)
         self._average = [one.detach().clone() for one in self._sums.parameters] if settings.average else []
         self.taken = 0
@@ -80,23 +75,37 @@ class ModelSums:
         return len(self._rows)
 
     def sums(self, sample: NDArray[np.int64]) -> list[Tensor]:
-        """Return the sum of clipped gradients over the sampled units, and for an adaptive clip the count."""
-        settings = self.setup.settings
+        """Return the sum of clipped gradients over the sampled units, and for an adaptive clip the count.
+
+        The blocks are added up first, and then one look at all norms together says whether each gradient was
+        finite. Where one was not, the blocks are computed again with care.
+        """
+        totals, finite = self._added_up(sample, careful=False)
+        if finite is not None and not bool(finite):
+            totals, _ = self._added_up(sample, careful=True)
+        return totals
+
+    def _added_up(self, sample: NDArray[np.int64], *, careful: bool) -> tuple[list[Tensor], Tensor | None]:
+        """Return the sum over the blocks of a sample, and whether all gradients were finite."""
+        rule = self.setup.settings.clip
         totals = [torch.zeros_like(one, dtype=torch.float32) for one in self._sums.parameters]
         below = torch.zeros((), device=self.setup.device)
-        fixed = not isinstance(settings.clip, AdaptiveClip | str)
+        finite: Tensor | None = None
         for units, size in self._blocks(sample):
             inputs, targets, weights = self._gather(units, size)
-            found, norms = self._sums(inputs, targets, weights if fixed else weights / self._clip)
-            torch._foreach_add_(totals, found)
-            if isinstance(settings.clip, AdaptiveClip):
-                sign = torch.where(norms[: len(units)] <= 1, 1.0, -1.0)
-                below += torch.where(norms[: len(units)].isfinite(), sign, 0.0).sum()
-        if isinstance(settings.clip, AdaptiveClip):
-            share = float(settings.clip.share)
-            torch._foreach_mul_(totals, math.sqrt(1 - share))
-            totals.append(below * math.sqrt(share))
-        return totals
+            if isinstance(rule, AdaptiveClip):
+                weights = weights / self._clip
+            found, norms = (self._sums if careful else self._sums.unchecked)(inputs, targets, weights)
+            torch._foreach_add_(totals, [one.detach() for one in found])
+            good = norms.isfinite()
+            finite = good.all() if finite is None else finite & good.all()
+            if isinstance(rule, AdaptiveClip):
+                sign = torch.where(norms <= 1, 1.0, -1.0)
+                below += torch.where(good, sign, 0.0)[: len(units)].sum()
+        if isinstance(rule, AdaptiveClip):
+            torch._foreach_mul_(totals, math.sqrt(1 - rule.share))
+            totals.append(below * math.sqrt(rule.share))
+        return totals, finite
 
     def _blocks(self, sample: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], int]]:
         """Split a sample into parts of about equal length, each with the size that is computed at once."""
@@ -120,7 +129,7 @@ class ModelSums:
         made = []
         for array in self._arrays:
             one = _moved(array.index_select(0, _moved(places, array.device)), setup.device)
-            one = one.to(dtype) if one.is_floating_point() else one
+            one = as_model_input(one, dtype)
             made.append(torch.cat([one, one.new_zeros((missing, *one.shape[1:]))]) if missing else one)
         weights = torch.nn.functional.pad(_moved(full, setup.device), (0, missing))
         inputs, targets = tuple(made[: setup.inputs]), tuple(made[setup.inputs :])
@@ -165,10 +174,10 @@ class ModelSums:
             return
         modes = [(one, one.training) for one in self.model.modules()]
         like = next(self.model.parameters())
-        shown = [one.to(setup.device, like.dtype if one.is_floating_point() else None) for one in setup.watch]
+        shown = [as_model_input(one.to(setup.device), like.dtype) for one in setup.watch]
         with torch.no_grad():
             output = self.model.eval()(*shown[: setup.inputs])
-            loss = losses_of(setup.loss)(output, *shown[setup.inputs :]).mean()
+            loss = self._sums.step.losses(output, *shown[setup.inputs :]).mean()
         for module, mode in modes:
             module.training = mode
         self.watched.append((self.taken, float(loss)))

@@ -14,6 +14,8 @@ from tacit.exact import count, rational
 from tacit.fixes import Code, Set
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples
+from tacit.learn._model_check import check_model
+from tacit.learn._precision import read_precision
 from tacit.learn._training_settings import (
     TrainingSettings,
     check_delta_of_size,
@@ -21,7 +23,6 @@ from tacit.learn._training_settings import (
     read_charge,
     read_clip,
     read_multiplier,
-    read_precision,
 )
 from tacit.learn._training_setup import Augmentation, TrainingSetup
 from tacit.learn._training_steps import TrainingSteps
@@ -169,6 +170,7 @@ class Trainer:
             schedule=() if schedule is None else tuple(float(schedule(t)) for t in range(taken)),
             watch=tuple(torch.as_tensor(one) for one in watch),
         )  # fmt: skip
+        check_model(self.setup, data._arrays)  # noqa: SLF001
         self._document = self.setup.document()
 
     def plan(self) -> Plan[TrainedModel]:

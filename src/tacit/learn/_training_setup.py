@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tacit.learn._clipped_sums import ClippedSums
 from tacit.learn._training_question import (
     callable_document,
     model_document,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from tacit.core import JSON
     from tacit.learn._training_settings import TrainingSettings
 
-__all__ = ["Augmentation", "TrainingSetup"]
+__all__ = ["Augmentation", "TrainingSetup", "as_model_input"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,19 @@ class TrainingSetup:
         """How many numbers are trained."""
         return sum(one.numel() for one in self.model.parameters() if one.requires_grad)
 
+    def clipped_sums(self, model: nn.Module) -> ClippedSums:
+        """Return what computes the clipped sums of a model."""
+        settings = self.settings
+        sums = ClippedSums(
+            model,
+            self.loss,
+            clip=float(settings.clip if isinstance(settings.clip, Fraction) else 1) * settings.margin,
+            per_unit=self.per_unit * (1 if self.augment is None else self.augment.times),
+            precision=settings.precision,
+            automatic=settings.clip == "automatic",
+        )
+        return sums.compiled() if self.compile else sums
+
     def start(self) -> tuple[nn.Module, torch.optim.Optimizer]:
         """Return a fresh model and its optimizer on the device, as they were given."""
         model, optimizer = copy.deepcopy((self.model, self.optimizer))
@@ -119,3 +134,13 @@ class TrainingSetup:
             "schedule": [repr(factor) for factor in self.schedule],
             "watch": tensors_digest((str(place), one) for place, one in enumerate(self.watch)),
         }  # fmt: skip
+
+
+def as_model_input(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return values as a model takes them: numbers in its precision, whole numbers with 64 bits.
+
+    Bytes and truth values stay as they are.
+    """
+    if values.is_floating_point():
+        return values.to(dtype)
+    return values if values.dtype in {torch.uint8, torch.bool} else values.long()

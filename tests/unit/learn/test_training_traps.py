@@ -50,8 +50,8 @@ def flat(tensors):
     return torch.cat([one.reshape(-1).double() for one in tensors])
 
 
-def by_definition(model, loss, clip, xs, ys):
-    """Return the sum of clipped gradients by the definition, in double precision."""
+def gradients(model, loss, xs, ys):
+    """Return the gradient of each example, in double precision."""
     model = model.double()
     own = {n: p.detach() for n, p in model.named_parameters() if p.requires_grad}
 
@@ -59,7 +59,12 @@ def by_definition(model, loss, clip, xs, ys):
         return loss(functional_call(model, weights, (x[None],)), y[None])
 
     each = vmap(grad(one), in_dims=(None, 0, 0))(own, torch.as_tensor(xs).double(), torch.as_tensor(ys))
-    rows = torch.cat([each[n].flatten(1) for n in own], 1)
+    return torch.cat([each[n].flatten(1) for n in own], 1)
+
+
+def by_definition(model, loss, clip, xs, ys):
+    """Return the sum of clipped gradients."""
+    rows = gradients(model, loss, xs, ys)
     return (rows * (clip / rows.norm(dim=1).clamp(min=clip))[:, None]).sum(0)
 
 
@@ -119,15 +124,29 @@ def test_a_feature_that_is_not_finite_counts_as_zero_and_hurts_nobody_else(value
 
 def test_what_fills_a_block_is_nobodys_data():
     """A unit with few examples is filled with its own; a block that is not full, with zeros."""
-    features, owners = X.copy(), np.repeat(np.arange(20), 2)
+    features, owners = X.copy(), np.repeat([f"{i:02d}" for i in range(20)], 2)
     features[0] = np.inf  # the first example: where a careless index of padding points
     keep = np.ones(40, bool)
     keep[5] = False  # unit 2 has one example
     data = declared(features[keep], Y[keep], unit="pid", owners=owners[keep], per_unit=2, size=20)
-    sums = opened(made(data=data, physical_batch=8, compile=True))
-    alone = sums.sums(np.array([2]))
-    assert torch.isfinite(flat(alone)).all()
+    sums = opened(made(data=data))
+    inputs, targets, weights = sums._gather(np.array([2]), 4)
+    assert inputs[0].tolist() == [X[4].tolist()] * 2 + [[0.0] * 3] * 6
+    assert targets[0].tolist() == [Y[4]] * 2 + [0] * 6
+    assert weights.tolist() == [1.0] + [0.0] * 7
+    alone, _ = sums._sums(inputs, targets, weights)
+    assert torch.allclose(flat(alone), flat(sums.sums(np.array([2]))), atol=1e-6)
     assert flat(alone).norm() > 1e-3
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_compiled_training_has_the_same_sums():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
+    fast, plain = opened(made(model, compile=True)), opened(made(model))
+    for sample in (np.arange(5), np.arange(37), np.array([], int)):
+        assert torch.allclose(flat(fast.sums(sample)), flat(plain.sums(sample)), atol=1e-5)
 
 
 def test_several_examples_of_a_unit_are_clipped_together():
@@ -169,12 +188,8 @@ def test_an_adaptive_clip_moves_towards_its_quantile_within_the_same_sensitivity
     object.__setattr__(trainer.settings, "rate", type(trainer.settings.rate)(1))
     for _ in range(60):
         sums.update(sums.sums(everyone))
-    norms = [
-        float(by_definition(sums.model.double(), nn.CrossEntropyLoss(), 1e9, X[[i]], Y[[i]]).norm())
-        for i in range(40)
-    ]
-    below = np.mean(np.array(norms) <= float(sums._clip))
-    assert 0.3 < below < 0.7
+    norms = gradients(sums.model, nn.CrossEntropyLoss(), X, Y).norm(dim=1)
+    assert 0.3 < float((norms <= sums._clip).double().mean()) < 0.7
 
 
 # the sample is the one that is charged
@@ -378,3 +393,81 @@ def test_progress_shows_the_cost_so_far():
     sums.taken = 4
     total = float(sums.setup.settings.epsilon)
     assert sums.describe() == f"Training, step 4 of 4, epsilon {total:.3g} of {total:.3g}"
+
+
+# refused before anything is charged, on invented examples
+
+
+class Centred(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.linear(x - x.mean(0))
+
+
+class Counting(nn.Module):
+    """A model that keeps something of the data in a buffer, which would be released as it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.register_buffer("largest", torch.zeros(3))
+
+    def forward(self, x):
+        self.largest.copy_(torch.maximum(self.largest, x.detach().amax(0)))
+        return self.linear(x)
+
+
+class HalfUsed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.spare = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+def mixed_loss(output, target):
+    return (output - output.mean(0)).square().sum(1) + target
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "words"),
+    [
+        (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), {}, "BatchNorm1d"),
+        (Centred(), {}, "mixes the examples"),
+        (nn.Linear(3, 2), {"loss": mixed_loss}, "mixes the examples"),
+        (
+            nn.Linear(3, 2),
+            {"loss": lambda o, t: nn.functional.cross_entropy(o, t) + 0},
+            "one value for each example",
+        ),
+        (Counting(), {}, "largest"),
+        (HalfUsed(), {}, r"does not use the parameter spare\.weight"),
+        (nn.Linear(4, 2), {}, "fails on invented examples"),
+        (nn.Linear(3, 2), {"augment": Augmentation(lambda x: x[:2], 2)}, "changes the number or the shapes"),
+        (nn.Linear(3, 2), {"augment": Augmentation(lambda x: x[0].item() * x, 2)}, "fails on invented"),
+    ],
+)
+def test_models_that_cannot_be_trained_privately_are_refused_by_name(model, given, words):
+    data = declared()
+    before = data.remaining
+    with pytest.raises(tc.TacitError, match=words):
+        made(model, data, **given)
+    assert data.remaining == before
+
+
+def test_no_value_of_the_data_reaches_a_refusal_or_a_plan():
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    strange = declared(np.full_like(X, np.nan), np.full_like(Y, 99))
+    assert made(model, strange).plan().hash == made(model).plan().hash
+
+
+def test_batch_norm_in_evaluation_mode_is_a_fixed_layer():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    model[1].eval()
+    made(model).plan().release()

@@ -188,6 +188,19 @@ class Trainer:
             asked=f"train {type(self.setup.model).__name__} with {self.settings.steps:,} steps",
         )
 
+    def seconds_per_step(self, steps: int = 5, *, warm: int = 2) -> float:
+        """Return how long a step takes here, measured on invented examples: free, and it touches no data.
+
+        Parameters
+        ----------
+        steps, warm
+            How many steps are timed, and how many are taken before, for example to compile.
+        """
+        from tacit.learn._step_timing import seconds_per_step
+
+        timed = count("steps", steps, zero=False), count("warm", warm)
+        return seconds_per_step(self.setup, self.data._arrays, *timed)  # noqa: SLF001 - types and shapes
+
     def _forecast(self) -> list[Forecast]:
         ratio = self.settings.signal_to_noise(self.setup.size)
         mechanism = self.settings.mechanism(self.settings.steps)

@@ -258,3 +258,11 @@ def test_an_optimizer_of_other_parameters_is_refused():
         trainer(model=model, optimizer=torch.optim.LBFGS(model.parameters()))
     with pytest.raises(tc.TacitError, match="an optimizer of PyTorch"):
         trainer(model=model, optimizer="sgd")
+
+
+def test_steps_are_timed_on_invented_examples_and_cost_nothing():
+    data = patients(n=5, size=60)
+    made = trainer(data, schedule=lambda step: 1.0)
+    left = data.remaining
+    assert 0 < made.seconds_per_step(8, warm=0) < 10
+    assert data.remaining == left

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._arrays import to_document
+from tacit.learn._block_sums import BlockSums, SampledRows
+from tacit.learn._ranks import SharedBlockSums
 from tacit.learn._step_check import CheckedOptimizer
 from tacit.learn._training_setup import as_model_input
 from tacit.learn._training_state import read_state, write_state
@@ -17,6 +18,7 @@ from tacit.learn._training_state import read_state, write_state
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
     from torch import Tensor
 
@@ -51,19 +53,16 @@ class ModelSums:
     ) -> None:
         self.setup = setup
         self.model, optimizer = setup.start()
-        self._arrays = tuple(torch.as_tensor(one) for one in arrays)
-        # a unit with fewer examples is filled up with its own first one, which then counts with weight 0
-        self._rows = np.where(rows < 0, rows[:, :1], rows)
-        self._full = rows >= 0
+        self._rows = SampledRows.of(rows)
         settings = setup.settings
-        self._sums = setup.clipped_sums(self.model)
+        self._blocks = (SharedBlockSums if setup.shared else BlockSums)(setup, self.model, arrays)
         self._names = setup.names
         self._checked = CheckedOptimizer(self.model, optimizer)
         self._optimizer = optimizer
         self._rates = [group["lr"] for group in optimizer.param_groups]
         start = settings.clip.start if isinstance(settings.clip, AdaptiveClip) else 1
         self._clip = torch.tensor(float(start), device=setup.device)
-        self._average = [one.detach().clone() for one in self._sums.parameters] if settings.average else []
+        self._average = [one.detach().clone() for one in self._blocks.parameters] if settings.average else []
         self.taken = 0
         self.watched: list[tuple[int, float]] = []
         if state:
@@ -72,7 +71,7 @@ class ModelSums:
     @property
     def units(self) -> int:
         """How many units there are: private."""
-        return len(self._rows)
+        return len(self._rows.places)
 
     def sums(self, sample: NDArray[np.int64]) -> list[Tensor]:
         """Return the sum of clipped gradients over the sampled units, and for an adaptive clip the count.
@@ -80,65 +79,15 @@ class ModelSums:
         The blocks are added up first, and then one look at all norms together says whether each gradient was
         finite. Where one was not, the blocks are computed again with care.
         """
-        totals, finite = self._added_up(sample, careful=False)
-        if finite is not None and not bool(finite):
-            totals, _ = self._added_up(sample, careful=True)
-        return totals
-
-    def _added_up(self, sample: NDArray[np.int64], *, careful: bool) -> tuple[list[Tensor], Tensor | None]:
-        """Return the sum over the blocks of a sample, and whether all gradients were finite."""
-        rule = self.setup.settings.clip
-        totals = [torch.zeros_like(one, dtype=torch.float32) for one in self._sums.parameters]
-        below = torch.zeros((), device=self.setup.device)
-        finite: Tensor | None = None
-        for units, size in self._blocks(sample):
-            inputs, targets, weights = self._gather(units, size)
-            if isinstance(rule, AdaptiveClip):
-                weights = weights / self._clip
-            found, norms = (self._sums if careful else self._sums.unchecked)(inputs, targets, weights)
-            torch._foreach_add_(totals, [one.detach() for one in found])
-            good = norms.isfinite()
-            finite = good.all() if finite is None else finite & good.all()
-            if isinstance(rule, AdaptiveClip):
-                sign = torch.where(norms <= 1, 1.0, -1.0)
-                below += torch.where(good, sign, 0.0)[: len(units)].sum()
+        rule, rows = self.setup.settings.clip, self._rows.part(sample)
+        scale = self._clip if isinstance(rule, AdaptiveClip) else None
+        found = self._blocks.add_up(rows, scale, careful=False)
+        if len(sample) and bool(found.strange):
+            found = self._blocks.add_up(rows, scale, careful=True)
         if isinstance(rule, AdaptiveClip):
-            torch._foreach_mul_(totals, math.sqrt(1 - rule.share))
-            totals.append(below * math.sqrt(rule.share))
-        return totals, finite
-
-    def _blocks(self, sample: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], int]]:
-        """Split a sample into parts of about equal length, each with the size that is computed at once."""
-        if not len(sample):
-            return []
-        parts = -(-len(sample) // self.setup.physical)
-        size = self.setup.physical if self.setup.compile else -(-len(sample) // parts)
-        return [(sample[start : start + size], size) for start in range(0, len(sample), size)]
-
-    def _gather(
-        self, units: NDArray[np.int64], size: int
-    ) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
-        """Return inputs, targets and weights of some units, filled up with zeros to a fixed size.
-
-        Nobody's example stands in for a missing unit: an infinite value in it would reach the others.
-        """
-        setup, missing = self.setup, (size - len(units)) * self._rows.shape[1]
-        places = torch.from_numpy(self._rows[units].reshape(-1))
-        full = torch.from_numpy(self._full[units].reshape(-1).astype(np.float32))
-        dtype = next(self.model.parameters()).dtype
-        made = []
-        for array in self._arrays:
-            one = _moved(array.index_select(0, _moved(places, array.device)), setup.device)
-            one = as_model_input(one, dtype)
-            made.append(torch.cat([one, one.new_zeros((missing, *one.shape[1:]))]) if missing else one)
-        weights = torch.nn.functional.pad(_moved(full, setup.device), (0, missing))
-        inputs, targets = tuple(made[: setup.inputs]), tuple(made[setup.inputs :])
-        if setup.augment is not None:
-            times = setup.augment.times
-            inputs = setup.augment(inputs)
-            targets = tuple(one.repeat_interleave(times, 0) for one in targets)
-            weights = weights.repeat_interleave(times, 0) / times
-        return inputs, targets, weights
+            torch._foreach_mul_(found.sums, math.sqrt(1 - rule.share))
+            found.sums.append(found.balance * math.sqrt(rule.share))
+        return found.sums
 
     def update(self, noisy: Sequence[Tensor]) -> None:
         """Take one step of the optimizer with a noisy sum, divided by the expected number of units."""
@@ -159,7 +108,7 @@ class ModelSums:
         self._look()
         if self._average:
             decay = min(float(settings.average), (1 + self.taken) / (_WARM + self.taken))
-            torch._foreach_lerp_(self._average, [p.detach() for p in self._sums.parameters], 1 - decay)
+            torch._foreach_lerp_(self._average, [p.detach() for p in self._blocks.parameters], 1 - decay)
 
     def _move_clip(self, rule: AdaptiveClip, count: Tensor) -> None:
         """Move the clip by the noisy share of norms below it."""
@@ -177,14 +126,14 @@ class ModelSums:
         shown = [as_model_input(one.to(setup.device), like.dtype) for one in setup.watch]
         with torch.no_grad():
             output = self.model.eval()(*shown[: setup.inputs])
-            loss = self._sums.step.losses(output, *shown[setup.inputs :]).mean()
+            loss = self._blocks.clipped.step.losses(output, *shown[setup.inputs :]).mean()
         for module, mode in modes:
             module.training = mode
         self.watched.append((self.taken, float(loss)))
 
     def result(self) -> dict[str, Any]:
         """Return the trained parameters by name, or their moving average, and the watched losses."""
-        held = self._average or [one.detach() for one in self._sums.parameters]
+        held = self._average or [one.detach() for one in self._blocks.parameters]
         named = zip(self._names, held, strict=True)
         weights = {name: to_document(one.float().cpu().numpy()) for name, one in named}
         return {"weights": weights, "watched": [list(one) for one in self.watched]}
@@ -203,10 +152,3 @@ class ModelSums:
             spent = settings.mechanism(self.taken).cost.epsilon(delta=settings.delta)
             text += f", epsilon {spent:.3g} of {float(settings.epsilon):.3g}"
         return text + (f", public loss {self.watched[-1][1]:.3g}" if self.watched else "")
-
-
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """Move a tensor without waiting for it."""
-    if tensor.device == device or device.type != "cuda":
-        return tensor.to(device)
-    return tensor.pin_memory().to(device, non_blocking=True)

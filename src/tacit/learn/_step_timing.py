@@ -1,4 +1,4 @@
-"""The timing of training steps on invented examples: what a training will take, before anything is charged."""
+"""The timing of training steps on invented examples: how long a training will take."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +17,7 @@ from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples
 from tacit.learn._model_check import check_model
 from tacit.learn._precision import read_precision
+from tacit.learn._ranks import is_shared, release_shared
 from tacit.learn._training_settings import (
     TrainingSettings,
     check_delta_of_size,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from torch import nn
 
+    from tacit.core import Release
     from tacit.exact import Number
     from tacit.learn._trained_model import TrainedModel
 
@@ -178,10 +181,34 @@ class Trainer:
 
         With several checkpoints it is the plan of a run, and `Plan.run` gives one after another.
         """
+        return self._plan(self.setup)
+
+    def release(self, *, who: str = "", purpose: str = "") -> Release[TrainedModel]:
+        """Plan and release; of several checkpoints, the next one.
+
+        Where ``torch.distributed`` has several processes, call it on all of them, with the same examples:
+        the first one charges the ledger, draws and adds noise, and all of them compute.
+
+        Parameters
+        ----------
+        who, purpose
+            Recorded in the ledger.
+        """
+        shared = is_shared()
+        plan = self._plan(replace(self.setup, shared=shared))
+
+        def drawn() -> Release[TrainedModel]:
+            if self.settings.checkpoints == 1:
+                return plan.release(who=who, purpose=purpose)
+            return plan.run(who=who, purpose=purpose).next()
+
+        return release_shared(self.setup, self.data._arrays, plan.hash, drawn) if shared else drawn()  # noqa: SLF001
+
+    def _plan(self, setup: TrainingSetup) -> Plan[TrainedModel]:
         kind = TrainingTask if self.settings.checkpoints == 1 else CheckpointTask
         return Plan.of(
             self.data,
-            kind(self.data, self.setup, self._document),
+            kind(self.data, setup, self._document),
             promised=self.promised,
             forecast=self._forecast,
             facts=self._facts,

@@ -76,6 +76,8 @@ class TrainingSetup:
         By what the optimizer's learning rates are multiplied in each step.
     watch
         Public inputs and targets, whose loss may be shown.
+    shared
+        Whether several processes compute the sums.
     """
 
     model: nn.Module
@@ -90,6 +92,7 @@ class TrainingSetup:
     augment: Augmentation | None = None
     schedule: tuple[float, ...] = ()
     watch: tuple[Tensor, ...] = ()
+    shared: bool = False
 
     @property
     def names(self) -> list[str]:

@@ -24,7 +24,7 @@ def write_state(sums: ModelSums) -> bytes:
         {
             "taken": sums.taken,
             "watched": sums.watched,
-            "weights": [_document(one) for one in sums._sums.parameters],  # noqa: SLF001
+            "weights": [_document(one) for one in sums._blocks.parameters],  # noqa: SLF001
             "average": [_document(one) for one in sums._average],  # noqa: SLF001
             "clip": _document(sums._clip),  # noqa: SLF001
             "optimizer": {
@@ -40,7 +40,7 @@ def read_state(sums: ModelSums, state: bytes) -> None:
     sums.taken = int(held["taken"])
     sums.watched = [(int(step), float(loss)) for step, loss in held["watched"]]
     with torch.no_grad():
-        kept = [*sums._sums.parameters, *sums._average, sums._clip]  # noqa: SLF001
+        kept = [*sums._blocks.parameters, *sums._average, sums._clip]  # noqa: SLF001
         for one, document in zip(kept, [*held["weights"], *held["average"], held["clip"]], strict=True):
             one.copy_(_tensor(document))
     optimizer = sums._optimizer  # noqa: SLF001

@@ -130,11 +130,11 @@ def test_what_fills_a_block_is_nobodys_data():
     keep[5] = False  # unit 2 has one example
     data = declared(features[keep], Y[keep], unit="pid", owners=owners[keep], per_unit=2, size=20)
     sums = opened(made(data=data))
-    inputs, targets, weights = sums._gather(np.array([2]), 4)
+    inputs, targets, weights = sums._blocks.gather(sums._rows.part([2]), 4)
     assert inputs[0].tolist() == [X[4].tolist()] * 2 + [[0.0] * 3] * 6
     assert targets[0].tolist() == [Y[4]] * 2 + [0] * 6
     assert weights.tolist() == [1.0] + [0.0] * 7
-    alone, _ = sums._sums(inputs, targets, weights)
+    alone, _ = sums._blocks.clipped(inputs, targets, weights)
     assert torch.allclose(flat(alone), flat(sums.sums(np.array([2]))), atol=1e-6)
     assert flat(alone).norm() > 1e-3
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = ["ClippedStep", "Tensors", "UnknownUseError", "clip_factors"]
+__all__ = ["ClippedStep", "Tensors", "UnknownUseError", "clip_factors", "gradients"]
 
 Tensors = tuple["Tensor", ...]
 
@@ -50,13 +50,13 @@ class ClippedStep:
         device = parameters[0].device
         book = LayerBook(parameters, examples=len(weights), per_unit=self.per_unit, layouts=layouts)
         mixed = self.precision == "bfloat16"
-        with LayerRules(book), torch.autograd.set_multithreading_enabled(False):  # type: ignore[attr-defined]
+        with LayerRules(book), torch.autograd.set_multithreading_enabled(False):
             with torch.autocast(device.type, dtype=torch.bfloat16, enabled=mixed):
                 outputs = self.model(*inputs)
             losses = self.losses(outputs, *targets)
             total = (losses.float() * weights).sum()
             book.in_backward = True
-            found = torch.autograd.grad(total, [book.anchor, *parameters], allow_unused=True)[1:]
+            found = gradients(total, parameters)
         unknown = [name for name, value in zip(self.names, found, strict=True) if value is not None]
         if unknown:
             raise unknown_use(unknown)
@@ -77,6 +77,32 @@ class ClippedStep:
             norms = book.squares().clamp_min(0).sqrt()
             factors = clip_factors(norms, clip / (1 + norm_margin(self.precision)), automatic=self.automatic)
             return book.totals(factors), norms
+
+
+def gradients(value: Tensor, parameters: Sequence[Tensor], *, again: bool = False) -> list[Tensor | None]:
+    """Return the ordinary gradients of a value; nothing for a parameter that it does not depend on.
+
+    `torch.autograd.backward` leaves the rules while it runs, but checkpointed layers that run again need
+    them. So the engine below it is called.
+    """
+    engine: Any = torch.autograd.Variable._execution_engine  # noqa: SLF001
+    before = [parameter.grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
+    try:
+        engine.run_backward(
+            (value,),
+            (torch.ones_like(value),),
+            again,
+            False,  # noqa: FBT003
+            (),
+            allow_unreachable=True,
+            accumulate_grad=True,
+        )
+        return [parameter.grad for parameter in parameters]
+    finally:
+        for parameter, grad in zip(parameters, before, strict=True):
+            parameter.grad = grad
 
 
 def clip_factors(norms: Tensor, clip: Tensor, *, automatic: bool) -> Tensor:

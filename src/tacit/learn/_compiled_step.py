@@ -49,7 +49,7 @@ def exchanged(model: nn.Module, names: Sequence[str], values: Sequence[Tensor]) 
 def _refresh(module: nn.Module) -> None:
     """Let a recurrent module see its exchanged parameters, of which it keeps a list."""
     if isinstance(module, nn.RNNBase):
-        module._flat_weights = [getattr(module, name, None) for name in module._flat_weights_names]  # type: ignore[misc]  # noqa: SLF001
+        module._flat_weights = [getattr(module, name, None) for name in module._flat_weights_names]  # noqa: SLF001
 
 
 def traced_step(
@@ -71,7 +71,7 @@ def traced_step(
             return step.run(held, inputs, targets, weights, clip, layouts)
 
     values = [value.detach() for value in parameters]
-    return make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(  # type: ignore[no-any-return]
+    return make_fx(flat, tracing_mode="fake", _allow_non_fake_inputs=True)(
         values, inputs, targets, weights, clip
     )
 
@@ -120,7 +120,7 @@ class CompiledStep:
         inputs, targets = (tuple(value.clone() for value in part) for part in (inputs, targets))
         weights = weights.clone()
         self._held = (*inputs, *targets, weights)
-        side = torch.cuda.Stream()
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):

@@ -78,4 +78,4 @@ def exact_sums(
 def _weighted(values: Tensor, factors: Tensor, finite: Tensor) -> Tensor:
     shape = (-1,) + (1,) * (values.dim() - 1)
     values = torch.where(finite.reshape(shape), values, torch.zeros_like(values))
-    return torch.tensordot(factors, values, dims=1)
+    return (factors @ values.flatten(1)).reshape(values.shape[1:])

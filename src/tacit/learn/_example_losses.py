@@ -6,7 +6,6 @@ import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 from torch.nn import functional
 
@@ -25,8 +24,8 @@ def example_losses(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return a loss that gives one value for each example.
 
     A loss module of PyTorch is copied with ``reduction="none"``, a loss function of PyTorch is called with
-    it; values that remain for one example (the positions of a text, the pixels of an image) are averaged. Every
-    other function must give one value for each example itself.
+    it; values that remain for one example (the positions of a text, the pixels of an image) are averaged.
+    Every other function must give one value for each example itself.
 
     Examples
     --------
@@ -38,7 +37,7 @@ def example_losses(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
     options: dict[str, Any] = {}
     if isinstance(loss, nn.Module) and hasattr(loss, "reduction"):
         loss = copy.copy(loss)
-        loss.reduction = "none"
+        loss.__dict__["reduction"] = "none"
         if any(True for _ in loss.parameters()):
             raise TacitError(
                 "not-allowed", "the loss has parameters of its own", fix="put them into the model"
@@ -49,7 +48,7 @@ def example_losses(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def one_for_each(outputs: Any, *targets: Tensor) -> Tensor:
         values = loss(outputs, *targets, **options)
         size = targets[0].shape[0] if targets else None
-        if not isinstance(values, torch.Tensor) or values.dim() == 0 or size not in (None, values.shape[0]):
+        if values.dim() == 0 or size not in (None, values.shape[0]):
             raise TacitError(
                 "not-allowed",
                 "the loss does not give one value for each example",

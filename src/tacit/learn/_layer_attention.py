@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from tacit.learn._layer_linear import use_linear
+from tacit.learn._layer_linear import linear_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,11 +56,12 @@ def use_attention(
     odd = bias_k is not None or bias_v is not None or add_zero_attn or static_k is not None
     if odd or static_v is not None or query.dim() != 3 or embed_dim_to_check != query.shape[2]:
         return NotImplemented
-    if use_separate_proj_weight or not (query is key and key is value):
+    if use_separate_proj_weight:
         return NotImplemented
     assert in_proj_weight is not None  # noqa: S101
-    projected = _linear(book, query, in_proj_weight, in_proj_bias)
-    heads = [_heads(part, num_heads) for part in projected.chunk(3, dim=-1)]
+    heads = [
+        _heads(part, num_heads) for part in _projected(book, query, key, value, in_proj_weight, in_proj_bias)
+    ]
     mask = _mask(query, attn_mask, key_padding_mask, causal=is_causal and attn_mask is None)
     drop = dropout_p if training else 0.0
     weights = None
@@ -70,17 +71,27 @@ def use_attention(
     else:
         out = functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], mask, drop)
     merged = out.permute(2, 0, 1, 3).flatten(2)
-    return _linear(book, merged, out_proj_weight, out_proj_bias), weights
+    return linear_part(book, merged, out_proj_weight, out_proj_bias), weights
 
 
-def _linear(book: LayerBook, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    found = use_linear(book, x, weight, bias)
-    return functional.linear(x, weight, bias) if found is NotImplemented else found  # type: ignore[no-any-return]
+def _projected(
+    book: LayerBook, query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None
+) -> list[Tensor]:
+    """Return queries, keys and values: one linear layer where they share an input, else one for each part."""
+    if query is key and key is value:
+        return list(linear_part(book, query, weight, bias).chunk(3, dim=-1))
+    size = query.shape[2]
+    first = linear_part(book, query, weight, bias, rows=(0, size))
+    if key is value:
+        both = linear_part(book, key, weight, bias, rows=(size, 3 * size))
+        return [first, *both.chunk(2, dim=-1)]
+    second = linear_part(book, key, weight, bias, rows=(size, 2 * size))
+    return [first, second, linear_part(book, value, weight, bias, rows=(2 * size, 3 * size))]
 
 
 def _heads(value: Tensor, heads: int) -> Tensor:
     """Split (length, examples, features) into (examples, heads, length, features of a head)."""
-    return value.unflatten(2, (heads, -1)).permute(1, 2, 0, 3)
+    return value.reshape(*value.shape[:2], heads, -1).permute(1, 2, 0, 3)
 
 
 def _mask(query: Tensor, attention: Tensor | None, padding: Tensor | None, *, causal: bool) -> Tensor | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["BatchLayout", "LayerBook", "LayoutChangedError"]
+__all__ = ["BatchLayout", "LayerBook", "LayoutChangedError", "apply_layer"]
 
 
 class LayoutChangedError(TacitError):
@@ -130,6 +130,7 @@ class LayerBook:
 
     # what the step asks
 
+    @torch.no_grad()
     def squares(self) -> Tensor:
         """Return the squared norm of each unit's whole gradient."""
         for number, jobs in enumerate(self._jobs):
@@ -139,6 +140,7 @@ class LayerBook:
             return torch.zeros(self.units, device=self.anchor.device)
         return torch.stack(self._squares).sum(0)
 
+    @torch.no_grad()
     def totals(self, factors: Tensor) -> list[Tensor]:
         """Return the weighted sums in the order of the parameters; an unused parameter has zeros."""
         found = []
@@ -160,6 +162,11 @@ class LayerBook:
         self._jobs[number] = []
         self._squares.append(job.squares())
         self._final[number] = job
+
+
+def apply_layer(layer: type[torch.autograd.Function], *values: Any) -> Tensor:
+    """Apply a layer that has its own backward pass."""
+    return layer.apply(*values)  # type: ignore[no-any-return,no-untyped-call]
 
 
 def _changed(outer: tuple[int, ...]) -> LayoutChangedError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch.nn import functional
 
+from tacit.learn._layer_book import apply_layer
 from tacit.learn._layer_jobs import MOST_ELEMENTS, UnitGradients, gram_squares, scaled, squared_norms
 from tacit.learn._precision import autocast_dtype, without_autocast
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tacit.learn._layer_book import LayerBook
+    from tacit.learn._layer_kernels import RoundedConvolution
 
 _FORWARD: Final = False  # and not transposed
 __all__ = ["ConvolutionJob", "ConvolutionShape", "use_convolution"]
@@ -33,9 +36,10 @@ class ConvolutionShape:
     def apply(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return the output."""
         zeros = [0] * len(self.stride)
-        return torch.ops.aten.convolution(
+        out: Tensor = torch.ops.aten.convolution(
             x, weight, bias, self.stride, self.padding, self.dilation, _FORWARD, zeros, self.groups
-        )  # type: ignore[no-any-return]
+        )
+        return out
 
     def backward(self, grad: Tensor, x: Tensor, weight: Tensor, *, of_input: bool) -> Tensor:
         """Return the gradient of the input, or of the weight summed over the batch."""
@@ -72,15 +76,41 @@ class ConvolutionJob:
     steps: ConvolutionShape
     units: int
     kept: Tensor | None = None
+    rounded: RoundedConvolution | None = None
+
+    def _depthwise(self) -> Tensor:
+        """Return the gradients of a convolution that acts on each channel alone, tap by tap."""
+        steps, sides = self.steps, self.weight.shape[2:]
+        padding = [side for pad in reversed(steps.padding) for side in (pad, pad)]
+        x = functional.pad(self.x, padding).float()
+        outer = self.grad.float()
+        axes = tuple(range(2, x.dim()))
+        found = []
+        for tap in itertools.product(*(range(side) for side in sides)):
+            view = x
+            for axis, place in enumerate(tap):
+                start, length = place * steps.dilation[axis], outer.shape[2 + axis]
+                end = start + (length - 1) * steps.stride[axis] + 1
+                view = view.narrow(2 + axis, start, end - start)
+                if steps.stride[axis] > 1:
+                    view = view[(slice(None),) * (2 + axis) + (slice(None, None, steps.stride[axis]),)]
+            found.append((view * outer).sum(axes))
+        values = torch.stack(found, -1)
+        return values.reshape(self.units, -1, *self.weight.shape).sum(1)
 
     def squares(self) -> Tensor:
         """Return the squared norms, in pieces of units so that the patches stay small."""
         if self.x.is_cuda:
-            from tacit.learn._layer_kernels import convolution_kernel
+            from tacit.learn._layer_kernels import rounded_convolution
 
-            kernel = convolution_kernel(self)
-            if kernel is not None:
-                return kernel
+            self.rounded = rounded_convolution(self)
+            if self.rounded is not None:
+                self.x = self.grad = self.x.new_empty(0)
+                return self.rounded.squares()
+        if self.steps.groups == self.x.shape[1] == self.grad.shape[1] > 1:
+            self.kept = self._depthwise()
+            self.x = self.grad = self.x.new_empty(0)
+            return squared_norms(self.kept)
         per_unit = self.x.shape[0] // self.units
         positions = self.grad[0, 0].numel() * per_unit
         outputs, inputs = self.grad.shape[1] // self.steps.groups, self.weight[0].numel()
@@ -120,6 +150,8 @@ class ConvolutionJob:
         """Return the weighted sum: the gradient of the whole batch, with the output's gradient scaled."""
         if self.kept is not None:
             return UnitGradients(self.kept).total(factors)
+        if self.rounded is not None:
+            return self.rounded.total(factors)
         factors = factors.repeat_interleave(self.x.shape[0] // self.units)
         if self.x.numel() < self.grad.numel():
             x, grad = scaled(self.x, factors), self.grad
@@ -141,7 +173,7 @@ class ConvolutionLayer(torch.autograd.Function):
     """A convolution with an optional offset for each output channel."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -155,7 +187,7 @@ class ConvolutionLayer(torch.autograd.Function):
         return steps.apply(x, weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         ctx.record(x, grad)
         inner = ctx.steps.backward(grad, x, weight, of_input=True) if ctx.needs_input_grad[0] else None
@@ -199,7 +231,7 @@ def use_convolution(
     if dtype is not None:
         values = [value if value is None else value.to(dtype) for value in values]
     with without_autocast(x):
-        return ConvolutionLayer.apply(*values, book.anchor, steps, record)
+        return apply_layer(ConvolutionLayer, *values, book.anchor, steps, record)
 
 
 def _each(value: Any, dims: int) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ of a unit.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["GradientJob", "LookupJob", "MatrixJob", "UnitGradients", "merged", "scaled", "squared_norms"]
+__all__ = [
+    "GradientJob",
+    "LookupJob",
+    "MatrixJob",
+    "PartJob",
+    "UnitGradients",
+    "merged",
+    "scaled",
+    "squared_norms",
+]
 
 #: The largest number of elements that a temporary tensor of a norm may have.
 MOST_ELEMENTS: Final = 2**26
@@ -127,7 +137,7 @@ def wide_product(first: Tensor, second: Tensor) -> Tensor:
     if first.dtype == torch.float32:
         return first @ second
     if first.is_cuda:
-        return torch.mm(first, second, out_dtype=torch.float32)  # type: ignore[call-overload,no-any-return]
+        return torch.mm(first, second, out_dtype=torch.float32)
     return first.float() @ second.float()
 
 
@@ -193,6 +203,58 @@ class LookupJob:
 
 
 @dataclass
+class PartJob:
+    """The gradient of some rows of a matrix; its other rows have none here."""
+
+    matrix: MatrixJob
+    start: int
+    shape: torch.Size
+
+    def _whole(self, part: Tensor) -> Tensor:
+        after = self.shape[0] - self.start - part.shape[-2]
+        return torch.nn.functional.pad(part, (0, 0, self.start, after))
+
+    def squares(self) -> Tensor:
+        """Return the squared norms."""
+        return self.matrix.squares()
+
+    def total(self, factors: Tensor) -> Tensor:
+        """Return the weighted sum."""
+        return self._whole(self.matrix.total(factors))
+
+    def gradients(self) -> Tensor:
+        """Return the gradients."""
+        return self._whole(self.matrix.gradients())
+
+
+@dataclass
+class DisjointParts:
+    """The gradients of several parts of a matrix that have no row in common."""
+
+    parts: Sequence[PartJob]
+
+    def squares(self) -> Tensor:
+        """Return the squared norms: those of the parts add up."""
+        return torch.stack([part.squares() for part in self.parts]).sum(0)
+
+    def total(self, factors: Tensor) -> Tensor:
+        """Return the weighted sum."""
+        return torch.stack([part.total(factors) for part in self.parts]).sum(0)
+
+    def gradients(self) -> Tensor:
+        """Return the gradients."""
+        return torch.stack([part.gradients() for part in self.parts]).sum(0)
+
+
+def _disjoint(jobs: Sequence[GradientJob]) -> DisjointParts | None:
+    """Return parts of a matrix as one job, or nothing where they meet or are something else."""
+    parts = [job for job in jobs if isinstance(job, PartJob)]
+    ends = sorted((part.start, part.start + part.matrix.shape[0]) for part in parts)
+    meet = any(first[1] > second[0] for first, second in itertools.pairwise(ends))
+    return None if meet or len(parts) < len(jobs) else DisjointParts(parts)
+
+
+@dataclass
 class TiedJob:
     """A table of embeddings that is also the matrix of a linear layer: two jobs, one gradient."""
 
@@ -232,6 +294,9 @@ def merged(jobs: Sequence[GradientJob]) -> GradientJob:
         rows, table = lookup.index.shape[1] + matrix.left.shape[1], math.prod(matrix.shape)
         if not matrix.transposed and rows * sum(matrix.shape) <= table:
             return TiedJob(lookup, matrix)
+    parts = _disjoint(jobs)
+    if parts is not None:
+        return parts
     total = jobs[0].gradients()
     for job in jobs[1:]:
         total = total + job.gradients()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from tacit.learn._layer_jobs import LookupJob, MatrixJob
+from tacit.learn._layer_book import apply_layer
+from tacit.learn._layer_jobs import LookupJob, MatrixJob, PartJob
 from tacit.learn._precision import autocast_dtype, without_autocast
 
 if TYPE_CHECKING:
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
     from tacit.learn._layer_book import LayerBook
 
-__all__ = ["use_addmm", "use_embedding", "use_linear", "use_matmul"]
+__all__ = ["linear_part", "use_addmm", "use_embedding", "use_linear", "use_matmul"]
 
 
 class LinearLayer(torch.autograd.Function):
     """``x W^T + b``, or ``x W + b`` when transposed."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -36,7 +37,7 @@ class LinearLayer(torch.autograd.Function):
         return functional.linear(x, weight.mT if transposed else weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         ctx.record(x, grad)
         inner = grad @ (weight.mT if ctx.transposed else weight) if ctx.needs_input_grad[0] else None
@@ -44,9 +45,15 @@ class LinearLayer(torch.autograd.Function):
 
 
 def use_linear(
-    book: LayerBook, x: Tensor, weight: Tensor, bias: Tensor | None = None, *, transposed: bool = False
+    book: LayerBook,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    transposed: bool = False,
+    rows: tuple[int, int] | None = None,
 ) -> Any:
-    """Apply a linear layer whose matrix or bias is trained."""
+    """Apply a linear layer whose matrix or bias is trained, or some rows of it."""
     number, offset = book.number(weight), book.number(bias)
     if number is None and offset is None:
         return NotImplemented
@@ -62,18 +69,45 @@ def use_linear(
     def record(x: Tensor, grad: Tensor) -> None:
         right = book.rows(grad, layout)
         if number is not None:
-            book.record(number, MatrixJob(book.rows(x, layout), right, weight.shape, transposed))
+            matrix = MatrixJob(book.rows(x, layout), right, flat_weight.shape, transposed)
+            book.record(number, matrix if rows is None else PartJob(matrix, rows[0], weight.shape))
         if offset is not None:
-            book.record_gradients(offset, right.sum(1, dtype=torch.float32))
+            sums = right.sum(1, dtype=torch.float32)
+            if rows is not None:
+                sums = functional.pad(sums, (rows[0], weight.shape[0] - rows[1]))
+            book.record_gradients(offset, sums)
 
     dtype = autocast_dtype(x)
     flat_weight = weight.detach()
     flat_bias = None if bias is None else bias.detach()
+    if rows is not None:
+        flat_weight = flat_weight[slice(*rows)]
+        flat_bias = None if flat_bias is None else flat_bias[slice(*rows)]
     if dtype is not None:
         x, flat_weight = x.to(dtype), flat_weight.to(dtype)
         flat_bias = None if flat_bias is None else flat_bias.to(dtype)
     with without_autocast(x):
-        return LinearLayer.apply(x, flat_weight, flat_bias, book.anchor, record, transposed)
+        return apply_layer(LinearLayer, x, flat_weight, flat_bias, book.anchor, record, transposed)
+
+
+def linear_part(
+    book: LayerBook,
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    *,
+    rows: tuple[int, int] | None = None,
+) -> Tensor:
+    """Apply a linear layer inside another layer, whether or not its matrix is trained.
+
+    With `rows`, only these rows of the matrix and of the bias act.
+    """
+    found = use_linear(book, x, weight, bias, rows=rows)
+    if found is not NotImplemented:
+        return found  # type: ignore[no-any-return]
+    if rows is not None:
+        weight, bias = weight[slice(*rows)], None if bias is None else bias[slice(*rows)]
+    return functional.linear(x, weight, bias)
 
 
 def use_addmm(book: LayerBook, bias: Tensor, x: Tensor, weight: Tensor, **options: Any) -> Any:
@@ -94,13 +128,13 @@ class EmbeddingLayer(torch.autograd.Function):
     """A look-up in a table."""
 
     @staticmethod
-    def forward(ctx: Any, index: Tensor, weight: Tensor, anchor: Tensor, record: Any) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, index: Tensor, weight: Tensor, anchor: Tensor, record: Any) -> Tensor:
         ctx.save_for_backward(index)
         ctx.record = record
         return functional.embedding(index, weight)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, ...]:
         (index,) = ctx.saved_tensors
         ctx.record(index, grad)
         return None, None, None, None
@@ -133,4 +167,4 @@ def use_embedding(
         flat = book.rows(index.unsqueeze(-1), layout).squeeze(-1)
         book.record(number, LookupJob(flat, book.rows(grad, layout), weight.shape))
 
-    return EmbeddingLayer.apply(index, weight.detach(), book.anchor, record)
+    return apply_layer(EmbeddingLayer, index, weight.detach(), book.anchor, record)

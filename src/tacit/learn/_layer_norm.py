@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from tacit.errors import TacitError
 from tacit.fixes import Say
+from tacit.learn._layer_book import apply_layer
 from tacit.learn._precision import autocast_dtype, without_autocast
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class LayerNormLayer(torch.autograd.Function):
     """Layer normalisation over the last axes."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor | None,
@@ -48,7 +49,7 @@ class LayerNormLayer(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, rstd = ctx.saved_tensors
         ctx.record((x - mean) * rstd, grad)
         inner = None
@@ -73,8 +74,8 @@ def use_layer_norm(
         return NotImplemented
     x, record = _last_axes(book, x, numbers, len(normalized_shape))
     with without_autocast(x):
-        return LayerNormLayer.apply(
-            x, _held(weight), _held(bias), book.anchor, list(normalized_shape), eps, record
+        return apply_layer(
+            LayerNormLayer, x, _held(weight), _held(bias), book.anchor, list(normalized_shape), eps, record
         )
 
 
@@ -104,7 +105,7 @@ class RmsNormLayer(torch.autograd.Function):
     """Root-mean-square normalisation over the last axes."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor,
@@ -120,7 +121,7 @@ class RmsNormLayer(torch.autograd.Function):
         return x * scale * weight
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, scale = ctx.saved_tensors
         normal = x * scale
         ctx.record(normal, grad)
@@ -143,14 +144,14 @@ def use_rms_norm(
     x, record = _last_axes(book, x, (number, None), len(normalized_shape))
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     with without_autocast(x):
-        return RmsNormLayer.apply(x, weight.detach(), book.anchor, len(normalized_shape), eps, record)
+        return apply_layer(RmsNormLayer, x, weight.detach(), book.anchor, len(normalized_shape), eps, record)
 
 
 class GroupNormLayer(torch.autograd.Function):
     """Group normalisation: the sums that the input's gradient needs are the gradients of scale and offset."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor | None,
@@ -169,7 +170,7 @@ class GroupNormLayer(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, mean, rstd = ctx.saved_tensors
         batch, channels = x.shape[:2]
         wide = (batch, channels) + (1,) * (x.dim() - 2)
@@ -213,7 +214,9 @@ def use_group_norm(
         return NotImplemented
     x, record = _by_channels(book, x, numbers)
     with without_autocast(x):
-        return GroupNormLayer.apply(x, _held(weight), _held(bias), book.anchor, num_groups, eps, record)
+        return apply_layer(
+            GroupNormLayer, x, _held(weight), _held(bias), book.anchor, num_groups, eps, record
+        )
 
 
 def _by_channels(
@@ -257,7 +260,9 @@ def use_instance_norm(
         return NotImplemented
     x, record = _by_channels(book, x, numbers)
     with without_autocast(x):
-        return GroupNormLayer.apply(x, _held(weight), _held(bias), book.anchor, x.shape[1], eps, record)
+        return apply_layer(
+            GroupNormLayer, x, _held(weight), _held(bias), book.anchor, x.shape[1], eps, record
+        )
 
 
 def use_batch_norm(
@@ -279,14 +284,14 @@ def use_batch_norm(
         return NotImplemented
     x, record = _by_channels(book, x, numbers)
     normal = functional.batch_norm(x, running_mean, running_var, eps=eps)
-    return ChannelScale.apply(normal, _held(weight), _held(bias), book.anchor, record)
+    return apply_layer(ChannelScale, normal, _held(weight), _held(bias), book.anchor, record)
 
 
 class ChannelScale(torch.autograd.Function):
     """A scale and an offset for each channel."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any,
         x: Tensor,
         weight: Tensor | None,
@@ -301,7 +306,7 @@ class ChannelScale(torch.autograd.Function):
         return out.clone() if bias is None else out + bias.reshape(wide)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         ctx.record(
             (grad * x).flatten(2).sum(2) if x.dim() > 2 else grad * x,

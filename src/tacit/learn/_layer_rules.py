@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from tacit.learn._layer_attention import use_attention
 from tacit.learn._layer_convolution import use_convolution
+from tacit.learn._layer_elementwise import use_add, use_expand, use_multiply, use_prelu, use_subtract
 from tacit.learn._layer_linear import use_addmm, use_embedding, use_linear, use_matmul
 from tacit.learn._layer_norm import (
     use_batch_norm,
@@ -22,6 +23,16 @@ from tacit.learn._layer_norm import (
     use_instance_norm,
     use_layer_norm,
     use_rms_norm,
+)
+from tacit.learn._layer_recurrent import (
+    use_gru,
+    use_gru_cell,
+    use_lstm,
+    use_lstm_cell,
+    use_rnn_relu,
+    use_rnn_relu_cell,
+    use_rnn_tanh,
+    use_rnn_tanh_cell,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +56,22 @@ RULES: dict[Any, Callable[..., Any]] = {
     torch.conv1d: use_convolution,
     torch.conv2d: use_convolution,
     torch.conv3d: use_convolution,
+    torch.lstm: use_lstm,
+    torch.gru: use_gru,
+    torch.rnn_tanh: use_rnn_tanh,
+    torch.rnn_relu: use_rnn_relu,
+    torch.lstm_cell: use_lstm_cell,
+    torch.gru_cell: use_gru_cell,
+    torch.rnn_tanh_cell: use_rnn_tanh_cell,
+    torch.rnn_relu_cell: use_rnn_relu_cell,
+    torch.add: use_add,
+    torch.Tensor.add: use_add,
+    torch.sub: use_subtract,
+    torch.Tensor.sub: use_subtract,
+    torch.mul: use_multiply,
+    torch.Tensor.mul: use_multiply,
+    torch.Tensor.expand: use_expand,
+    torch.prelu: use_prelu,
     torch.matmul: use_matmul,
     torch.Tensor.matmul: use_matmul,
     torch.Tensor.__matmul__: use_matmul,

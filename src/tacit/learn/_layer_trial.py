@@ -14,7 +14,7 @@ import torch
 
 from tacit.errors import TacitError
 from tacit.fixes import Say
-from tacit.learn._clipped_step import UnknownUseError
+from tacit.learn._clipped_step import UnknownUseError, gradients
 from tacit.learn._layer_book import LayoutChangedError
 
 if TYPE_CHECKING:
@@ -131,8 +131,7 @@ def _gradients_of_units(
     losses = (step.losses(step.model(*inputs), *targets) * weights).reshape(-1, step.per_unit).sum(1)
     found = []
     for value in losses:
-        gradients = torch.autograd.grad(value, list(parameters), retain_graph=True, allow_unused=True)
-        pairs = zip(gradients, parameters, strict=True)
+        pairs = zip(gradients(value, parameters, again=True), parameters, strict=True)
         found.append([torch.zeros_like(p) if g is None else g for g, p in pairs])
     return [torch.stack(values) for values in zip(*found, strict=True)]
 

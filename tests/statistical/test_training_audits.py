@@ -4,9 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from twins.learn_trainers import BROKEN  # noqa: E402
-
 import tacit as tc  # noqa: E402
+from twins.learn_trainers import BROKEN  # noqa: E402
 
 pytestmark = pytest.mark.long
 

@@ -18,6 +18,7 @@ from tacit.audit._neighbour_search import NeighbourResult, neighbours
 from tacit.audit._one_run import OneRunAudit, draw_canaries, one_run
 from tacit.audit._plan_audit import PlanAudit, audit_plan
 from tacit.audit._result import AuditResult, EventWitness
+from tacit.audit._training_audit import audit_training
 
 __all__ = [
     "AuditResult",
@@ -28,6 +29,7 @@ __all__ = [
     "PlanAudit",
     "audit",
     "audit_plan",
+    "audit_training",
     "draw_canaries",
     "membership",
     "neighbouring_rows",

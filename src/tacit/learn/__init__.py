@@ -8,33 +8,43 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fitted_numbers import FittedNumbers
 from tacit.learn._noisy_labels import NoisyLabels
 from tacit.learn._representatives import representatives
 from tacit.learn._teachers import Teachers
+from tacit.learn._trained_model import TrainedModel
 from tacit.learn._vote_reading import VoteReading
 
 if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
     from tacit.learn._logistic import LogisticRegression
+    from tacit.learn._trainer import Trainer
+    from tacit.learn._training_setup import Augmentation
 
 __all__ = [
+    "AdaptiveClip",
+    "Augmentation",
     "Examples",
     "FittedNumbers",
     "LogisticRegression",
     "NoisyLabels",
     "PrivateEstimator",
     "Teachers",
+    "TrainedModel",
+    "Trainer",
     "VoteReading",
     "examples",
     "representatives",
 ]
 
-#: What needs an extra: the module that has it, the package that must be there, and the extra.
+#: What needs an extra: the module that has it, and the package that must be there, which names the extra.
 _LAZY = {
-    "LogisticRegression": ("_logistic", "sklearn", "sklearn"),
-    "PrivateEstimator": ("_estimator", "sklearn", "sklearn"),
+    "Augmentation": ("_training_setup", "torch"),
+    "LogisticRegression": ("_logistic", "sklearn"),
+    "PrivateEstimator": ("_estimator", "sklearn"),
+    "Trainer": ("_trainer", "torch"),
 }
 
 
@@ -43,9 +53,11 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'tacit.learn' has no attribute {name!r}")
     from tacit.core import needs
 
-    module, package, extra = _LAZY[name]
-    needs(name, package, f"tacit[{extra}]")
-    return getattr(import_module(f"tacit.learn.{module}"), name)
+    module, package = _LAZY[name]
+    needs(name, package, f"tacit[{package}]")
+    value: object = getattr(import_module(f"tacit.learn.{module}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

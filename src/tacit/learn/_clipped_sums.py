@@ -128,6 +128,18 @@ class ClippedSums:
             return sums, norms
         return self._repeated(inputs, targets, weights, layouts, norms)
 
+    def unchecked(self, inputs: Tensors, targets: Tensors, weights: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Return sums and norms without a look at the norms, so that a device need not wait.
+
+        Where a norm is not finite the sums are of no use, and the call must be repeated with care.
+        """
+        layouts = self.prepare(inputs, targets)
+        return (
+            self(inputs, targets, weights)
+            if layouts is None
+            else self._run(inputs, targets, weights, layouts)
+        )
+
     def prepare(self, inputs: Tensors, targets: Tensors) -> list[BatchLayout] | None:
         """Settle the method for examples of these shapes, from trial steps; nothing means the exact way."""
         key = tuple((tuple(v.shape[1:]), v.dtype) for v in (*inputs, *targets)), self.step.model.training

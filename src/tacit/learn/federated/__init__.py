@@ -9,6 +9,7 @@ from tacit.learn.federated._hospital_key import HospitalKey
 from tacit.learn.federated._messages import Message, pack, unpack
 from tacit.learn.federated._softmax import GradientModel, Softmax
 from tacit.learn.federated._study import Participant, Study, study
+from tacit.learn.federated._torch_gradients import TorchGradients
 
 __all__ = [
     "Coordinator",
@@ -21,6 +22,7 @@ __all__ = [
     "Participant",
     "Softmax",
     "Study",
+    "TorchGradients",
     "in_process",
     "pack",
     "study",

@@ -1,5 +1,6 @@
 """Attacks on hospitals that train together: a coordinator, or hospitals with it, that break the rules."""
 
+import base64
 import copy
 import json
 import os
@@ -23,7 +24,7 @@ from tacit.learn.federated import (
     study,
     unpack,
 )
-from tacit.learn.federated._masks import RoundKey
+from tacit.learn.federated._masks import RoundKey, SignedKey, _signed_words, mask_for
 
 
 @pytest.fixture
@@ -69,6 +70,12 @@ def test_a_round_beyond_the_last_is_refused(own):
         assert unpack(hospital.handle(h.weights_of(agreed, number))).kind == "sum"
     assert h.refused(hospital.handle(h.weights_of(agreed, 4))) == "run-finished"
     assert draws(hospital) == 3
+
+
+def test_a_round_that_was_never_agreed_is_refused_before_it_is_drawn(own):
+    agreed, hospital = own
+    assert h.refused(hospital.handle(h.weights_of(agreed, 4))) == "run-finished"
+    assert draws(hospital) == 0
 
 
 def test_two_processes_of_one_hospital_answer_no_more_rounds_than_were_paid_for(tmp_path):
@@ -243,6 +250,28 @@ def test_a_list_that_is_not_in_order_is_refused(shared, spoil):
     assert unpack(hospitals["h0"].handle(h.listed(agreed, 1, members))).kind == "masked"  # nothing was lost
 
 
+def test_a_list_without_the_hospital_itself_is_refused(shared):
+    agreed, _, hospitals = shared
+    members = members_of(agreed, hospitals)
+    assert h.refused(hospitals["h0"].handle(h.listed(agreed, 1, members[1:]))) == "members-refused"
+
+
+def test_the_secret_of_a_pair_depends_on_study_round_list_and_names():
+    """Also where a colluding hospital copies the key of another one."""
+    identity = HospitalKey.generate()
+    own, other = (RoundKey("ab", 1, name, identity) for name in ("h0", "h1"))
+    copied = SignedKey("h2", other.signed.key, other.signed.signature)
+    about = {"study": "ab", "number": 1, "size": 4}
+    masks = [
+        mask_for(own, [own.signed, other.signed], **about),
+        mask_for(own, [own.signed, copied], **about),
+        mask_for(own, [own.signed, other.signed], **about | {"study": "cd"}),
+        mask_for(own, [own.signed, other.signed], **about | {"number": 2}),
+        mask_for(own, [own.signed, SignedKey("h1", other.signed.key, bytes(64))], **about),
+    ]
+    assert len({one.tobytes() for one in masks}) == len(masks)
+
+
 def test_a_key_of_an_earlier_round_is_refused(shared):
     agreed, _, hospitals = shared
     old = members_of(agreed, hospitals, 1)
@@ -277,8 +306,6 @@ def test_a_key_of_another_study_is_refused(shared):
 @pytest.mark.parametrize("point", [bytes(32), b"\x01" + bytes(31)])
 def test_a_key_that_makes_every_secret_the_same_is_refused(shared, point):
     """A colluding hospital may sign any bytes as its key, also a point of low order."""
-    from tacit.learn.federated._masks import SignedKey, _signed_words
-
     agreed, keys, hospitals = shared
     members = members_of(agreed, hospitals)
     signature = keys["h3"].sign(_signed_words(agreed.digest, 1, "h3", point))
@@ -392,7 +419,7 @@ def test_one_share_of_the_noise_is_stored_nowhere(tmp_path):
     assert stored.to_json()["sums"] is None
     held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert share.tobytes()[:16] not in held
-    assert str(int(share[0])).encode() not in held
+    assert base64.b64encode(share.tobytes())[:20] not in held
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

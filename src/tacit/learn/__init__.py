@@ -5,6 +5,7 @@ PyTorch, scikit-learn and Flower are extras, and each is imported when it is fir
 
 from __future__ import annotations
 
+from tacit.learn import federated
 from tacit.learn._examples import Examples, examples
 
-__all__ = ["Examples", "examples"]
+__all__ = ["Examples", "examples", "federated"]

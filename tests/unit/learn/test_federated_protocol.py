@@ -297,3 +297,27 @@ def test_one_patient_more_moves_the_exact_sum_by_one_clip_at_most(monkeypatch):
             for data in ((X, y), without)
         ]
         assert int(((sums[0] - sums[1]).astype(object) ** 2).sum()) <= CLIP_STEPS**2
+
+
+def test_a_plan_and_a_model_show_themselves():
+    agreed, keys = h.small_study("shared", hospitals=4, dropouts=1, rate=0.5)
+    hospitals = h.all_hospitals(agreed, keys)
+    shown = str(hospitals["h0"].plan)
+    assert "a random sample of 50 % of the patients" in shown
+    assert "if all others collude" in shown
+    names = {1: {"h3"}, 2: {"h0", "h1"}, 3: set()}
+    coordinator = Coordinator(
+        agreed,
+        lambda sent: in_process(hospitals)(
+            {n: m for n, m in sent.items() if n not in names[max(1, coordinator.number)]}
+        ),
+    )
+    release = coordinator.train()
+    assert str(release).splitlines()[1] == "1 of 3 rounds were lost: too few hospitals took part"
+    picture = release.plot()
+    assert [bar.get_height() for bar in picture.axes[0].patches] == [3, 0, 4]
+    assert "epsilon" in picture.get_title(loc="left")
+
+
+def test_hospitals_are_a_part_of_learning():
+    assert tc.learn.federated.study is study

@@ -15,6 +15,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say, Set
 from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
+from tacit.progress import progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,8 +102,9 @@ class Coordinator:
     def train(self) -> Release[FederatedModel]:
         """Run all rounds and return the model, with the certificates of all hospitals that took part."""
         self.begin()
-        while self.number < self.study.rounds:
-            self.step()
+        with progress("Training together", lambda: self.number / self.study.rounds):
+            while self.number < self.study.rounds:
+                self.step()
         return self.finish()
 
     def begin(self) -> None:

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tacit.core import Content
+from tacit.core import Content, about_release
 from tacit.learn._arrays import from_document, to_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from tacit.core import JSON
+    from tacit.core import JSON, Certificate
     from tacit.learn.federated._softmax import GradientModel
+    from tacit.picture import Picture
 
 __all__ = ["FederatedModel"]
 
@@ -83,6 +85,28 @@ class FederatedModel(Content):
             raise ValueError("not a model")
         members = tuple(tuple(str(name) for name in names) for names in document["members"])
         return cls(model, document["study"], weights, members)
+
+    def text(self, marks: tuple[str, ...] = ()) -> str:
+        """Write for a terminal what was trained, with whom, and how many rounds were lost."""
+        lost = len(self.members) - self.rounds
+        missed = [f"{lost} of {len(self.members)} rounds were lost: too few hospitals took part"]
+        return "\n".join([repr(self), *(missed if lost else []), *marks])
+
+    def plot(self, what: str | None, ax: Axes | None, certificate: Certificate) -> Axes | Picture:
+        """Draw how many hospitals were in the sum of each round."""
+        if ax is None:
+            from tacit.picture import Picture
+
+            picture = Picture(8.0, 3.2)
+            self.plot(what, picture.subplots(), certificate)
+            return picture
+        ax.bar(range(1, len(self.members) + 1), [len(names) for names in self.members], color="#0b7285")
+        promised = about_release("", certificate).rpartition(": ")[2].replace("$", r"\$")
+        ax.set_title(f"{self.study['name']}: hospitals in each round\n{promised}", fontsize=9, loc="left")
+        ax.set_xlabel("round")
+        ax.set_ylabel("hospitals")
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
 
     def __repr__(self) -> str:
         named = {name for names in self.members for name in names}

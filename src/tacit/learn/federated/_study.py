@@ -123,7 +123,7 @@ class Study:
             return SampledSteps(sigma=self.sigma * CLIP_STEPS, sensitivity=CLIP_STEPS, rate=rate, steps=1)
         share = math.isqrt(math.ceil((self.sigma * CLIP_STEPS) ** 2 / self.shares) - 1) + 1
         assumes = (
-            f"at most {self.colluding} of the other {len(self.hospitals) - 1} hospitals read together with "
+            f"no more than {self.colluding} of the other {len(self.hospitals) - 1} hospitals read along with "
             f"the coordinator; each sum then holds at least {self.shares} hidden shares of the noise"
         )
         return SharedSteps(

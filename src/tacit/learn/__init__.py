@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tacit.learn import federated
 from tacit.learn._adaptive_clip import AdaptiveClip
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fitted_numbers import FittedNumbers
@@ -36,6 +37,7 @@ __all__ = [
     "Trainer",
     "VoteReading",
     "examples",
+    "federated",
     "representatives",
 ]
 

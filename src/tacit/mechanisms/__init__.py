@@ -35,6 +35,7 @@ from tacit.mechanisms._randomizer_choice import choose_randomizer, randomizer_fr
 from tacit.mechanisms._randomness_check import check_randomness
 from tacit.mechanisms._ranking_secret import ranking_secret
 from tacit.mechanisms._response_designs import Design
+from tacit.mechanisms._rounded_gaussian import RoundedGaussian
 from tacit.mechanisms._sampled_steps import SampledSteps, StepSums
 from tacit.mechanisms._sampling_secret import sampling_secret
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
@@ -86,6 +87,7 @@ __all__ = [
     "Quantiles",
     "QuestionSample",
     "RandomizedResponse",
+    "RoundedGaussian",
     "SampledSteps",
     "SparseVector",
     "SparseVectorRun",

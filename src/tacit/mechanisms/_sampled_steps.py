@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from tacit import noise
 from tacit.errors import bad_parameter
 from tacit.exact import Number, count, rational
 from tacit.fixes import Set
-from tacit.mechanisms._mechanism import Mechanism, figure, show
+from tacit.mechanisms._mechanism import Mechanism, check_delta, exactly_one, figure, show
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Cost
 
-__all__ = ["SampledSteps", "StepSums"]
+__all__ = ["RecordedSums", "SampledSteps", "StepSums", "noise_multiple"]
 
 
 class StepSums(Protocol):
@@ -43,6 +44,50 @@ class StepSums(Protocol):
         """Return what is released after the last step, as JSON data: post-processing of the noisy sums."""
 
 
+@dataclass(slots=True)
+class RecordedSums:
+    """Sums over units with one whole number each; the result is the noisy sums themselves: for auditors.
+
+    Examples
+    --------
+    >>> sums = RecordedSums((3, 4))
+    >>> sums.units, sums.sums(np.array([1])).tolist(), sums.sums(np.array([], int)).tolist()
+    (2, [4], [0])
+    """
+
+    values: tuple[int, ...]
+    noisy: list[int] = field(default_factory=list)
+
+    @property
+    def units(self) -> int:
+        """How many units there are."""
+        return len(self.values)
+
+    def sums(self, sample: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum over the sampled units."""
+        return np.array([sum(self.values[int(place)] for place in sample)], np.int64)
+
+    def update(self, noisy: NDArray[np.int64]) -> None:
+        """Record a noisy sum."""
+        self.noisy.append(int(noisy[0]))
+
+    def result(self) -> list[int]:
+        """Return the noisy sums, and forget them: the next release starts anew."""
+        seen, self.noisy = self.noisy, []
+        return seen
+
+
+def noise_multiple(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, *, rate: Number, steps: int
+) -> Fraction:
+    """Return the smallest sigma, in multiples of the sensitivity, with which steps keep a promise."""
+    from tacit.accounting import Budget, sigma_for
+
+    check_delta(exactly_one(epsilon=epsilon, rho=rho), delta)
+    target = Budget(rho=rho) if epsilon is None else Budget(epsilon=epsilon, delta=delta)  # type: ignore[arg-type]
+    return rational("sigma", sigma_for(target, sensitivity=1, queries=steps, q=rate))
+
+
 @dataclass(frozen=True, init=False, repr=False, slots=True)
 class SampledSteps(Mechanism):
     """Steps that each draw a Poisson sample of the units and add Gaussian noise to the sum over it.
@@ -61,6 +106,23 @@ class SampledSteps(Mechanism):
         The probability that a unit is in the sample of a step, in (0, 1].
     steps
         How many steps one release takes.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> steps = tc.mechanisms.SampledSteps(sigma=8, sensitivity=4, rate=0.05, steps=200)
+    >>> round(steps.cost.epsilon(delta=1e-5), 4)
+    1.5606
+    >>> class TakeAway:  # counts down by what the noisy sums say; a real field moves weights
+    ...     units, left = 1000, 10**6
+    ...     def sums(self, sample):
+    ...         return [len(sample)]
+    ...     def update(self, noisy):
+    ...         self.left -= int(noisy[0])
+    ...     def result(self):
+    ...         return self.left
+    >>> 980_000 < steps.release(TakeAway()) < 10**6  # about 200 times 50 units were sampled
+    True
     """
 
     sigma: Fraction
@@ -77,6 +139,44 @@ class SampledSteps(Mechanism):
         object.__setattr__(self, "rate", share)
         object.__setattr__(self, "steps", count("steps", steps, zero=False))
 
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        sensitivity: Number,
+        rate: Number,
+        steps: int,
+    ) -> Self:
+        """Return the steps with the smallest sigma whose cost stays within the promise.
+
+        Guarantee: the cost of the returned mechanism fits the promise; this is checked forward.
+
+        Parameters
+        ----------
+        epsilon, delta
+            The promise; or give `rho` for steps without sampling.
+        rho
+            See above.
+        sensitivity, rate, steps
+            As for the mechanism itself.
+
+        Examples
+        --------
+        >>> made = SampledSteps.calibrated(epsilon=1, delta=1e-5, sensitivity=1, rate=1, steps=60)
+        >>> round(float(made.sigma), 3), made.cost.epsilon(delta=1e-5) <= 1
+        (28.897, True)
+        """
+        return cls(
+            sigma=noise_multiple(epsilon, delta, rho, rate=rate, steps=steps)
+            * rational("sensitivity", sensitivity),
+            sensitivity=sensitivity,
+            rate=rate,
+            steps=steps,
+        )
+
     @property
     def cost(self) -> Cost:
         """The cost of all steps."""
@@ -85,7 +185,7 @@ class SampledSteps(Mechanism):
         one = Cost.gaussian(sigma=self.sigma, sensitivity=self.sensitivity)
         return self.steps * one.sampled(self.rate)
 
-    def release(self, value: StepSums) -> Any:
+    def release(self, value: StepSums) -> Any:  # type: ignore[override]
         """Take the steps, and return the result."""
         for _ in range(self.steps):
             value.update(self.noisy(value.sums(self.draw(value.units))))
@@ -104,8 +204,11 @@ class SampledSteps(Mechanism):
 
     @property
     def worst_pair(self) -> tuple[object, object]:
-        """There is none: a step's sums come from the field."""
-        raise NotImplementedError
+        """No unit, and one unit that moves every sum by the sensitivity, rounded down to a whole number.
+
+        Both are plain `StepSums` whose result is the list of the noisy sums.
+        """
+        return RecordedSums(()), RecordedSums((max(1, math.floor(self.sensitivity)),))
 
     def to_json(self) -> dict[str, Any]:
         """Return the name, the exact parameters, the numerics and the cost."""

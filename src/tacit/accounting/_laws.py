@@ -103,6 +103,8 @@ class DiscreteGaussianVectorLoss:
 
     No move is known to dominate the others, so the loss has no single pair. But every move of squared length
     s has ``E_Q[(P/Q)^k] = exp(k (k-1) s / (2 sigma^2))`` at whole k, and a reflection exchanges its two laws.
+    Only these facts may be used: the law also stands for discrete Gaussians with the same quotient
+    ``s / sigma^2``, such as the sum of several shares of noise.
     """
 
     sigma: Fraction

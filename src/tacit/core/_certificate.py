@@ -112,9 +112,21 @@ class Certificate(Reportable):
 
     @classmethod
     def together(
-        cls, members: Sequence[Certificate], *, cost: Cost, plan: str, disjoint: bool
+        cls,
+        members: Sequence[Certificate],
+        *,
+        disjoint: bool,
+        cost: Cost | None = None,
+        plan: str | None = None,
     ) -> Certificate:
-        """Write the certificate of a release of several datasets: it holds those of all members."""
+        """Write the certificate of a release of several datasets: it holds those of all members.
+
+        Cost and plan follow from the members, unless they are known already.
+        """
+        if cost is None:
+            cost = _cost_together(members, disjoint=disjoint)
+        if plan is None:
+            plan = together_hash([member.plan for member in members], disjoint=disjoint)
         return cls(
             {
                 "schema": CERTIFICATE_SCHEMA,
@@ -305,13 +317,8 @@ class Certificate(Reportable):
             return False
 
     def _members_add_up(self) -> bool:
-        from tacit.accounting import Cost
-
         try:
-            each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in self.members]
-            total = Cost.parallel(*each) if self.fields["disjoint"] else reduce(add, each)
-            if self.fields["disjoint"] and len(set(each)) == 1:
-                total = each[0]
+            total = _cost_together(self.members, disjoint=bool(self.fields["disjoint"]))
             return digest_of(total.to_json()) == digest_of(self.fields["cost"])
         except (TacitError, KeyError, TypeError, ValueError):
             return False
@@ -355,6 +362,16 @@ def certificate_body(member: Member) -> dict[str, JSON]:
         **({"audit": dict(member.audit)} if member.audit is not None else {}),
         **({"blocks": list(member.blocks)} if member.blocks and member.ledger is not None else {}),
     }
+
+
+def _cost_together(members: Sequence[Certificate], *, disjoint: bool) -> Cost:
+    """Return what one unit pays for all members: the largest cost if they are disjoint, else the sum."""
+    from tacit.accounting import Cost
+
+    each = [Cost.from_json(cast("Any", member.fields["cost"])) for member in members]
+    if not disjoint:
+        return reduce(add, each)
+    return each[0] if len(set(each)) == 1 else Cost.parallel(*each)
 
 
 def _promised_together(members: Sequence[Certificate], *, disjoint: bool) -> dict[str, JSON]:

@@ -38,6 +38,7 @@ from tacit.mechanisms._response_designs import Design
 from tacit.mechanisms._rounded_gaussian import RoundedGaussian
 from tacit.mechanisms._sampled_steps import SampledSteps, StepSums
 from tacit.mechanisms._sampling_secret import sampling_secret
+from tacit.mechanisms._shared_steps import SharedSteps
 from tacit.mechanisms._sparse_vector import SparseVector, SparseVectorRun
 from tacit.mechanisms._splitting_tree import SplittingTree
 from tacit.mechanisms._star_ladder import StarLadder
@@ -89,6 +90,7 @@ __all__ = [
     "RandomizedResponse",
     "RoundedGaussian",
     "SampledSteps",
+    "SharedSteps",
     "SparseVector",
     "SparseVectorRun",
     "SplittingTree",

@@ -47,6 +47,7 @@ from tacit.mechanisms._subsampled import Subsampled
 from tacit.mechanisms._subset_selection import SubsetSelection
 from tacit.mechanisms._toeplitz_noise import ToeplitzNoise
 from tacit.mechanisms._top_k import TopK
+from tacit.mechanisms._training_noise import generator_seed, training_noise
 from tacit.mechanisms._tree_noise import TreeNoise
 from tacit.mechanisms._upper_tails import chance_above
 from tacit.mechanisms._variance import Variance, VarianceAndCount
@@ -112,12 +113,14 @@ __all__ = [
     "choose_randomizer",
     "clip",
     "fold",
+    "generator_seed",
     "linear_half_width",
     "linear_tail",
     "mean_sets",
     "randomizer_from_json",
     "ranking_secret",
     "sampling_secret",
+    "training_noise",
     "truncate",
     "variance_sets",
     "walsh_hadamard",

@@ -64,7 +64,7 @@ class Coordinator:
     >>> agreed = study("flu", Softmax(4, 2), {"north": Participant(200)}, rounds=3, epsilon=1, delta=1e-5,
     ...                noise="own")
     >>> patients = tc.learn.examples(np.zeros((200, 4)), np.zeros(200), unit=tc.Unit.row(), size=200,
-    ...                              name="north", budget=tc.Budget(epsilon=1, delta=1e-5))
+    ...                              name="north", budget=tc.Budget(epsilon=2, delta=1e-4))
     >>> hospitals = {"north": Hospital("north", agreed, patients)}
     >>> release = Coordinator(agreed, in_process(hospitals)).train()
     >>> release.rounds, release.certificate.names
@@ -87,6 +87,7 @@ class Coordinator:
         if not 0 <= momentum < 1:
             raise bad_parameter("momentum", "in [0, 1)", momentum, fix=Set(momentum=0.5))
         self.study = study
+        self._digest = study.digest
         self.weights = np.asarray(study.model.start(), dtype=np.float64)
         self.number = 0
         self.members: list[tuple[str, ...]] = []  # who was in the sum of each round; nobody where it was lost
@@ -201,9 +202,7 @@ class Coordinator:
         self, kind: str, asked: Mapping[str, Mapping[str, JSON]], wanted: str, **arrays: NDArray[Any]
     ) -> dict[str, Message]:
         """Send a message of one kind to hospitals, and return the replies of the kind that is wanted."""
-        sent = {
-            name: pack(Message(kind, self.study.digest, fields, arrays)) for name, fields in asked.items()
-        }
+        sent = {name: pack(Message(kind, self._digest, fields, arrays)) for name, fields in asked.items()}
         replies: dict[str, Message] = {}
         for name, data in self._exchange(sent).items():
             if name not in sent:
@@ -213,7 +212,7 @@ class Coordinator:
             except TacitError as error:
                 self.refusals[name] = f"{error.what}: {error.why}"
                 continue
-            if reply.kind == wanted and reply.study == self.study.digest:
+            if reply.kind == wanted and reply.study == self._digest:
                 replies[name] = reply
             else:
                 self.refusals[name] = str(reply.fields.get("what", "an unexpected reply"))

@@ -64,7 +64,7 @@ class Hospital:
     >>> agreed = study("flu", Softmax(4, 2), {"north": Participant(200)}, rounds=10, epsilon=1, delta=1e-5,
     ...                noise="own")
     >>> patients = tc.learn.examples(np.zeros((200, 4)), np.zeros(200), unit=tc.Unit.row(), size=200,
-    ...                              name="north", budget=tc.Budget(epsilon=1, delta=1e-5))
+    ...                              name="north", budget=tc.Budget(epsilon=2, delta=1e-4))
     >>> north = Hospital("north", agreed, patients)
     >>> float(north.plan.cost.epsilon(delta=1e-5)) <= 1
     True
@@ -74,6 +74,7 @@ class Hospital:
         _check(name, study, data, key)
         self.name = name
         self.study = study
+        self._digest = study.digest
         self._key = key
         self._wanted = RoundWanted()
         self._run: Run[RoundAnswer] | None = None
@@ -98,12 +99,12 @@ class Hospital:
             try:
                 return self._answer(unpack(message))
             except TacitError as error:
-                return refusal(self.study.digest, error)
+                return refusal(self._digest, error)
             except Exception:  # noqa: BLE001 - what went wrong may depend on the data
                 failed = TacitError(
                     "release-failed", "the round failed", fix=Say("go on with the next round")
                 )
-                return refusal(self.study.digest, failed)
+                return refusal(self._digest, failed)
 
     def begin(self) -> None:
         """Charge the whole run to the hospital's ledger, or find that it was charged before."""
@@ -124,7 +125,7 @@ class Hospital:
         return self._answered[max(self._answered)].certificate
 
     def _answer(self, message: Message) -> bytes:
-        if message.study != self.study.digest:
+        if message.study != self._digest:
             raise TacitError(
                 "study-differs",
                 f"{self.name} has agreed to another study",
@@ -191,7 +192,7 @@ class Hospital:
         if self.study.noise == "shared":
             assert self._key is not None  # noqa: S101 - checked at the start
             self._open.clear()  # older rounds are over: their keys and shares go
-            made = RoundKey(self.study.digest, number, self.name, self._key)
+            made = RoundKey(self._digest, number, self.name, self._key)
             self._open[number] = _OpenRound(made, self._wanted.noisy)
         self._wanted.noisy = None
 
@@ -217,16 +218,16 @@ class Hospital:
             return opened.reply
         identities = {name: one.key for name, one in self.study.hospitals.items()}
         members = read_members(
-            listed, own=opened.key.signed, study=self.study.digest, number=number, identities=identities,
+            listed, own=opened.key.signed, study=self._digest, number=number, identities=identities,
             least=self.study.least,
         )  # fmt: skip
-        mask = mask_for(opened.key, members, study=self.study.digest, number=number, size=len(opened.share))
+        mask = mask_for(opened.key, members, study=self._digest, number=number, size=len(opened.share))
         share, opened.share, opened.listed = opened.share, None, listed
         opened.reply = self._say("masked", {"round": number}, masked=share.astype(np.uint64) + mask)
         return opened.reply
 
     def _say(self, kind: str, fields: Mapping[str, JSON], **arrays: NDArray[Any]) -> bytes:
-        return pack(Message(kind, self.study.digest, {"hospital": self.name, **fields}, arrays))
+        return pack(Message(kind, self._digest, {"hospital": self.name, **fields}, arrays))
 
     def _facts(self) -> list[tuple[str, str]]:
         """Say what is agreed, for the plan."""

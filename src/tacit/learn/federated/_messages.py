@@ -125,7 +125,7 @@ def _arrays(listed: object, data: bytes, at: int) -> dict[str, NDArray[Any]]:
         if not isinstance(one, list) or len(one) != 3:
             _bad("its arrays are not listed")
         name, kind, size = one
-        if not isinstance(name, str) or kind not in _TYPES or type(size) is not int or size < 0:
+        if not isinstance(name, str) or str(kind) not in _TYPES or type(size) is not int or size < 0:
             _bad("one of its arrays has the wrong type")
         end = at + math.prod((8, size))
         if name in found or end > len(data):

@@ -64,8 +64,8 @@ class Softmax:
     >>> model = Softmax(features=2, classes=3)
     >>> model.dimension
     9
-    >>> model.gradients(model.start(), np.array([[1.0, 0.0]]), np.array([0])).round(2).tolist()
-    [[-0.67, 0.33, 0.33, 0.0, 0.0, 0.0, -0.67, 0.33, 0.33]]
+    >>> model.gradients(model.start(), np.array([[1.0, 2.0]]), np.array([0])).round(2).tolist()
+    [[-0.67, 0.33, 0.33, -1.33, 0.67, 0.67, -0.67, 0.33, 0.33]]
     """
 
     features: int

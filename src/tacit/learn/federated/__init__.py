@@ -1,7 +1,14 @@
-"""Hospitals that train together: patients are protected, and nobody is trusted with an update."""
+"""Training together: hospitals that trust nobody with their patients, or clients with a trusted server.
+
+`study`, `Hospital` and `Coordinator` protect patients, and nobody is trusted with an update. `clients`
+protects whole clients, and trusts the server. Messages travel in this process or over Flower.
+"""
 
 from __future__ import annotations
 
+from tacit.learn.federated._client import Client
+from tacit.learn.federated._client_model import ClientModel
+from tacit.learn.federated._clients import Clients, clients
 from tacit.learn.federated._coordinator import Coordinator, Exchange, in_process
 from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._hospital import Hospital
@@ -11,6 +18,9 @@ from tacit.learn.federated._softmax import GradientModel, Softmax
 from tacit.learn.federated._study import Participant, Study, study
 
 __all__ = [
+    "Client",
+    "ClientModel",
+    "Clients",
     "Coordinator",
     "Exchange",
     "FederatedModel",
@@ -21,6 +31,7 @@ __all__ = [
     "Participant",
     "Softmax",
     "Study",
+    "clients",
     "in_process",
     "pack",
     "study",

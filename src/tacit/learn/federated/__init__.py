@@ -6,6 +6,9 @@ protects whole clients, and trusts the server. Messages travel in this process o
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tacit.learn.federated._client import Client
 from tacit.learn.federated._client_model import ClientModel
 from tacit.learn.federated._clients import Clients, clients
@@ -14,8 +17,12 @@ from tacit.learn.federated._federated_model import FederatedModel
 from tacit.learn.federated._hospital import Hospital
 from tacit.learn.federated._hospital_key import HospitalKey
 from tacit.learn.federated._messages import Message, pack, unpack
+from tacit.learn.federated._service import HospitalService, MessageHandler, ServiceLink
 from tacit.learn.federated._softmax import GradientModel, Softmax
 from tacit.learn.federated._study import Participant, Study, study
+
+if TYPE_CHECKING:
+    from tacit.learn.federated._flower import FlowerGrid, client_app, flower_exchange, server_app
 
 __all__ = [
     "Client",
@@ -24,16 +31,35 @@ __all__ = [
     "Coordinator",
     "Exchange",
     "FederatedModel",
+    "FlowerGrid",
     "GradientModel",
     "Hospital",
     "HospitalKey",
+    "HospitalService",
     "Message",
+    "MessageHandler",
     "Participant",
+    "ServiceLink",
     "Softmax",
     "Study",
+    "client_app",
     "clients",
+    "flower_exchange",
     "in_process",
     "pack",
+    "server_app",
     "study",
     "unpack",
 ]
+
+_FLOWER = frozenset({"FlowerGrid", "client_app", "flower_exchange", "server_app"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FLOWER:
+        return getattr(import_module("tacit.learn.federated._flower"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

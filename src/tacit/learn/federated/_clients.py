@@ -234,8 +234,8 @@ def _facts(rounds: ClientRounds) -> list[tuple[str, str]]:
         quantile = percent(float(rounds.clip.quantile), 0)
         more = percent(CLIP_STEPS / rounds.update_steps - 1)
         clip = (
-            f"{rounds.first_clip:.4g} at first, then towards the {quantile} quantile of lengths; the noise of the "
-            f"updates grows by {more} for it"
+            f"{rounds.first_clip:.4g} at first, then towards the {quantile} quantile of lengths; the noise "
+            f"of the updates grows by {more} for it"
         )
     else:
         clip = f"an update is at most {rounds.first_clip:.4g} long"

@@ -184,6 +184,8 @@ def test_the_socket_of_a_service_is_private(tmp_path):
         with pytest.raises(TacitError, match="no socket"):
             HospitalService(Client("south", lambda weights: weights), path)
         assert unpack(ServiceLink("north", path).handle(b"x")).kind == "refusal"
+    with HospitalService(Client("north", lambda weights: weights), path, group=True):
+        assert path.stat().st_mode & 0o777 == 0o660
 
 
 def test_a_link_without_its_service_refuses(tmp_path):

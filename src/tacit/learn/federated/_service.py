@@ -36,7 +36,8 @@ class HospitalService:
     """Answer messages on a socket of this machine, until it is closed.
 
     Only bytes of the protocol travel; nothing that is received runs. The socket belongs to the account that
-    started the service, and nobody else can open it.
+    started the service, and nobody else can open it. Flower sends the code of its apps to the hospitals: run
+    its node under another account, which cannot read patients, and let the group of the socket in.
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ class HospitalService:
         The hospital.
     path
         Where the socket is; it must not exist yet. At most 100 letters.
+    group
+        Whether the group of the socket may open it, too.
 
     Examples
     --------
@@ -56,10 +59,12 @@ class HospitalService:
     refusal
     """
 
-    def __init__(self, handler: MessageHandler, path: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, handler: MessageHandler, path: str | os.PathLike[str], *, group: bool = False
+    ) -> None:
         self._handler = handler
         self._path = Path(path)
-        before = os.umask(0o177)  # the socket is never open to other accounts, not even for a moment
+        before = os.umask(0o117 if group else 0o177)  # the socket is never open to other accounts, not even for a moment
         try:
             self._listener = local.Listener(str(self._path), family="AF_UNIX", backlog=16)
         except OSError:

@@ -110,6 +110,11 @@ def test_clipping_keeps_the_direction_and_short_gradients():
     assert not whole[3:].any()
 
 
+def test_a_gradient_that_is_too_long_in_whole_steps_becomes_zero(monkeypatch):
+    monkeypatch.setattr("tacit.learn.federated._whole_gradients._MARGIN", 1.1)  # a norm that is wrong by 10 %
+    assert clip_whole(np.array([[3.0, 4.0], [0.3, 0.4]]), 1.0).tolist() == [[0, 0], [314572, 419430]]
+
+
 def test_rounding_instead_of_truncation_would_break_the_norm():
     line = np.full((1, 1000), 1000**-0.5 * (CLIP_STEPS - 0.4) / CLIP_STEPS)
     rounded = np.round(line * CLIP_STEPS).astype(int)

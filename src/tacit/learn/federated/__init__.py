@@ -20,6 +20,7 @@ from tacit.learn.federated._messages import Message, pack, unpack
 from tacit.learn.federated._service import HospitalService, MessageHandler, ServiceLink
 from tacit.learn.federated._softmax import GradientModel, Softmax
 from tacit.learn.federated._study import Participant, Study, study
+from tacit.learn.federated._torch_gradients import TorchGradients
 
 if TYPE_CHECKING:
     from tacit.learn.federated._flower import FlowerGrid, client_app, flower_exchange, server_app
@@ -42,6 +43,7 @@ __all__ = [
     "ServiceLink",
     "Softmax",
     "Study",
+    "TorchGradients",
     "client_app",
     "clients",
     "flower_exchange",

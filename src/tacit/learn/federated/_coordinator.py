@@ -14,7 +14,7 @@ from tacit.core import Certificate, Release
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Say, Set
 from tacit.learn.federated._federated_model import FederatedModel
-from tacit.learn.federated._messages import Message, pack, unpack
+from tacit.learn.federated._messages import Message, pack, unpack, weights_digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,6 +95,7 @@ class Coordinator:
         self._exchange = exchange
         self._learning_rate, self._momentum, self._average = learning_rate, momentum, average
         self._velocity = np.zeros_like(self.weights)
+        self._asked = ""  # the digest of the weights of this round
         self._later: list[NDArray[np.float64]] = []
 
     def train(self) -> Release[FederatedModel]:
@@ -163,7 +164,12 @@ class Coordinator:
     def _shared_sum(self) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Add up masked sums; without all that were listed, nobody can read any of it."""
         size, number = len(self.weights), self.number
-        ready = {name: one.fields.get("key") for name, one in self._weigh("ready").items()}
+        replies = self._weigh("ready")
+        ready = {
+            name: one.fields.get("key")
+            for name, one in replies.items()
+            if one.fields.get("weights") == self._asked
+        }
         nobody: tuple[tuple[str, ...], NDArray[np.float64]] = ((), np.zeros(size))
         if len(ready) < self.study.least:
             return nobody
@@ -188,6 +194,9 @@ class Coordinator:
         try:
             if reply is None or reply.round() != number:
                 return None
+            if reply.fields.get("weights", self._asked) != self._asked:
+                self.refusals[name] = "this round was answered before, for other weights"
+                return None
             return reply.array(part, kind, len(self.weights))
         except TacitError as error:
             self.refusals[name] = f"{error.what}: {error.why}"
@@ -196,6 +205,7 @@ class Coordinator:
     def _weigh(self, wanted: str) -> dict[str, Message]:
         """Send the weights of a round to all hospitals."""
         asked = {name: {"round": self.number} for name in self.study.hospitals}
+        self._asked = weights_digest(self.weights)
         return self._ask("round", asked, wanted, weights=self.weights)
 
     def _ask(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Hospital"]
 
+#: Refusals whose words are about the protocol alone; of any other, the coordinator learns only the code.
+_OPEN_WORDS = frozenset(
+    {"bad-message", "study-differs", "members-refused", "run-finished", "instalment-lost"}
+)
+
 
 @dataclass(slots=True)
 class _OpenRound:
@@ -36,6 +42,7 @@ class _OpenRound:
     share: NDArray[np.int64] | None
     listed: object = None
     reply: bytes = b""
+    process: int = field(default_factory=os.getpid)
 
 
 class Hospital:
@@ -81,6 +88,7 @@ class Hospital:
         self._answered: dict[int, Release[RoundAnswer]] = {}
         self._open: dict[int, _OpenRound] = {}
         self._lock = threading.Lock()
+        self.last_refusal: TacitError | None = None  # with all its words, for the hospital itself
         promised = {"epsilon": study.epsilon, "delta": study.delta}
         self.plan: Plan[RoundAnswer] = Plan.of(
             data, RoundTask(study, name, data, self._wanted), promised=promised, facts=self._facts,
@@ -99,12 +107,17 @@ class Hospital:
             try:
                 return self._answer(unpack(message))
             except TacitError as error:
-                return refusal(self._digest, error)
-            except Exception:  # noqa: BLE001 - what went wrong may depend on the data
-                failed = TacitError(
-                    "release-failed", "the round failed", fix=Say("go on with the next round")
-                )
-                return refusal(self._digest, failed)
+                self.last_refusal = error
+                return refusal(self._digest, self._in_public(error))
+            except Exception:  # noqa: BLE001 - no detail leaves, whatever went wrong
+                return refusal(self._digest, self._in_public(None))
+
+    def _in_public(self, error: TacitError | None) -> TacitError:
+        """Return a refusal as the coordinator may read it: without paths, budgets or other details."""
+        if error is not None and error.code in _OPEN_WORDS:
+            return error
+        code = "release-failed" if error is None else error.code
+        return TacitError(code, f"{self.name} cannot answer", fix=Say("go on with the next round"))
 
     def begin(self) -> None:
         """Charge the whole run to the hospital's ledger, or find that it was charged before."""
@@ -171,17 +184,23 @@ class Hospital:
         self.begin()
         if number not in self._answered:
             self._draw(number, weights)
+        answer = self._answered[number].content
+        about: dict[str, JSON] = {"round": number, "weights": answer.weights}
         if self.study.noise == "own":
-            sums = self._answered[number].content.sums
-            return self._say("sum", {"round": number}, sum=np.asarray(sums))
-        if number not in self._open:
+            return self._say("sum", about, sum=np.asarray(answer.sums))
+        if self._opened(number) is None:
             raise TacitError(
                 "instalment-lost",
                 f"{self.name} began round {number} before it was restarted",
                 why="its masks are gone, and masking the same sum twice would show it",
                 fix=Say("go on without it in this round"),
             )
-        return self._say("ready", {"round": number, "key": self._open[number].key.signed.document()})
+        return self._say("ready", {**about, "key": self._open[number].key.signed.document()})
+
+    def _opened(self, number: int) -> _OpenRound | None:
+        """Return a round that this very process has opened: a copy of it must not mask the sum again."""
+        opened = self._open.get(number)
+        return None if opened is None or opened.process != os.getpid() else opened
 
     def _draw(self, number: int, weights: NDArray[np.float64]) -> None:
         """Compute a round, once and for all; it is stored before anything leaves."""
@@ -199,7 +218,7 @@ class Hospital:
     def _masked(self, message: Message) -> bytes:
         """Mask the sum of a round for one list of members; never for a second one."""
         number, listed = message.round(), message.fields.get("members")
-        opened = self._open.get(number)
+        opened = self._opened(number)
         if opened is None:
             raise TacitError(
                 "members-refused",
@@ -269,22 +288,30 @@ def _check(name: str, study: Study, data: Examples, key: HospitalKey | None) -> 
     if np.shape(data._arrays[0])[1:] != X.shape[1:] or np.shape(data._arrays[1])[1:] != y.shape[1:]:  # noqa: SLF001
         raise bad_parameter("data", f"features of the shape {X.shape[1:]} and one label for each example",
                             np.shape(data._arrays[0])[1:])  # fmt: skip  # noqa: SLF001
+    kinds = {np.asarray(one).dtype.kind for one in data._arrays}  # noqa: SLF001
+    if not kinds <= set("fiub"):
+        raise bad_parameter("data", "arrays of numbers", ", ".join(sorted(kinds)),
+                            why="one odd value could make a whole round fail")  # fmt: skip
     _check_separate(study)
 
 
 def _check_separate(study: Study) -> None:
-    """Refuse a model whose gradients mix examples, tried on invented ones."""
+    """Refuse a model whose gradients mix examples, or that fails, tried on invented examples."""
     X, y = study.model.example()
     weights = study.model.start() + np.linspace(-0.1, 0.1, study.model.dimension)
-    together = np.asarray(study.model.gradients(weights, X, y), dtype=np.float64)
-    alone = [np.asarray(study.model.gradients(weights, X[i : i + 1], y[i : i + 1]))[0] for i in range(len(X))]
-    if together.shape != (len(X), study.model.dimension) or not np.allclose(
-        together, np.stack(alone), rtol=1e-3, atol=1e-5, equal_nan=True
-    ):
+    try:
+        together = np.asarray(study.model.gradients(weights, X, y), dtype=np.float64)
+        each = [np.asarray(study.model.gradients(weights, X[i : i + 1], y[i : i + 1])) for i in range(len(X))]
+        separate = together.shape == (len(X), study.model.dimension) and np.allclose(
+            together, np.concatenate(each), rtol=1e-3, atol=1e-5, equal_nan=True
+        )
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        separate = False
+    if not separate:
         raise TacitError(
             "bad-parameter",
             "the gradient of an example must not depend on other examples",
-            why="the model gives other gradients for two examples together than for each alone, so one "
-            "patient could move the sum by more than the clip",
+            why="tried on two invented examples, the model fails, or gives other gradients for both together "
+            "than for each alone; one patient could then move the sum by more than the clip",
             fix=Say("use a model without batch normalisation, and a loss for each example"),
         )

@@ -112,7 +112,10 @@ def mask_for(
     for other in members:
         if other.name == own.signed.name:
             continue
-        stream = own.stream(other, about, size)
+        try:
+            stream = own.stream(other, about, size)
+        except ValueError:  # the point of a key that makes every secret the same
+            raise _refused(f"the key of {other.name} keeps no secret") from None
         mask = mask + stream if own.signed.name < other.name else mask - stream
     return mask
 

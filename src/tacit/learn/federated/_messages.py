@@ -5,6 +5,7 @@ Nothing in a message runs when it is read. A reader checks the length of every p
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import struct
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
 
-__all__ = ["Message", "pack", "refusal", "unpack"]
+__all__ = ["Message", "pack", "refusal", "unpack", "weights_digest"]
 
 _MAGIC = b"tacit/federated/1\n"
 _LENGTH = struct.Struct("<I")
@@ -136,6 +137,11 @@ def _arrays(listed: object, data: bytes, at: int) -> dict[str, NDArray[Any]]:
     if at != len(data):
         _bad("it goes on behind its end")
     return found
+
+
+def weights_digest(weights: NDArray[np.float64]) -> str:
+    """Return the digest of weights, by which a reply says what it was computed for."""
+    return hashlib.sha256(np.asarray(weights).astype("<f8").tobytes()).hexdigest()
 
 
 def refusal(study: str, error: TacitError) -> bytes:

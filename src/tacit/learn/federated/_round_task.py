@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from tacit.core import Content
+from tacit.learn.federated._messages import weights_digest
 from tacit.learn.federated._whole_gradients import clip_whole
 
 if TYPE_CHECKING:
@@ -36,27 +37,29 @@ class RoundWanted:
 
 
 class RoundAnswer(Content):
-    """One round of one hospital: of own noise the noisy sum, of shared noise nothing but the number.
+    """One round of one hospital: which weights were asked about, and of own noise the noisy sum.
 
     The sum of shared noise holds one share only. It is never stored, and leaves under a mask.
     """
 
     kind: ClassVar[str] = "federated-round"
-    __slots__ = ("number", "sums")
+    __slots__ = ("number", "sums", "weights")
 
-    def __init__(self, number: int, sums: NDArray[np.int64] | None) -> None:
+    def __init__(self, number: int, weights: str, sums: NDArray[np.int64] | None) -> None:
         self.number = number
+        self.weights = weights
         self.sums = sums
 
     def to_json(self) -> JSON:
         """Return the answer as JSON."""
-        return {"round": self.number, "sums": None if self.sums is None else _text(self.sums)}
+        sums = None if self.sums is None else _text(self.sums)
+        return {"round": self.number, "weights": self.weights, "sums": sums}
 
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Read the answer back."""
         sums = document["sums"]
-        return cls(int(document["round"]), None if sums is None else _numbers(sums))
+        return cls(int(document["round"]), str(document["weights"]), None if sums is None else _numbers(sums))
 
     def __repr__(self) -> str:
         held = "a masked sum" if self.sums is None else f"{len(self.sums):,} noisy sums"
@@ -108,8 +111,8 @@ class RoundTask:
     def read_of(self, number: int, noisy: Mapping[int, Sequence[Any]], confidence: Fraction) -> RoundAnswer:
         """Read the answer of one round."""
         del confidence
-        [[round_number, sums]] = noisy[number]
-        return RoundAnswer(int(round_number), None if sums is None else _numbers(sums))
+        [[asked, weights, sums]] = noisy[number]
+        return RoundAnswer(int(asked), str(weights), None if sums is None else _numbers(sums))
 
 
 class _RoundSums:
@@ -140,15 +143,29 @@ class _RoundSums:
     def _of_patients(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the gradient of each patient: the sum over the patient's examples."""
         there = rows >= 0
-        X, y = (one[rows[there]] for one in self._arrays)
-        each = np.asarray(self._study.model.gradients(self._weights, X, y), dtype=np.float64)
-        if each.shape != (int(there.sum()), self._study.model.dimension):
-            raise RuntimeError("the model must give one gradient for each example")
+        each = self._of_examples(rows[there])
         padded = np.zeros((*rows.shape, each.shape[1]))
         padded[there] = each
         with np.errstate(all="ignore"):
             total: NDArray[np.float64] = padded.sum(axis=1)
         return total
+
+    def _of_examples(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the gradient of each example; one on which the model fails is not a number.
+
+        Whether a model fails on an example must not show: the other examples are tried one by one.
+        """
+        size = self._study.model.dimension
+        try:
+            X, y = (one[places] for one in self._arrays)
+            each = np.asarray(self._study.model.gradients(self._weights, X, y), dtype=np.float64)
+        except Exception:  # noqa: BLE001 - whatever a model does with hostile data
+            each = np.empty(0)
+        if each.shape == (len(places), size):
+            return each
+        if len(places) == 1:
+            return np.full((1, size), np.nan)
+        return np.concatenate([self._of_examples(places[i : i + 1]) for i in range(len(places))])
 
     def update(self, noisy: Any) -> None:
         """Keep the noisy sum for the reply."""
@@ -157,7 +174,8 @@ class _RoundSums:
     def result(self) -> Any:
         """Return what is stored: the round, and the noisy sum where it is safe by itself."""
         own = self._study.noise == "own" and self._wanted.noisy is not None
-        return [self._wanted.number, _text(self._wanted.noisy) if own else None]
+        digest = weights_digest(self._weights)
+        return [self._wanted.number, digest, _text(self._wanted.noisy) if own else None]
 
 
 def _text(numbers: Any) -> str:

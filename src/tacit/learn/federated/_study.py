@@ -113,7 +113,7 @@ class Study:
         """The digest of the study, which every message names."""
         return hashlib.sha256(json.dumps(self.document(), sort_keys=True).encode()).hexdigest()
 
-    def mechanism(self, hospital: str, *, honest: int | None = None) -> SampledSteps:
+    def mechanism(self, hospital: str, *, honest: int | None = None) -> SampledSteps | SharedSteps:
         """Return the mechanism of one round of a hospital.
 
         ``honest`` states the cost for another number of hidden shares than the study promises.

@@ -134,11 +134,12 @@ class ScanNetwork:
 
         pixels, outputs = scans.pictures.shape[1], _outputs(scans)
         direction = 1 + 0.5 * _normal((pixels,), stream)
+        direction /= hidden * (scans.public @ direction).std()  # activations stay small: no score is certain
         brightness = scans.public @ direction
         places = ndtri((np.arange(hidden) + 0.5) / hidden)
         places[0] -= 1  # the darkest patients fire at least one unit
         thresholds = brightness.mean() + brightness.std() * places
-        column = _normal((outputs,), stream + 1) / (hidden * brightness.std())  # no score is ever certain
+        column = _normal((outputs,), stream + 1)
         return cls(
             np.tile(direction, (hidden, 1)),
             -thresholds,
@@ -168,14 +169,16 @@ class ScanNetwork:
         """Return the pictures that an attacker reads from one update: weight gradient by bias gradient.
 
         If one patient alone fires a unit, the unit's weight gradient is a multiple of the picture, and its
-        bias gradient is that multiple. In a trap, the differences of neighbouring units are read as well.
+        bias gradient is that multiple. The sum of all units averages noise, if there is one patient. In a trap,
+        the differences of neighbouring units are read as well.
         """
         units, pixels = self.first.shape
         weights = update[: units * pixels].reshape(units, pixels)
         biases = update[units * pixels : units * (pixels + 1)]
-        if self.alike:
-            weights = np.concatenate([weights, np.diff(weights, axis=0)])
-            biases = np.concatenate([biases, np.diff(biases)])
+        between = [np.diff(weights, axis=0)] if self.alike else []
+        weights = np.concatenate([weights, weights.sum(axis=0, keepdims=True), *between])
+        between = [np.diff(biases)] if self.alike else []
+        biases = np.concatenate([biases, biases.sum(keepdims=True), *between])
         fired = np.abs(biases) > 1e-12
         found: _Reals = weights[fired] / biases[fired, None]
         return found

@@ -59,12 +59,10 @@ class HospitalService:
     refusal
     """
 
-    def __init__(
-        self, handler: MessageHandler, path: str | os.PathLike[str], *, group: bool = False
-    ) -> None:
+    def __init__(self, handler: MessageHandler, path: str | os.PathLike[str], *, group: bool = False) -> None:
         self._handler = handler
         self._path = Path(path)
-        before = os.umask(0o117 if group else 0o177)  # the socket is never open to other accounts, not even for a moment
+        before = os.umask(0o117 if group else 0o177)  # other accounts can never open it, not for a moment
         try:
             self._listener = local.Listener(str(self._path), family="AF_UNIX", backlog=16)
         except OSError:

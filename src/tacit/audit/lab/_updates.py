@@ -169,8 +169,8 @@ class ScanNetwork:
         """Return the pictures that an attacker reads from one update: weight gradient by bias gradient.
 
         If one patient alone fires a unit, the unit's weight gradient is a multiple of the picture, and its
-        bias gradient is that multiple. The sum of all units averages noise, if there is one patient. In a trap,
-        the differences of neighbouring units are read as well.
+        bias gradient is that multiple. The sum of all units averages noise, if there is one patient. In a
+        trap, the differences of neighbouring units are read as well.
         """
         units, pixels = self.first.shape
         weights = update[: units * pixels].reshape(units, pixels)

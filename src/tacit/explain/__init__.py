@@ -35,6 +35,7 @@ from tacit.explain._small_crowd import SmallCrowd, small_crowd
 from tacit.explain._spending import Purchase, Spending, what_a_budget_buys
 from tacit.explain._subject import Priced
 from tacit.explain._tradeoff import Tradeoff, tradeoff
+from tacit.explain._update_pictures import recovered_pictures, update_areas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,12 +63,14 @@ __all__ = [
     "genome_powers",
     "membership_curve",
     "rate_distortion",
+    "recovered_pictures",
     "repeated_questions",
     "sharpened_maps",
     "small_crowd",
     "success_curve",
     "tradeoff",
     "unique_people",
+    "update_areas",
     "what_a_budget_buys",
 ]
 

@@ -13,14 +13,31 @@ from tacit.learn._fitted_numbers import FittedNumbers
 
 if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
+    from tacit.learn._linear import LinearRegression, Ridge
     from tacit.learn._logistic import LogisticRegression
+    from tacit.learn._poisson import PoissonRegressor
+    from tacit.learn._standardise import Standardiser
 
-__all__ = ["Examples", "FittedNumbers", "LogisticRegression", "PrivateEstimator", "examples"]
+__all__ = [
+    "Examples",
+    "FittedNumbers",
+    "LinearRegression",
+    "LogisticRegression",
+    "PoissonRegressor",
+    "PrivateEstimator",
+    "Ridge",
+    "Standardiser",
+    "examples",
+]
 
 #: What needs an extra: the module that has it, the package that must be there, and the extra.
 _LAZY = {
+    "LinearRegression": ("_linear", "sklearn", "sklearn"),
     "LogisticRegression": ("_logistic", "sklearn", "sklearn"),
+    "PoissonRegressor": ("_poisson", "sklearn", "sklearn"),
     "PrivateEstimator": ("_estimator", "sklearn", "sklearn"),
+    "Ridge": ("_linear", "sklearn", "sklearn"),
+    "Standardiser": ("_standardise", "sklearn", "sklearn"),
 }
 
 

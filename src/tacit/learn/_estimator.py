@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from tacit.core import Forecast, Plan, Release, Unit
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tacit.accounting import Budget
     from tacit.learn._fit_task import FitSteps
 
-__all__ = ["PrivateEstimator"]
+__all__ = ["PrivateClassifier", "PrivateEstimator", "PrivateRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -83,6 +83,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         "check_classifiers_regression_target": "an undeclared label counts as zero, without a word",
         "check_classifier_data_not_an_array": "compares two fits, which have different noise",
         "check_regressor_data_not_an_array": "compares two fits, which have different noise",
+        "check_regressors_int": "compares two fits, which have different noise",
         "check_transformer_data_not_an_array": "compares two fits, which have different noise",
         "check_supervised_y_2d": "compares two fits, which have different noise",
     }
@@ -218,7 +219,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.input_tags.allow_nan = True
-        for one in (tags.classifier_tags, tags.regressor_tags):
-            if one is not None:
-                one.poor_score = True
+        return tags
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """A private estimator of classes."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise may spoil any one fit
+        return tags
+
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """A private estimator of a number."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # noise may spoil any one fit
         return tags

@@ -13,14 +13,18 @@ from tacit.learn._fitted_numbers import FittedNumbers
 
 if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
+    from tacit.learn._folds import Folds
     from tacit.learn._linear import LinearRegression, Ridge
     from tacit.learn._logistic import LogisticRegression
     from tacit.learn._poisson import PoissonRegressor
+    from tacit.learn._prepaid import prepaid
+    from tacit.learn._scorer import scorer
     from tacit.learn._standardise import Standardiser
 
 __all__ = [
     "Examples",
     "FittedNumbers",
+    "Folds",
     "LinearRegression",
     "LogisticRegression",
     "PoissonRegressor",
@@ -28,16 +32,21 @@ __all__ = [
     "Ridge",
     "Standardiser",
     "examples",
+    "prepaid",
+    "scorer",
 ]
 
 #: What needs an extra: the module that has it, the package that must be there, and the extra.
 _LAZY = {
+    "Folds": ("_folds", "sklearn", "sklearn"),
     "LinearRegression": ("_linear", "sklearn", "sklearn"),
     "LogisticRegression": ("_logistic", "sklearn", "sklearn"),
     "PoissonRegressor": ("_poisson", "sklearn", "sklearn"),
     "PrivateEstimator": ("_estimator", "sklearn", "sklearn"),
     "Ridge": ("_linear", "sklearn", "sklearn"),
     "Standardiser": ("_standardise", "sklearn", "sklearn"),
+    "prepaid": ("_prepaid", "sklearn", "sklearn"),
+    "scorer": ("_scorer", "sklearn", "sklearn"),
 }
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import TacitError
 from tacit.fixes import Code
@@ -109,8 +108,7 @@ class LogisticRegression(PrivateClassifier):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each class; of two classes, the score of the second one."""
-        check_is_fitted(self)
-        held = validate_data(self, X, reset=False, ensure_all_finite=False)
+        held = self._seen(X)
         weights = self._scaled[:, : self.n_features_in_]
         scores = scaled_features(held, self._low, self._high) @ weights.T + self._constant
         return scores if len(self.classes_) > 2 else scores[:, 0]

@@ -78,6 +78,7 @@ class MomentFit:
             if not self.penalty:
                 left = max(0.0, float(square - 2 * theta @ cross + theta @ own @ theta)) / self.size
                 spread = spread + left * inverse
+            spread = (1 + (edge / least) ** 2) * spread  # the inverse is noisy too, to second order
             width = _normal(confidence) * np.sqrt(np.einsum("ij,jk,ik->i", scale, spread, scale))
         found[-1] += sum(self.target_bounds) / 2
         named = {"coef": found[:-1], "low": found[:-1] - width[:-1], "high": found[:-1] + width[:-1]}

@@ -104,6 +104,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Set the attributes that end in an underscore from what was released."""
         raise NotImplementedError
 
+    def _score_bounds(self) -> tuple[float, float] | None:
+        """Return the declared bounds of a number that is predicted; None where a class is predicted."""
+        return None
+
     # what users call
 
     def plan(self, X: Any, y: Any = None, *, owners: Any = None) -> Plan[FittedNumbers]:

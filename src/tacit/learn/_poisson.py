@@ -79,13 +79,7 @@ class PoissonRegressor(PrivateRegressor):
     kind: ClassVar[str] = "Poisson regression"
 
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
-        most = 0 if self.most is None else count("most", self.most)
-        if not 0 < most <= _LARGEST:
-            raise bad_parameter(
-                "most", f"the largest count, from 1 to {_LARGEST:,}", self.most,
-                why="it bounds what one example can say, and the data is not asked for it",
-                fix=Set(most=20),
-            )  # fmt: skip
+        most = self._read_most()
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size)
 
@@ -99,6 +93,20 @@ class PoissonRegressor(PrivateRegressor):
             said={"most": most, "bounds": bounds_document(low, high),
                   "intercept": bool(self.fit_intercept), "features": self.n_features_in_},
         )  # fmt: skip
+
+    def _read_most(self) -> int:
+        """Return the declared largest count, or refuse."""
+        most = 0 if self.most is None else count("most", self.most)
+        if not 0 < most <= _LARGEST:
+            raise bad_parameter(
+                "most", f"the largest count, from 1 to {_LARGEST:,}", self.most,
+                why="it bounds what one example can say, and the data is not asked for it",
+                fix=Set(most=20),
+            )  # fmt: skip
+        return most
+
+    def _score_bounds(self) -> tuple[float, float]:
+        return 0.0, float(self._read_most())
 
     def _learned(self, fitted: FittedNumbers) -> None:
         said, weights = fitted.settings, fitted.numbers["weights"][0]

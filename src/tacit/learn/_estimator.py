@@ -146,7 +146,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         release
             A release of an estimator of this kind.
         """
-        if not isinstance(release.content, FittedNumbers) or release.content.estimator != self.kind:
+        held: object = release.content
+        if not isinstance(held, FittedNumbers) or held.estimator != self.kind:
             raise bad_parameter(
                 "release",
                 f"a release of {self.kind}",
@@ -168,7 +169,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _take(self, release: Release[FittedNumbers]) -> None:
         self.release_ = release
-        self.n_features_in_ = int(release.content.settings["features"])  # type: ignore[arg-type]
+        self.n_features_in_ = int(release.content.settings["features"])
         self._learned(release.content)
 
     def _plan_of(self, data: Examples, digest: str) -> Plan[FittedNumbers]:

@@ -38,7 +38,7 @@ class FitSteps:
         What the certificate says beside each mechanism.
     """
 
-    settings: Mapping[str, JSON]
+    settings: Mapping[str, Any]
     mechanisms: Sequence[Measurement]
     integers: Callable[[], Generator[Any, Any, None]]
     read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]

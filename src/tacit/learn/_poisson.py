@@ -111,15 +111,16 @@ class PoissonRegressor(PrivateRegressor):
     def _learned(self, fitted: FittedNumbers) -> None:
         said, weights = fitted.settings, fitted.numbers["weights"][0]
         self._low, self._high = read_feature_bounds(said["bounds"], self.n_features_in_)
-        self._most = int(said["most"])  # type: ignore[call-overload]
+        self._most = int(said["most"])
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         self.coef_ = weights[: self.n_features_in_] / half
         self.intercept_ = float(weights[-1] if said["intercept"] else 0.0) - float(self.coef_ @ middle)
-        self.n_iter_ = int(said["steps"])  # type: ignore[call-overload]
+        self.n_iter_ = int(said["steps"])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the expected count of each example, at most ``most``."""
         held = self._seen(X)
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         within = scaled_features(held, self._low, self._high) * half + middle
-        return np.minimum(np.exp(np.minimum(within @ self.coef_ + self.intercept_, 50.0)), self._most)
+        scores = np.minimum(within @ self.coef_ + self.intercept_, 50.0)
+        return np.asarray(np.minimum(np.exp(scores), self._most))

@@ -131,7 +131,7 @@ class PricedScorer:
                 promised=PlanGoal.read(epsilon=self.epsilon).promised,
                 asked=f"a score, {self.measure}",
             )
-            share = float(plan.release().value)  # type: ignore[arg-type]
+            share = float(plan.release().value)
         finally:
             if part.ledger is not None:
                 ledger.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
 
 __all__ = ["search"]
+
+E = TypeVar("E", bound="PrivateEstimator")
 
 #: Parameters that say who is protected and who pays; they are not searched.
 _FIXED = frozenset(
@@ -63,14 +65,10 @@ class SearchRuns:
         features, target = (np.asarray(one)[places[places >= 0]] for one in self.test._arrays)  # noqa: SLF001
         bounds = model._score_bounds()  # noqa: SLF001
         scores = whole_scores(self.measure, predictions_of(model, features), target, bounds)
-        score = int(RoundedGaussian(**score_noise(self.noise, self.test.per_unit)).release(int(scores.sum())))
+        moved = self.test.per_unit * FEATURE_STEPS
+        noise = RoundedGaussian(sigma=share_of_noise(self.noise, 1, moved), sensitivity=moved)
+        score = int(noise.release(int(scores.sum())))
         return score, json.dumps(fitted.to_json())
-
-
-def score_noise(noise: Fraction, per_unit: int) -> dict[str, Fraction | int]:
-    """Return sigma and sensitivity of the noise of a score: that of the whole promise, for held-out units."""
-    moved = per_unit * FEATURE_STEPS
-    return {"sigma": share_of_noise(noise, 1, moved), "sensitivity": moved}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,7 @@ def divided(data: Examples) -> tuple[Examples, Examples]:
     The declared sizes are the expected shares of the declared size.
     """
     arrays, owners = [np.asarray(one) for one in data._arrays], data._owners  # noqa: SLF001
-    folds = unit_folds(data._ledger, _PARTS, arrays[0], arrays[1], owners)  # type: ignore[arg-type]  # noqa: SLF001
+    folds = unit_folds(data._ledger, _PARTS, arrays[0], arrays[1], owners)  # noqa: SLF001
 
     def part(chosen: Any, size: int) -> Examples:
         kept = tuple(one[chosen] for one in arrays)
@@ -137,7 +135,7 @@ def divided(data: Examples) -> tuple[Examples, Examples]:
 
 
 def search(
-    estimator: PrivateEstimator,
+    estimator: E,
     grid: Mapping[str, Sequence[Any]],
     X: Any,
     y: Any = None,
@@ -147,7 +145,7 @@ def search(
     runs: Number = 10,
     score: str = "accuracy",
     owners: Any = None,
-) -> PrivateEstimator:
+) -> E:
     """Choose parameters and fit, for one price: try candidates a random number of times, show the best.
 
     Guarantee: (epsilon, delta) for everything together, charged before the first fit, by `Cost.best_of`. Each
@@ -172,7 +170,7 @@ def search(
 
     Returns
     -------
-    PrivateEstimator
+    The estimator
         A copy of the estimator with the chosen parameters, fitted.
 
     Examples
@@ -209,9 +207,7 @@ def search(
                 raise AssertionError("a candidate costs more than one run")
             settings.append(steps.settings)
         best = BestOf(Cost.gaussian(sigma=noise, sensitivity=1), candidates=len(points), runs=mean)
-        task = SearchTask(
-            candidates, points, settings, _checked_score(score, base), noise, best, data, digest
-        )
+        task = SearchTask(candidates, settings, _checked_score(score, base), noise, best, data, digest)
         plan: Plan[FittedNumbers] = Plan.of(
             data, task, promised=goal.promised, confidence=float(goal.confidence),
             asked=f"a search for parameters of {base.kind}",
@@ -219,14 +215,12 @@ def search(
         release = plan.release()
     finally:
         if not isinstance(X, Examples) and base.ledger is not None:
-            data._ledger.close()  # type: ignore[attr-defined]  # noqa: SLF001 - opened for this search
-    chosen = candidates[int(release.content.settings["candidate"])]  # type: ignore[call-overload]
+            data._ledger.close()  # noqa: SLF001 - opened for this search
+    chosen: E = candidates[int(release.content.settings["candidate"])]
     chosen._take(release)  # noqa: SLF001
+    if hasattr(base, "feature_names_in_"):
+        chosen.feature_names_in_ = base.feature_names_in_
     return chosen
-
-
-def _gaussian(sigma: Number) -> Cost:
-    return Cost.gaussian(sigma=sigma, sensitivity=1)
 
 
 def _size(estimator: PrivateEstimator, X: Any) -> int | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tacit.errors import TacitError
-from tacit.fixes import Declare
+from tacit.fixes import Code
 
 if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
 
 __all__ = ["needs_names"]
 
-_NEEDED = (("dataset", "patients"), ("budget", {"epsilon": 1}))
+_NEEDED = (("dataset", 'dataset="patients"'), ("budget", "budget=tc.Budget(epsilon=1, delta=1e-6)"))
 
 
 def needs_names(estimator: PrivateEstimator) -> None:
@@ -23,5 +23,5 @@ def needs_names(estimator: PrivateEstimator) -> None:
                 "bad-parameter",
                 f"the estimator needs {name}",
                 why="the ledger keeps the budget of each dataset under its name",
-                fix=Declare(name, example),
+                fix=Code(example),
             )

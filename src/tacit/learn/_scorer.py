@@ -52,7 +52,8 @@ def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: A
         return np.array(right, dtype=np.int64) * FEATURE_STEPS
     low, high = read_target_bounds(target_bounds)
     error = (np.clip(as_numbers(predicted), low, high) - np.clip(as_numbers(y), low, high)) / (high - low)
-    return FEATURE_STEPS - np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS).astype(np.int64)
+    missed = np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS)
+    return np.asarray(FEATURE_STEPS - missed, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,14 @@ class ScoreTask:
         yield [int(scores.sum()), int((FEATURE_STEPS - scores).sum())]
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
-        """Return the mean score."""
+        """Return the mean score; the interval covers the noise of both sums."""
         reached, missed = (max(0, int(one)) for one in noisy[0])
-        share = reached / (reached + missed) if reached + missed else 0.5
-        return AnswerTable({}, {"score": Cells((share,), (None,), (None,))}, float(confidence))
+        width = self.noise.half_width(1 - (1 - confidence) / 2)
+        total = max(1, reached + missed)
+        share, low, high = (
+            min(1.0, max(0.0, one / total)) for one in (reached, reached - width, reached + width)
+        )
+        return AnswerTable({}, {"score": Cells((share,), (low,), (high,))}, float(confidence))
 
 
 @dataclass(frozen=True)

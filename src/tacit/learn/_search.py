@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from tacit.core import JSON
     from tacit.learn._estimator import PrivateEstimator
+    from tacit.ledger import Ledger
 
 __all__ = ["search"]
 
@@ -124,7 +126,7 @@ def divided(data: Examples) -> tuple[Examples, Examples]:
     The declared sizes are the expected shares of the declared size.
     """
     arrays, owners = [np.asarray(one) for one in data._arrays], data._owners  # noqa: SLF001
-    folds = unit_folds(data._ledger, _PARTS, arrays[0], arrays[1], owners)  # noqa: SLF001
+    folds = unit_folds(cast("Ledger", data._ledger), _PARTS, arrays[0], arrays[1], owners)  # noqa: SLF001
 
     def part(chosen: Any, size: int) -> Examples:
         kept = tuple(one[chosen] for one in arrays)
@@ -190,11 +192,7 @@ def search(
     goal, _ = read_fit_goal(epsilon=epsilon, delta=delta, size=_size(estimator, X))
     assert goal.epsilon is not None  # noqa: S101 - read checks it
     mean = rational("runs", runs)
-    noise = smallest_noise(
-        lambda sigma: Cost.best_of(Cost.gaussian(sigma=sigma, sensitivity=1), runs=mean),
-        goal.epsilon,
-        goal.delta,
-    )
+    noise = _noise_of_one(goal.epsilon, goal.delta, mean)
     base = clone(estimator).set_params(epsilon=epsilon, delta=delta)
     data, digest = base._declared(X, y, owners)  # noqa: SLF001 - of this room
     try:
@@ -221,6 +219,14 @@ def search(
     if hasattr(base, "feature_names_in_"):
         chosen.feature_names_in_ = base.feature_names_in_
     return chosen
+
+
+@lru_cache(maxsize=64)
+def _noise_of_one(epsilon: Fraction, delta: Fraction, runs: Fraction) -> Fraction:
+    """Return the noise multiplier of one try, with which the whole search keeps its promise."""
+    return smallest_noise(
+        lambda sigma: Cost.best_of(Cost.gaussian(sigma=sigma, sensitivity=1), runs=runs), epsilon, delta
+    )
 
 
 def _size(estimator: PrivateEstimator, X: Any) -> int | None:

@@ -188,6 +188,31 @@ def test_a_wild_value_changes_neither_refusals_nor_plans(path, spoiled):
     assert np.isfinite(a_model(ledger=path).fit(other, Y).coef_).all()
 
 
+@pytest.mark.parametrize("where", ["fit", "predict"])
+def test_wild_values_cause_no_warning(where):
+    wild = np.array([[1e308, -1e308], [np.inf, np.nan], [5e-324, -0.0]])
+    model = a_model(bounds=(-1e-3, 1e-3), size=3, dataset=f"wild {where}", delta=1e-3)
+    model.fit(wild if where == "fit" else np.zeros((3, 2)), [0, 1, 0])
+    assert np.isfinite(model.predict_proba(wild)).all()
+
+
+@pytest.mark.parametrize(
+    ("features", "target"),
+    [
+        (np.arange(777.0), np.zeros(777)),
+        (np.zeros((777, 0)), np.zeros(777)),
+        (np.zeros((777, 2)), np.zeros((777, 2))),
+        (np.zeros((777, 2)), np.zeros(776)),
+        (np.full((777, 2), 777j), np.zeros(777)),
+    ],
+    ids=["one axis", "no features", "two targets", "lengths", "complex"],
+)
+def test_refusals_show_neither_values_nor_the_number_of_rows(features, target):
+    with pytest.raises(ValueError) as refused:
+        a_model(dataset="refused").fit(features, target)
+    assert "77" not in str(refused.value)
+
+
 def test_an_undeclared_label_counts_as_zero():
     labels = np.where(np.arange(30) == 4, 7, Y)
     assert a_model(dataset="labels").fit(X, labels).classes_.tolist() == [0, 1]

@@ -30,18 +30,29 @@ if TYPE_CHECKING:
 __all__ = ["descent_steps", "read_descent"]
 
 
-def read_descent(estimator: Any, *, outputs: int, features: int, size: int) -> DescentSettings:
-    """Read the settings of a descent from an estimator's parameters, or refuse what is wrong."""
+def read_descent(
+    estimator: Any, *, outputs: int, features: int, size: int, noise: Fraction
+) -> DescentSettings:
+    """Read the settings of a descent from an estimator's parameters, or refuse what is wrong.
+
+    Without a learning rate it is 0.03 over the noise of a step (the deviation of each coordinate of the mean
+    gradient), from 2 to 16: a public rule, found on digits and breast_cancer.
+    """
     momentum = float(rational("momentum", estimator.momentum, zero=True))
     if momentum >= 1:
         raise bad_parameter("momentum", "at least 0 and below 1", estimator.momentum, fix=Set(momentum=0.5))
+    clip = float(rational("clip", estimator.clip))
+    steps = count("steps", estimator.steps, zero=False)
+    rate = estimator.learning_rate
+    if rate is None:
+        rate = min(16.0, max(2.0, 0.03 * size / (float(noise) * math.sqrt(steps) * clip)))
     return DescentSettings(
         outputs=outputs,
         inputs=features + bool(estimator.fit_intercept),
         size=size,
-        clip=float(rational("clip", estimator.clip)),
-        steps=count("steps", estimator.steps, zero=False),
-        learning_rate=float(rational("learning_rate", estimator.learning_rate)),
+        clip=clip,
+        steps=steps,
+        learning_rate=float(rational("learning_rate", rate)),
         momentum=momentum,
         penalty=float(rational("penalty", estimator.penalty, zero=True)),
     )

@@ -78,7 +78,7 @@ def test_intervals_of_coefficients_cover(people, epsilon):
         features = random.uniform(-0.5, 0.5, (people, 5))
         target = features @ truth + 0.2 + 0.3 * random.normal(size=people)
         model = tc.learn.LinearRegression(
-            epsilon=epsilon, delta=1e-5, bounds=(-1, 1), target_bounds=(-4, 4), size=people,
+            epsilon=epsilon, delta=1e-5, bounds=(-1, 1), target_bounds=(-4, 4), clip=1.12, size=people,
             dataset="intervals", budget=AMPLE,
         ).fit(features, target)  # fmt: skip
         low, high = model.coef_intervals_.T

@@ -99,7 +99,7 @@ class MomentGrid:
             part = rows[start : start + block]
             total = total + (part.T @ part)[above].astype(np.int64)
         weighted = total * np.where(above[0] == above[1], _SQUARE, _PRODUCT)
-        return np.clip(weighted, -(2**62), 2**62).astype(np.int64)
+        return np.asarray(np.clip(weighted, -(2**62), 2**62), dtype=np.int64)
 
     def deviation(self, sigma: float) -> float:
         """Return the standard deviation of the noise of one product, with features from -1 to 1."""

@@ -20,7 +20,14 @@ from tacit.learn._vote_reading import VoteReading
 
 if TYPE_CHECKING:
     from tacit.learn._estimator import PrivateEstimator
+    from tacit.learn._folds import Folds
+    from tacit.learn._linear import LinearRegression, Ridge
     from tacit.learn._logistic import LogisticRegression
+    from tacit.learn._poisson import PoissonRegressor
+    from tacit.learn._prepaid import prepaid
+    from tacit.learn._scorer import scorer
+    from tacit.learn._search import search
+    from tacit.learn._standardise import Standardiser
     from tacit.learn._trainer import Trainer
     from tacit.learn._training_setup import Augmentation
 
@@ -29,24 +36,40 @@ __all__ = [
     "Augmentation",
     "Examples",
     "FittedNumbers",
+    "Folds",
+    "LinearRegression",
     "LogisticRegression",
     "NoisyLabels",
+    "PoissonRegressor",
     "PrivateEstimator",
+    "Ridge",
+    "Standardiser",
     "Teachers",
     "TrainedModel",
     "Trainer",
     "VoteReading",
     "examples",
     "federated",
+    "prepaid",
     "representatives",
+    "scorer",
+    "search",
 ]
 
 #: What needs an extra: the module that has it, and the package that must be there, which names the extra.
 _LAZY = {
     "Augmentation": ("_training_setup", "torch"),
+    "Folds": ("_folds", "sklearn"),
+    "LinearRegression": ("_linear", "sklearn"),
     "LogisticRegression": ("_logistic", "sklearn"),
+    "PoissonRegressor": ("_poisson", "sklearn"),
     "PrivateEstimator": ("_estimator", "sklearn"),
+    "Ridge": ("_linear", "sklearn"),
+    "Standardiser": ("_standardise", "sklearn"),
     "Trainer": ("_trainer", "torch"),
+    "prepaid": ("_prepaid", "sklearn"),
+    "scorer": ("_scorer", "sklearn"),
+    "search": ("_search", "sklearn"),
 }
 
 

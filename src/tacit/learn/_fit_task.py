@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from tacit.core import JSON, Measurement
 
 __all__ = ["FitSteps", "FitTask"]
+
+_LONG = 80
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,26 @@ class FitSteps:
         What the certificate says beside each mechanism.
     """
 
-    settings: Mapping[str, JSON]
+    settings: Mapping[str, Any]
     mechanisms: Sequence[Measurement]
     integers: Callable[[], Generator[Any, Any, None]]
     read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]
     labels: Sequence[Mapping[str, JSON]]
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The settings, as lines of a plan."""
+        return [
+            (name.replace("_", " "), _shown(said)) for name, said in self.settings.items() if name != "size"
+        ]
+
+
+def _shown(said: object) -> str:
+    """Write a setting in a few characters."""
+    if isinstance(said, bool):
+        return "yes" if said else "no"
+    text = f"{said:.6g}" if isinstance(said, float) else str(said)
+    return text if len(text) <= _LONG else f"{text[:_LONG]} ..."
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,12 @@ class FitTask:
     def question(self) -> JSON:
         """The kind, the settings, and the keyed digest; the certificate has only a digest of all of it."""
         return {"fit": self.estimator, "settings": dict(self.steps.settings), "data": self.data}
+
+    @property
+    def identity(self) -> str:
+        """The digest of the question: equal for the same fit of the same data."""
+        text = json.dumps(self.question, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def mechanisms(self) -> Sequence[Measurement]:

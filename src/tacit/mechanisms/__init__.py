@@ -6,6 +6,7 @@ from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
 from tacit.mechanisms._band_choice import BandChoice, choose_bands
 from tacit.mechanisms._banded_run import BandedRun
 from tacit.mechanisms._banded_steps import BandedSteps
+from tacit.mechanisms._best_run import BestRun, CandidateRuns
 from tacit.mechanisms._bounds import Bounds
 from tacit.mechanisms._clipping import clip, fold, truncate
 from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
@@ -60,7 +61,9 @@ __all__ = [
     "BandChoice",
     "BandedRun",
     "BandedSteps",
+    "BestRun",
     "Bounds",
+    "CandidateRuns",
     "Count",
     "Design",
     "DesignEstimate",

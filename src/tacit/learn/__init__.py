@@ -5,6 +5,34 @@ PyTorch, scikit-learn and Flower are extras, and each is imported when it is fir
 
 from __future__ import annotations
 
-from tacit.learn._examples import Examples, examples
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Examples", "examples"]
+from tacit.learn._examples import Examples, examples
+from tacit.learn._fitted_numbers import FittedNumbers
+
+if TYPE_CHECKING:
+    from tacit.learn._estimator import PrivateEstimator
+    from tacit.learn._logistic import LogisticRegression
+
+__all__ = ["Examples", "FittedNumbers", "LogisticRegression", "PrivateEstimator", "examples"]
+
+#: What needs an extra: the module that has it, the package that must be there, and the extra.
+_LAZY = {
+    "LogisticRegression": ("_logistic", "sklearn", "sklearn"),
+    "PrivateEstimator": ("_estimator", "sklearn", "sklearn"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'tacit.learn' has no attribute {name!r}")
+    from tacit.core import needs
+
+    module, package, extra = _LAZY[name]
+    needs(name, package, f"tacit[{extra}]")
+    return getattr(import_module(f"tacit.learn.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

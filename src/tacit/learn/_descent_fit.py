@@ -1,0 +1,79 @@
+"""The fit of a linear model by noisy gradient descent: settings, mechanism and reading, in learning."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.errors import bad_parameter
+from tacit.exact import count, rational
+from tacit.fixes import Set
+from tacit.learn._fit_noise import share_of_noise
+from tacit.learn._fit_task import FitSteps
+from tacit.learn._gradient_descent import DescentSettings, GradientDescent
+from tacit.learn._unit_gradients import CLIP_STEPS, UnitGradients
+from tacit.mechanisms import SampledSteps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+    from tacit.learn._examples import Examples
+    from tacit.learn._unit_gradients import ResidualRule
+
+__all__ = ["descent_steps", "read_descent"]
+
+
+def read_descent(estimator: Any, *, outputs: int, features: int, size: int) -> DescentSettings:
+    """Read the settings of a descent from an estimator's parameters, or refuse what is wrong."""
+    momentum = float(rational("momentum", estimator.momentum, zero=True))
+    if momentum >= 1:
+        raise bad_parameter("momentum", "at least 0 and below 1", estimator.momentum, fix=Set(momentum=0.5))
+    return DescentSettings(
+        outputs=outputs,
+        inputs=features + bool(estimator.fit_intercept),
+        size=size,
+        clip=float(rational("clip", estimator.clip)),
+        steps=count("steps", estimator.steps, zero=False),
+        learning_rate=float(rational("learning_rate", estimator.learning_rate)),
+        momentum=momentum,
+        penalty=float(rational("penalty", estimator.penalty, zero=True)),
+    )
+
+
+def descent_steps(
+    data: Examples,
+    settings: DescentSettings,
+    noise: Fraction,
+    load: Callable[[], tuple[NDArray[np.float64], ResidualRule]],
+    *,
+    said: Mapping[str, JSON],
+) -> FitSteps:
+    """Return the steps of a fit whose one mechanism takes all gradient steps, on all units each time."""
+    sigma = math.ceil(share_of_noise(noise, 1 / settings.steps, CLIP_STEPS))
+    mechanism = SampledSteps(sigma=sigma, sensitivity=CLIP_STEPS, rate=1, steps=settings.steps)
+
+    def integers() -> Generator[Any, Any, None]:
+        def gradients() -> UnitGradients:
+            whole, rule = load()
+            return UnitGradients(whole, rule, settings.clip, data.units())
+
+        yield GradientDescent(settings, gradients)
+
+    def read(noisy: Sequence[Any], confidence: Fraction) -> dict[str, NDArray[Any]]:
+        del confidence  # a descent has no intervals
+        return {"weights": np.asarray(noisy[0], dtype=np.float64)}
+
+    return FitSteps(
+        {**asdict(settings), "per_unit": data.per_unit, **said},
+        [mechanism],
+        integers,
+        read,
+        [{"statistic": "sums of clipped gradients"}],
+    )

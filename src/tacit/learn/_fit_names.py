@@ -1,0 +1,99 @@
+"""Durable names of fits: which ledger an estimator pays from, and how its data is recognised again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import TacitError, bad_parameter
+from tacit.fixes import Code, Either, Set
+from tacit.ledger import Ledger
+
+__all__ = ["data_digest", "open_for_fit", "refuse_hidden_fits"]
+
+#: The ledger in memory of this process, by the process that made it.
+_memory: dict[int, Ledger] = {}
+
+#: Parts of scikit-learn that fit an estimator many times and never ask for the whole price.
+_MANY_FITS = (
+    "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection", "sklearn.model_selection",
+    "sklearn.multiclass", "sklearn.multioutput", "sklearn.semi_supervised",
+)  # fmt: skip
+
+
+def open_for_fit(where: object) -> Ledger:
+    """Open the ledger that an estimator names; None stands for this process's own ledger in memory."""
+    if where is None:
+        return _own_memory()
+    if isinstance(where, Ledger) or not isinstance(where, str | os.PathLike):
+        raise bad_parameter(
+            "ledger",
+            "the path or address of a ledger",
+            where,
+            why="scikit-learn copies the parameters of an estimator, and charges to a copy would not count",
+            fix=Set(ledger="study.ledger"),
+        )
+    return Ledger.open(where)
+
+
+def _own_memory() -> Ledger:
+    """Return this process's ledger in memory; refuse it to a process that another one started."""
+    own = os.getpid()
+    if own not in _memory and (_memory or multiprocessing.parent_process() is not None):
+        raise TacitError(
+            "not-allowed",
+            "an estimator without a ledger file was fitted in a second process",
+            why="a ledger in memory belongs to one process; charges in another one would not reach it",
+            fix=Either(Set(ledger="study.ledger"), Code("n_jobs=1")),
+        )
+    if own not in _memory:
+        _memory[own] = Ledger.memory()
+    return _memory[own]
+
+
+def data_digest(ledger: Ledger, *arrays: Any) -> str:
+    """Return a digest of arrays, keyed with the ledger's key: equal arrays are recognised, nothing is shown.
+
+    Examples
+    --------
+    >>> ledger = Ledger.memory()
+    >>> data_digest(ledger, np.zeros(3)) == data_digest(ledger, np.zeros(3))
+    True
+    >>> data_digest(ledger, np.zeros(3)) == data_digest(ledger, np.zeros((3, 1)))
+    False
+    """
+    parts: list[bytes] = []
+    for one in arrays:
+        held = np.asarray(one)
+        body = (
+            repr(held.tolist()).encode() if held.dtype.kind == "O" else np.ascontiguousarray(held).tobytes()
+        )
+        head = f"{held.dtype.str if held.dtype.kind != 'O' else 'O'}{held.shape}{len(body)};".encode()
+        parts += [head, body]
+    return ledger.keyed_digest("fits", b"".join(parts))
+
+
+def refuse_hidden_fits() -> None:
+    """Refuse a fit that cross-validation, a search or an ensemble of scikit-learn started.
+
+    What decides is who calls, never the data.
+    """
+    frame = sys._getframe(1)  # noqa: SLF001 - Python's own way to the callers
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith(_MANY_FITS):
+            raise TacitError(
+                "not-allowed",
+                "scikit-learn started this fit as one of several",
+                why="each fit costs, and scikit-learn never asks what all of them cost together",
+                fix=Either(
+                    Code("tc.learn.search(estimator, grid, X, y, epsilon=1, delta=1e-6)"),
+                    Code(
+                        "with tc.learn.prepaid(estimator, fits=16, epsilon=1, delta=1e-6): search.fit(X, y)"
+                    ),
+                ),
+            )
+        frame = frame.f_back

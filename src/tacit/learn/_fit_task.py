@@ -1,0 +1,86 @@
+"""The task of one fit: an estimator's steps as the four parts that a plan needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacit.learn._fitted_numbers import FittedNumbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON, Measurement
+
+__all__ = ["FitSteps", "FitTask"]
+
+
+@dataclass(frozen=True)
+class FitSteps:
+    """What an estimator does with noise that is given: its mechanisms, exact integers, and how to read them.
+
+    Parameters
+    ----------
+    settings
+        The public facts that decide what is computed, as JSON.
+    mechanisms
+        The mechanisms; together they cost at most the Gaussian with the given noise multiplier.
+    integers
+        Yields the exact integers for each mechanism in turn, and receives the noisy ones.
+    read
+        Turns noisy numbers, at a confidence, into arrays by name: post-processing.
+    labels
+        What the certificate says beside each mechanism.
+    """
+
+    settings: Mapping[str, JSON]
+    mechanisms: Sequence[Measurement]
+    integers: Callable[[], Generator[Any, Any, None]]
+    read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]
+    labels: Sequence[Mapping[str, JSON]]
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """One fit of an estimator: a `tacit.core.Task`.
+
+    Parameters
+    ----------
+    estimator
+        The kind of estimator.
+    steps
+        What it does.
+    data
+        What identifies the data beside the declared name and version: a digest that is keyed with the
+        ledger's key, or nothing where the data was declared with `tacit.learn.examples`.
+    """
+
+    estimator: str
+    steps: FitSteps
+    data: str
+
+    @property
+    def question(self) -> JSON:
+        """The kind, the settings, and the keyed digest; the certificate has only a digest of all of it."""
+        return {"fit": self.estimator, "settings": dict(self.steps.settings), "data": self.data}
+
+    @property
+    def mechanisms(self) -> Sequence[Measurement]:
+        """The mechanisms of the fit."""
+        return self.steps.mechanisms
+
+    @property
+    def labels(self) -> Sequence[Mapping[str, JSON]]:
+        """What the certificate says beside each mechanism."""
+        return self.steps.labels
+
+    def integers(self) -> Generator[Any, Any, None]:
+        """Yield the exact integers: the only part that reads the data."""
+        return self.steps.integers()
+
+    def read(self, noisy: Sequence[Any], confidence: Fraction) -> FittedNumbers:
+        """Read what was learned off the noisy numbers."""
+        return FittedNumbers(self.estimator, self.steps.read(noisy, confidence), self.steps.settings)

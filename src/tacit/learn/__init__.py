@@ -10,16 +10,37 @@ from typing import TYPE_CHECKING
 
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fitted_numbers import FittedNumbers
+from tacit.learn._shape_functions import ShapeFunction, ShapeFunctions
 
 if TYPE_CHECKING:
+    from tacit.learn._boosting import ExplainableBoostingClassifier
     from tacit.learn._estimator import PrivateEstimator
+    from tacit.learn._kmeans import KMeans
     from tacit.learn._logistic import LogisticRegression
+    from tacit.learn._naive_bayes import NaiveBayes
+    from tacit.learn._pca import PCA
 
-__all__ = ["Examples", "FittedNumbers", "LogisticRegression", "PrivateEstimator", "examples"]
+__all__ = [
+    "PCA",
+    "Examples",
+    "ExplainableBoostingClassifier",
+    "FittedNumbers",
+    "KMeans",
+    "LogisticRegression",
+    "NaiveBayes",
+    "PrivateEstimator",
+    "ShapeFunction",
+    "ShapeFunctions",
+    "examples",
+]
 
 #: What needs an extra: the module that has it, the package that must be there, and the extra.
 _LAZY = {
+    "ExplainableBoostingClassifier": ("_boosting", "sklearn", "sklearn"),
+    "KMeans": ("_kmeans", "sklearn", "sklearn"),
     "LogisticRegression": ("_logistic", "sklearn", "sklearn"),
+    "NaiveBayes": ("_naive_bayes", "sklearn", "sklearn"),
+    "PCA": ("_pca", "sklearn", "sklearn"),
     "PrivateEstimator": ("_estimator", "sklearn", "sklearn"),
 }
 

@@ -34,6 +34,8 @@ class FitSteps:
         Turns noisy numbers, at a confidence, into arrays by name: post-processing.
     labels
         What the certificate says beside each mechanism.
+    content
+        The class of the release's content, where it shows itself better than `FittedNumbers` does.
     """
 
     settings: Mapping[str, JSON]
@@ -41,6 +43,7 @@ class FitSteps:
     integers: Callable[[], Generator[Any, Any, None]]
     read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]
     labels: Sequence[Mapping[str, JSON]]
+    content: type[FittedNumbers] = FittedNumbers
 
 
 @dataclass(frozen=True)
@@ -83,4 +86,5 @@ class FitTask:
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> FittedNumbers:
         """Read what was learned off the noisy numbers."""
-        return FittedNumbers(self.estimator, self.steps.read(noisy, confidence), self.steps.settings)
+        numbers = self.steps.read(noisy, confidence)
+        return self.steps.content(self.estimator, numbers, self.steps.settings)

@@ -1,0 +1,36 @@
+"""The metric of rows: how declared bounds, units and a clip become a grid, and rows that are not finite."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.exact import rational
+from tacit.learn._declared_bounds import read_feature_bounds
+from tacit.learn._row_grid import RowGrid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["finite_features", "read_grid"]
+
+
+def read_grid(
+    bounds: Any, clip: Any, features: int, steps: int, units: NDArray[np.float64] | None = None
+) -> RowGrid:
+    """Read bounds and clip; without a clip it is the distance from the middle of the bounds to a corner."""
+    low, high = read_feature_bounds(bounds, features)
+    own = np.ones(features) if units is None else units
+    corner = math.sqrt(float(((high - low) ** 2 / (2 * own) ** 2).sum()))
+    longest = corner if clip is None else min(corner, float(rational("clip", clip)))
+    return RowGrid(low, high, own, longest, steps)
+
+
+def finite_features(estimator: Any, X: Any, middle: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return features for a prediction; a value that is not a finite number counts as the given middle."""
+    check_is_fitted(estimator)
+    held = validate_data(estimator, X, reset=False, ensure_all_finite=False, dtype=np.float64)
+    return np.where(np.isfinite(held), held, middle)

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from tacit.core import Forecast, Plan, Release, Unit
-from tacit.errors import TacitError, bad_parameter
-from tacit.fixes import Declare, Set
+from tacit.errors import bad_parameter
+from tacit.fixes import Set
+from tacit.learn._declared_data import needs_names
 from tacit.learn._examples import Examples, examples
-from tacit.learn._fit_names import data_digest, open_for_fit, refuse_hidden_fits
+from tacit.learn._fit_names import data_digest, open_for_fit, refuse_exact_scores, refuse_hidden_fits
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
 from tacit.learn._fit_task import FitTask
 from tacit.learn._fitted_numbers import FittedNumbers
+from tacit.learn._prepaid import draw_prepaid
 
 if TYPE_CHECKING:
     import os
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
 
     from tacit.accounting import Budget
     from tacit.learn._fit_task import FitSteps
+    from tacit.learn._prepaid import PrepaidFits
 
-__all__ = ["PrivateEstimator"]
+__all__ = ["PrivateClassifier", "PrivateEstimator", "PrivateRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -61,6 +64,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         How many rows of one unit count, at most.
     version
         The declared version of the data.
+    prepaid
+        Set by `tacit.learn.prepaid` while its block lasts.
     """
 
     epsilon: float | None = None
@@ -72,6 +77,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     unit: str = "row"
     per_unit: int = 1
     version: int = 1
+    prepaid: PrepaidFits | None = None
 
     #: What the estimator is called in releases and certificates.
     kind: ClassVar[str] = ""
@@ -83,6 +89,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         "check_classifiers_regression_target": "an undeclared label counts as zero, without a word",
         "check_classifier_data_not_an_array": "compares two fits, which have different noise",
         "check_regressor_data_not_an_array": "compares two fits, which have different noise",
+        "check_regressors_int": "compares two fits, which have different noise",
         "check_transformer_data_not_an_array": "compares two fits, which have different noise",
         "check_supervised_y_2d": "compares two fits, which have different noise",
     }
@@ -148,9 +155,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     # how it is done
 
     def _released(self, data: Examples, digest: str) -> Release[FittedNumbers]:
-        plan = self._plan_of(data, digest)
-        refuse_hidden_fits()
-        return plan.release()
+        if self.prepaid is None:
+            plan = self._plan_of(data, digest)
+            refuse_hidden_fits()
+            return plan.release()
+        steps = self._fit_steps(data, self.prepaid.noise)
+        return draw_prepaid(data, self.prepaid, FitTask(self.kind, steps, digest))
 
     def _take(self, release: Release[FittedNumbers]) -> None:
         self.release_ = release
@@ -185,17 +195,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         target = self._target(y)
         check_consistent_length(features, target)
         read_fit_goal(epsilon=self.epsilon, delta=self.delta, size=self.size)  # before a ledger is opened
-        for name, given, example in (
-            ("dataset", self.dataset, "patients"),
-            ("budget", self.budget, {"epsilon": 1}),
-        ):
-            if given is None:
-                raise TacitError(
-                    "bad-parameter",
-                    f"the estimator needs {name}",
-                    why="the ledger keeps the budget of each dataset under its name",
-                    fix=Declare(name, example),
-                )
+        needs_names(self)
         arrays = (features,) if target is None else (features, target)
         ledger = open_for_fit(self.ledger)
         made = examples(
@@ -203,6 +203,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             owners=owners, per_unit=self.per_unit, name=self.dataset, version=self.version, ledger=ledger,  # type: ignore[arg-type]
         )  # fmt: skip
         return made, data_digest(ledger, *arrays, *(() if owners is None else (owners,)))
+
+    def _seen(self, X: Any) -> NDArray[Any]:
+        """Return features to predict from; refuse scikit-learn's exact scores of a cross-validation."""
+        check_is_fitted(self)
+        refuse_exact_scores()
+        return np.asarray(validate_data(self, X, reset=False, ensure_all_finite=False))
 
     def _target(self, y: Any) -> NDArray[Any] | None:
         """Return the target as one column; its values are not looked at."""
@@ -218,7 +224,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.input_tags.allow_nan = True
-        for one in (tags.classifier_tags, tags.regressor_tags):
-            if one is not None:
-                one.poor_score = True
+        return tags
+
+
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """A private estimator of classes."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise may spoil any one fit
+        return tags
+
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """A private estimator of a number."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # noise may spoil any one fit
         return tags

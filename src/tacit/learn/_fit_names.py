@@ -13,7 +13,7 @@ from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set
 from tacit.ledger import Ledger
 
-__all__ = ["data_digest", "open_for_fit", "refuse_hidden_fits"]
+__all__ = ["data_digest", "open_for_fit", "private_parts", "refuse_exact_scores", "refuse_hidden_fits"]
 
 #: The ledger in memory of this process, by the process that made it.
 _memory: dict[int, Ledger] = {}
@@ -77,23 +77,55 @@ def data_digest(ledger: Ledger, *arrays: Any) -> str:
     return ledger.keyed_digest("fits", b"".join(parts))
 
 
+def private_parts(estimator: Any) -> list[Any]:
+    """Return the private estimators in an estimator, a pipeline or a search, outer ones first."""
+    from tacit.learn._estimator import PrivateEstimator
+
+    if isinstance(estimator, PrivateEstimator):
+        return [estimator]
+    inner = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
+    found = {id(one): one for one in inner if isinstance(one, PrivateEstimator)}
+    if not found:
+        raise bad_parameter(
+            "estimator", "one that contains a private estimator", estimator,
+            fix=Code("tc.learn.LogisticRegression(...)"),
+        )  # fmt: skip
+    return list(found.values())
+
+
 def refuse_hidden_fits() -> None:
     """Refuse a fit that cross-validation, a search or an ensemble of scikit-learn started.
 
     What decides is who calls, never the data.
     """
+    if _called_from(_MANY_FITS):
+        raise TacitError(
+            "not-allowed",
+            "scikit-learn started this fit as one of several",
+            why="each fit costs, and scikit-learn never asks what all of them cost together",
+            fix=Either(
+                Code("tc.learn.search(estimator, grid, X, y, epsilon=1, delta=1e-6)"),
+                Code("with tc.learn.prepaid(estimator, fits=16, epsilon=1, delta=1e-6): search.fit(X, y)"),
+            ),
+        )
+
+
+def refuse_exact_scores() -> None:
+    """Refuse predictions from which cross-validation or a search of scikit-learn makes exact scores."""
+    if _called_from(("sklearn.model_selection._validation",)) and not _called_from(("tacit.learn._scorer",)):
+        raise TacitError(
+            "not-allowed",
+            "scikit-learn asked for an exact score on held-out patients",
+            why="an exact score says something about each of them, and nobody paid for it",
+            fix=Code('scoring=tc.learn.scorer("accuracy", epsilon=0.1)'),
+        )
+
+
+def _called_from(modules: tuple[str, ...]) -> bool:
+    """Return whether a function of these modules is among the callers."""
     frame = sys._getframe(1)  # noqa: SLF001 - Python's own way to the callers
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(_MANY_FITS):
-            raise TacitError(
-                "not-allowed",
-                "scikit-learn started this fit as one of several",
-                why="each fit costs, and scikit-learn never asks what all of them cost together",
-                fix=Either(
-                    Code("tc.learn.search(estimator, grid, X, y, epsilon=1, delta=1e-6)"),
-                    Code(
-                        "with tc.learn.prepaid(estimator, fits=16, epsilon=1, delta=1e-6): search.fit(X, y)"
-                    ),
-                ),
-            )
+        if frame.f_globals.get("__name__", "").startswith(modules):
+            return True
         frame = frame.f_back
+    return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +71,12 @@ class FitTask:
     def question(self) -> JSON:
         """The kind, the settings, and the keyed digest; the certificate has only a digest of all of it."""
         return {"fit": self.estimator, "settings": dict(self.steps.settings), "data": self.data}
+
+    @property
+    def identity(self) -> str:
+        """The digest of the question: equal for the same fit of the same data."""
+        text = json.dumps(self.question, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def mechanisms(self) -> Sequence[Measurement]:

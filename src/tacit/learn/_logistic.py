@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import TacitError
 from tacit.fixes import Code
 from tacit.learn._declared_bounds import bounds_document, read_feature_bounds
 from tacit.learn._descent_fit import descent_steps, read_descent
-from tacit.learn._estimator import PrivateEstimator
+from tacit.learn._estimator import PrivateClassifier
 from tacit.learn._unit_gradients import ClassResiduals
 from tacit.learn._whole_features import scaled_features, whole_classes, whole_features
 
@@ -31,7 +29,7 @@ __all__ = ["LogisticRegression", "read_classes"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class LogisticRegression(PrivateClassifier):
     """Logistic regression for two or more classes, protected by (epsilon, delta).
 
     Guarantee: `fit` takes ``steps`` gradient steps. In each of them one unit moves the exact sum of whole
@@ -62,7 +60,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     >>> y = np.repeat(["healthy", "ill"], 2000)
     >>> model = tc.learn.LogisticRegression(
     ...     epsilon=4, delta=1e-6, classes=["healthy", "ill"], bounds=(0, 1), size=4000,
-    ...     dataset="doctest of logistic regression", budget=tc.Budget(epsilon=4, delta=1e-6),
+    ...     dataset="doctest of logistic regression", budget=tc.Budget(epsilon=9, delta=1e-5),
     ... )
     >>> model.fit(X, y).predict([[0.1], [0.9]]).tolist()
     ['healthy', 'ill']
@@ -73,7 +71,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     fit_intercept: bool = True
     clip: float = 1.0
     steps: int = 60
-    learning_rate: float = 4.0
+    learning_rate: float = 2.0
     momentum: float = 0.5
     penalty: float = 0.0
 
@@ -110,8 +108,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each class; of two classes, the score of the second one."""
-        check_is_fitted(self)
-        held = validate_data(self, X, reset=False, ensure_all_finite=False)
+        held = self._seen(X)
         weights = self._scaled[:, : self.n_features_in_]
         scores = scaled_features(held, self._low, self._high) @ weights.T + self._constant
         return scores if len(self.classes_) > 2 else scores[:, 0]

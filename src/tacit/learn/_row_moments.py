@@ -45,6 +45,6 @@ def centre_and_radius(noisy: Any) -> tuple[float, NDArray[np.int64], int]:
 
 
 def around(rows: NDArray[np.int64], centre: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
-    """Return the way from the centre to each row; the radius has RADIUS steps, and longer ways are clipped."""
+    """Return the way from the centre to each row, clipped to the radius, which has RADIUS steps."""
     way = np.trunc((rows - centre) * (RADIUS / radius)).astype(np.int64)
     return clipped_rows(way, RADIUS)

@@ -171,7 +171,7 @@ class UnitGradients:
         return total
 
     def _clipped(self, own: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Scale each unit's gradient to at most the clip; a unit that would still exceed it counts as zero."""
+        """Scale each gradient to at most the clip; a unit that would still exceed it counts as zero."""
         largest = self.rows.shape[1] * self.rule.largest * FEATURE_STEPS
         step = 2 ** max(0, largest.bit_length() - 22)
         coarse = np.abs(own) // step + 1  # above the true size, so that the norm is too

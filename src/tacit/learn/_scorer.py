@@ -1,0 +1,160 @@
+"""Priced scorers in learning: how good a model is on held-out units, with noise and a charge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
+from tacit.errors import bad_parameter
+from tacit.exact import Number, rational
+from tacit.fixes import Choose, Code
+from tacit.learn._declared_bounds import read_target_bounds
+from tacit.learn._declared_data import needs_names
+from tacit.learn._examples import examples
+from tacit.learn._fit_names import data_digest, open_for_fit, private_parts
+from tacit.learn._whole_features import FEATURE_STEPS, as_numbers
+from tacit.mechanisms import DiscreteLaplace
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from tacit.core import JSON
+
+__all__ = ["PricedScorer", "predictions_of", "scorer", "whole_scores"]
+
+_MEASURES = ("accuracy", "neg_mean_squared_error")
+
+
+def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return the prediction of each row, row by row, so that no row's prediction depends on others."""
+    rows = X.iloc if hasattr(X, "iloc") else np.asarray(X)
+    length = len(X)
+    return np.array([estimator.predict(rows[place : place + 1])[0] for place in range(length)])
+
+
+def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: Any) -> NDArray[np.int64]:
+    """Return the score of each row as a whole number from 0 to FEATURE_STEPS; higher is better.
+
+    Examples
+    --------
+    >>> whole_scores("accuracy", np.array([1, 0]), [1, 1], None).tolist()
+    [4096, 0]
+    >>> whole_scores("neg_mean_squared_error", np.array([1.0, 9.0]), [1.0, 4.0], (0, 10)).tolist()
+    [4096, 3072]
+    """
+    if measure == "accuracy":
+        right = [bool(a == b) for a, b in zip(predicted.tolist(), np.asarray(y).tolist(), strict=True)]
+        return np.array(right, dtype=np.int64) * FEATURE_STEPS
+    low, high = read_target_bounds(target_bounds)
+    error = (np.clip(as_numbers(predicted), low, high) - np.clip(as_numbers(y), low, high)) / (high - low)
+    return FEATURE_STEPS - np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """The sum of scores and the number of rows, each in whole numbers: a `tacit.core.Task`."""
+
+    measure: str
+    noise: DiscreteLaplace
+    data: str
+    scores: NDArray[np.int64]
+
+    @property
+    def question(self) -> JSON:
+        """What is measured, and the keyed digest of predictions and targets."""
+        return {"score": self.measure, "data": self.data}
+
+    @property
+    def mechanisms(self) -> Sequence[DiscreteLaplace]:
+        """One noise for what is reached and for what is missed."""
+        return [self.noise]
+
+    @property
+    def labels(self) -> Sequence[dict[str, JSON]]:
+        """What the certificate says beside the noise."""
+        return [{"statistic": f"sums of {self.measure}"}]
+
+    def integers(self) -> Generator[Any, Any, None]:
+        """Yield the sum of the scores and the sum of what is missing to full scores."""
+        yield [int(self.scores.sum()), int((FEATURE_STEPS - self.scores).sum())]
+
+    def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
+        """Return the mean score."""
+        reached, missed = (max(0, int(one)) for one in noisy[0])
+        share = reached / (reached + missed) if reached + missed else 0.5
+        return AnswerTable({}, {"score": Cells((share,), (None,), (None,))}, float(confidence))
+
+
+@dataclass(frozen=True)
+class PricedScorer:
+    """A scorer for ``scoring=`` of scikit-learn that pays for each score; made by `scorer`."""
+
+    measure: str
+    epsilon: Fraction
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the noisy score of a fitted estimator on these rows, and charge its dataset."""
+        part = private_parts(estimator)[-1]
+        needs_names(part)
+        if part.unit != "row":
+            raise bad_parameter(
+                "unit", "a row for a priced score", part.unit,
+                why="a unit with several rows would move the score by more than one row",
+                fix=Code('unit="row"'),
+            )  # fmt: skip
+        bounds = read_target_bounds(part.target_bounds) if self.measure != "accuracy" else (0.0, 1.0)
+        ledger = open_for_fit(part.ledger)
+        try:
+            data = examples(
+                np.asarray(y), unit=Unit.row(), size=part.size, budget=part.budget,
+                name=part.dataset, version=part.version, ledger=ledger,
+            )  # fmt: skip
+            predicted = predictions_of(estimator, X)
+            noise = DiscreteLaplace(epsilon=self.epsilon, sensitivity=FEATURE_STEPS)
+            task = ScoreTask(
+                self.measure, noise, data_digest(ledger, predicted, y),
+                whole_scores(self.measure, predicted, y, bounds),
+            )  # fmt: skip
+            plan: Plan[AnswerTable] = Plan.of(
+                data,
+                task,
+                promised=PlanGoal.read(epsilon=self.epsilon).promised,
+                asked=f"a score, {self.measure}",
+            )
+            share = float(plan.release().value)  # type: ignore[arg-type]
+        finally:
+            if part.ledger is not None:
+                ledger.close()
+        return share if self.measure == "accuracy" else (share - 1) * (bounds[1] - bounds[0]) ** 2
+
+
+def scorer(measure: str, *, epsilon: Number) -> PricedScorer:
+    """Return a scorer that charges epsilon for each score, for ``scoring=`` of scikit-learn.
+
+    Guarantee: each score is (epsilon, 0)-private for one row of the held-out data, and is charged to the
+    estimator's dataset before it is computed. scikit-learn's own scores are exact; Tacit refuses them while a
+    cross-validation or a search tests on patients.
+
+    Parameters
+    ----------
+    measure
+        ``"accuracy"``, or ``"neg_mean_squared_error"`` for estimators with target bounds.
+    epsilon
+        The price of one score; a search with 3 candidates and 5 folds takes 15 scores.
+
+    Examples
+    --------
+    >>> scorer("accuracy", epsilon=0.1)
+    PricedScorer(measure='accuracy', epsilon=Fraction(1, 10))
+    """
+    if measure not in _MEASURES:
+        raise bad_parameter(
+            "measure", " or ".join(_MEASURES), measure, fix=Choose(_MEASURES, given=str(measure))
+        )
+    return PricedScorer(measure, rational("epsilon", epsilon))

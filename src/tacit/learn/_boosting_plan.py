@@ -64,7 +64,7 @@ def boosting_steps(
             middle = float(np.asarray(raw) @ share)
             score += middle
             values.append(np.asarray(raw) - middle)
-            errors.append(wide * noise_spread(rates, values[-1], held, intercept))
+            errors.append(wide * noise_spread(rates, values[-1], held, float(counting.sigma)))
             shares.append(share)
         return {
             "intercept": np.asarray(score),
@@ -106,20 +106,19 @@ def read_counts(noisy: Any, sizes: Sequence[int]) -> tuple[list[NDArray[np.float
 
 
 def noise_spread(
-    rates: BoostingRates, values: NDArray[np.float64], counts: NDArray[np.float64], intercept: float
+    rates: BoostingRates, values: NDArray[np.float64], counts: NDArray[np.float64], sigma: float
 ) -> NDArray[np.float64]:
-    """Return the standard deviation of the noise in each bin of a released shape, to first order.
+    """Return the standard deviation of the noise in each bin of a released shape, to first order, from above.
 
-    A step adds its noise, and takes back a part of the error before it: the curvature of the loss at the
-    bin's score. What is released is the mean over the second half of the passes.
+    What is released is the mean over the second half of the passes, less the mean over all rows. A step adds
+    its noise; that later steps take a part of it back is not used, because features that go together take
+    back less. The noisy counts, of deviation ``sigma``, move the mean over all rows as well.
     """
-    held = np.maximum(counts, 0) + 2 * rates.noise
-    chance = 1 / (1 + np.exp(-np.clip(intercept + values, -30, 30)))
-    back = np.clip(4 * rates.rate * np.maximum(counts, 0) * chance * (1 - chance) / held, 0, 1)
+    held = np.maximum(counts, 0)
+    total = max(float(held.sum()), 1.0)
+    share = held / total
     first = rates.passes // 2
-    weights = np.zeros((rates.passes, len(values)))  # of each step's noise in the mean
-    for step in range(rates.passes):
-        later = np.arange(max(step, first), rates.passes)[:, None]
-        weights[step] = ((1 - back) ** (later - step)).sum(axis=0) / (rates.passes - first)
-    added: NDArray[np.float64] = 4 * rates.rate * rates.noise / held
-    return np.asarray(added * np.sqrt((weights**2).sum(axis=0)))
+    kept = np.minimum(rates.passes - np.arange(rates.passes), rates.passes - first) / (rates.passes - first)
+    own = (4 * rates.rate * rates.noise / (held + 2 * rates.noise)) ** 2 * float((kept**2).sum())
+    middle = float((share**2 * own).sum()) + float((values**2).sum()) * (sigma / total) ** 2
+    return np.asarray(np.sqrt(own * (1 - 2 * share) + middle))

@@ -49,7 +49,7 @@ def test_one_unit_moves_the_integers_by_at_most_the_sensitivity(name, per_unit, 
     monkeypatch.setattr("tacit.learn._unit_rows.ranking_secret", lambda: 16)  # one secret for both neighbours
     random = np.random.default_rng(16)
     furthest = {}
-    for _ in range(40):
+    for _ in range(25):
         with_one, without = random_pair(random, 3, estimators(per_unit)[name][1])
         one, other = (task_of(plan_for(name, per_unit, *each)) for each in (with_one, without))
         assert one.question == other.question

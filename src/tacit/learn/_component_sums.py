@@ -45,7 +45,7 @@ def product_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
         total += (part.T @ part).astype(np.int64)
     weights = np.full((wide, wide), PRODUCTS)
     np.fill_diagonal(weights, SQUARES)
-    return (total * weights)[np.triu_indices(wide)]
+    return np.asarray((total * weights)[np.triu_indices(wide)])
 
 
 def component_steps(data: Examples, noise: Fraction, grid: RowGrid, components: int | None) -> FitSteps:

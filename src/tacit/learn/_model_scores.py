@@ -40,7 +40,7 @@ def model_digest(model: Any) -> str:
     if hasattr(held, "to_json"):
         return sha256(json.dumps(held.to_json(), sort_keys=True).encode()).hexdigest()
     try:
-        from joblib import hash as digest_of
+        from joblib import hash as digest_of  # type: ignore[import-untyped]
 
         return str(digest_of(model))
     except Exception:  # noqa: BLE001 - whatever a model raises when it is written

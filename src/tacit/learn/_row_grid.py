@@ -53,7 +53,7 @@ class RowGrid:
 
         Each row is a function of itself alone: operations are elementwise, and sums are of whole numbers.
         """
-        good = np.isfinite(features).all(axis=1)
+        good = np.asarray(np.isfinite(features).all(axis=1), np.bool_)
         held = np.clip(np.where(good[:, None], features, self.middle), self.low, self.high)
         most = math.isqrt(2**62 // max(1, len(self.low)))
         with np.errstate(over="ignore"):
@@ -68,7 +68,7 @@ class RowGrid:
 
 def lengths_squared(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the squared length of each row, exactly."""
-    return np.einsum("ij,ij->i", rows, rows)
+    return np.asarray(np.einsum("ij,ij->i", rows, rows), np.int64)
 
 
 def clipped_rows(rows: NDArray[np.int64], longest: int) -> NDArray[np.int64]:

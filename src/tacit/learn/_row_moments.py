@@ -29,7 +29,7 @@ def moment_integers(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     squared = lengths_squared(rows) // RADIUS
     held = np.concatenate([np.full((len(rows), 1), RADIUS), rows, squared[:, None]], axis=1)
-    return sums_by(np.zeros(len(rows), np.int64), held, 1)[0]
+    return np.asarray(sums_by(np.zeros(len(rows), np.int64), held, 1)[0])
 
 
 def centre_and_radius(noisy: Any) -> tuple[float, NDArray[np.int64], int]:

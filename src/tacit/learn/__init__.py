@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.learn._poisson import PoissonRegressor
     from tacit.learn._prepaid import prepaid
     from tacit.learn._scorer import scorer
+    from tacit.learn._search import search
     from tacit.learn._standardise import Standardiser
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "examples",
     "prepaid",
     "scorer",
+    "search",
 ]
 
 #: What needs an extra: the module that has it, the package that must be there, and the extra.
@@ -68,6 +70,7 @@ _LAZY = {
     "Standardiser": ("_standardise", "sklearn", "sklearn"),
     "prepaid": ("_prepaid", "sklearn", "sklearn"),
     "scorer": ("_scorer", "sklearn", "sklearn"),
+    "search": ("_search", "sklearn", "sklearn"),
 }
 
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.core import Forecast, Plan, Release, Unit
 from tacit.errors import bad_parameter
 from tacit.fixes import Set
-from tacit.learn._declared_data import needs_names
+from tacit.learn._declared_data import check_shape, needs_names, one_column
 from tacit.learn._examples import Examples, examples
 from tacit.learn._fit_names import data_digest, open_for_fit, refuse_exact_scores, refuse_hidden_fits
 from tacit.learn._fit_noise import fit_noise, read_fit_goal
@@ -104,6 +104,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Set the attributes that end in an underscore from what was released."""
         raise NotImplementedError
 
+    def _score_bounds(self) -> tuple[float, float] | None:
+        """Return the declared bounds of a number that is predicted; None where a class is predicted."""
+        return None
+
     # what users call
 
     def plan(self, X: Any, y: Any = None, *, owners: Any = None) -> Plan[FittedNumbers]:
@@ -142,7 +146,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         release
             A release of an estimator of this kind.
         """
-        if not isinstance(release.content, FittedNumbers) or release.content.estimator != self.kind:
+        held: object = release.content
+        if not isinstance(held, FittedNumbers) or held.estimator != self.kind:
             raise bad_parameter(
                 "release",
                 f"a release of {self.kind}",
@@ -164,7 +169,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _take(self, release: Release[FittedNumbers]) -> None:
         self.release_ = release
-        self.n_features_in_ = int(release.content.settings["features"])  # type: ignore[arg-type]
+        self.n_features_in_ = int(release.content.settings["features"])
         self._learned(release.content)
 
     def _plan_of(self, data: Examples, digest: str) -> Plan[FittedNumbers]:
@@ -191,9 +196,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, Examples):
             validate_data(self, X._arrays[0], skip_check_array=True)  # noqa: SLF001 - the parts of a dataset
             return X, ""
+        check_shape(X)
         features = validate_data(self, X, ensure_all_finite=False, ensure_min_samples=0, dtype=None)
         target = self._target(y)
-        check_consistent_length(features, target)
+        if target is not None and len(target) != len(features):
+            raise ValueError("X and y have different numbers of rows")
         read_fit_goal(epsilon=self.epsilon, delta=self.delta, size=self.size)  # before a ledger is opened
         needs_names(self)
         arrays = (features,) if target is None else (features, target)
@@ -218,7 +225,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
-        return np.asarray(column_or_1d(y, warn=True))
+        return one_column(y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,13 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tacit.errors import TacitError, bad_parameter
 from tacit.fixes import Code, Either, Set
 from tacit.ledger import Ledger
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 __all__ = ["data_digest", "open_for_fit", "private_parts", "refuse_exact_scores", "refuse_hidden_fits"]
 
@@ -123,7 +126,7 @@ def refuse_exact_scores() -> None:
 
 def _called_from(modules: tuple[str, ...]) -> bool:
     """Return whether a function of these modules is among the callers."""
-    frame = sys._getframe(1)  # noqa: SLF001 - Python's own way to the callers
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - Python's own way to the callers
     while frame is not None:
         if frame.f_globals.get("__name__", "").startswith(modules):
             return True

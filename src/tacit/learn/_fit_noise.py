@@ -16,7 +16,7 @@ from tacit.fixes import Set
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["fit_noise", "read_fit_goal", "share_of_noise"]
+__all__ = ["fit_noise", "read_fit_goal", "share_of_noise", "smallest_noise"]
 
 _FINE = 2**20
 

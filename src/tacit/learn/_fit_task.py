@@ -40,7 +40,7 @@ class FitSteps:
         The class of the release's content, where it shows itself better than `FittedNumbers` does.
     """
 
-    settings: Mapping[str, JSON]
+    settings: Mapping[str, Any]
     mechanisms: Sequence[Measurement]
     integers: Callable[[], Generator[Any, Any, None]]
     read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]

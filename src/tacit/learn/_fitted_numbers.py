@@ -47,7 +47,7 @@ class FittedNumbers(Content):
     kind: ClassVar[str] = "fitted-numbers"
     estimator: str
     numbers: Mapping[str, NDArray[Any]]
-    settings: Mapping[str, JSON] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, JSON]:
         """Return the arrays, with their types, and the settings."""

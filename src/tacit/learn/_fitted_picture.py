@@ -33,7 +33,9 @@ def draw_numbers(
     names = list(fitted.numbers)
     name = names[0] if what is None else what
     if name not in names:
-        raise bad_parameter("column", "one of the learned arrays", what, fix=Choose(names, given=str(what)))
+        raise bad_parameter(
+            "column", "one of the learned arrays", what, fix=Choose(tuple(names), given=str(what))
+        )
     lines = np.atleast_2d(fitted.numbers[name])
     lines = lines.reshape(-1, lines.shape[-1])
     for line in lines:

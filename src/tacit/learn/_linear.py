@@ -105,6 +105,9 @@ class LinearRegression(PrivateRegressor):
         """Return the declared penalty: none."""
         return 0.0
 
+    def _score_bounds(self) -> tuple[float, float]:
+        return read_target_bounds(self.target_bounds)
+
     def _learned(self, fitted: FittedNumbers) -> None:
         numbers = fitted.numbers
         self._low, self._high = read_feature_bounds(fitted.settings["bounds"], self.n_features_in_)

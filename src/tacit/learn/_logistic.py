@@ -104,14 +104,14 @@ class LogisticRegression(PrivateClassifier):
         self.coef_ = self._scaled[:, : self.n_features_in_] / half
         self._constant = self._scaled[:, -1] if said["intercept"] else np.zeros(len(self._scaled))
         self.intercept_ = self._constant - self.coef_ @ middle
-        self.n_iter_ = int(said["steps"])  # type: ignore[call-overload]
+        self.n_iter_ = int(said["steps"])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each class; of two classes, the score of the second one."""
         held = self._seen(X)
         weights = self._scaled[:, : self.n_features_in_]
         scores = scaled_features(held, self._low, self._high) @ weights.T + self._constant
-        return scores if len(self.classes_) > 2 else scores[:, 0]
+        return np.asarray(scores if len(self.classes_) > 2 else scores[:, 0])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class."""

@@ -79,13 +79,7 @@ class PoissonRegressor(PrivateRegressor):
     kind: ClassVar[str] = "Poisson regression"
 
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
-        most = 0 if self.most is None else count("most", self.most)
-        if not 0 < most <= _LARGEST:
-            raise bad_parameter(
-                "most", f"the largest count, from 1 to {_LARGEST:,}", self.most,
-                why="it bounds what one example can say, and the data is not asked for it",
-                fix=Set(most=20),
-            )  # fmt: skip
+        most = self._read_most()
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size)
 
@@ -100,18 +94,33 @@ class PoissonRegressor(PrivateRegressor):
                   "intercept": bool(self.fit_intercept), "features": self.n_features_in_},
         )  # fmt: skip
 
+    def _read_most(self) -> int:
+        """Return the declared largest count, or refuse."""
+        most = 0 if self.most is None else count("most", self.most)
+        if not 0 < most <= _LARGEST:
+            raise bad_parameter(
+                "most", f"the largest count, from 1 to {_LARGEST:,}", self.most,
+                why="it bounds what one example can say, and the data is not asked for it",
+                fix=Set(most=20),
+            )  # fmt: skip
+        return most
+
+    def _score_bounds(self) -> tuple[float, float]:
+        return 0.0, float(self._read_most())
+
     def _learned(self, fitted: FittedNumbers) -> None:
         said, weights = fitted.settings, fitted.numbers["weights"][0]
         self._low, self._high = read_feature_bounds(said["bounds"], self.n_features_in_)
-        self._most = int(said["most"])  # type: ignore[call-overload]
+        self._most = int(said["most"])
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         self.coef_ = weights[: self.n_features_in_] / half
         self.intercept_ = float(weights[-1] if said["intercept"] else 0.0) - float(self.coef_ @ middle)
-        self.n_iter_ = int(said["steps"])  # type: ignore[call-overload]
+        self.n_iter_ = int(said["steps"])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the expected count of each example, at most ``most``."""
         held = self._seen(X)
         middle, half = (self._low + self._high) / 2, (self._high - self._low) / 2
         within = scaled_features(held, self._low, self._high) * half + middle
-        return np.minimum(np.exp(np.minimum(within @ self.coef_ + self.intercept_, 50.0)), self._most)
+        scores = np.minimum(within @ self.coef_ + self.intercept_, 50.0)
+        return np.asarray(np.minimum(np.exp(scores), self._most))

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.core import AnswerTable, Cells, Plan, PlanGoal, Unit
 from tacit.errors import bad_parameter
 from tacit.exact import Number, rational
-from tacit.fixes import Choose, Code
+from tacit.fixes import Choose, Code, Set
 from tacit.learn._declared_bounds import read_target_bounds
 from tacit.learn._declared_data import needs_names
 from tacit.learn._examples import examples
@@ -19,7 +19,7 @@ from tacit.learn._whole_features import FEATURE_STEPS, as_numbers
 from tacit.mechanisms import DiscreteLaplace
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -34,8 +34,7 @@ _MEASURES = ("accuracy", "neg_mean_squared_error")
 def predictions_of(estimator: Any, X: Any) -> NDArray[Any]:
     """Return the prediction of each row, row by row, so that no row's prediction depends on others."""
     rows = X.iloc if hasattr(X, "iloc") else np.asarray(X)
-    length = len(X)
-    return np.array([estimator.predict(rows[place : place + 1])[0] for place in range(length)])
+    return np.array([estimator.predict(rows[place : place + 1])[0] for place in range(len(X))])
 
 
 def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: Any) -> NDArray[np.int64]:
@@ -53,7 +52,8 @@ def whole_scores(measure: str, predicted: NDArray[Any], y: Any, target_bounds: A
         return np.array(right, dtype=np.int64) * FEATURE_STEPS
     low, high = read_target_bounds(target_bounds)
     error = (np.clip(as_numbers(predicted), low, high) - np.clip(as_numbers(y), low, high)) / (high - low)
-    return FEATURE_STEPS - np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS).astype(np.int64)
+    missed = np.floor(np.nan_to_num(np.square(error), nan=1.0) * FEATURE_STEPS)
+    return np.asarray(FEATURE_STEPS - missed, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class ScoreTask:
     measure: str
     noise: DiscreteLaplace
     data: str
-    scores: NDArray[np.int64]
+    scores: Callable[[], NDArray[np.int64]]
 
     @property
     def question(self) -> JSON:
-        """What is measured, and the keyed digest of predictions and targets."""
+        """What is measured, and the keyed digest of model and data."""
         return {"score": self.measure, "data": self.data}
 
     @property
@@ -82,13 +82,18 @@ class ScoreTask:
 
     def integers(self) -> Generator[Any, Any, None]:
         """Yield the sum of the scores and the sum of what is missing to full scores."""
-        yield [int(self.scores.sum()), int((FEATURE_STEPS - self.scores).sum())]
+        scores = self.scores()
+        yield [int(scores.sum()), int((FEATURE_STEPS - scores).sum())]
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> AnswerTable:
-        """Return the mean score."""
+        """Return the mean score; the interval covers the noise of both sums."""
         reached, missed = (max(0, int(one)) for one in noisy[0])
-        share = reached / (reached + missed) if reached + missed else 0.5
-        return AnswerTable({}, {"score": Cells((share,), (None,), (None,))}, float(confidence))
+        width = self.noise.half_width(1 - (1 - confidence) / 2)
+        total = max(1, reached + missed)
+        share, low, high = (
+            min(1.0, max(0.0, one / total)) for one in (reached, reached - width, reached + width)
+        )
+        return AnswerTable({}, {"score": Cells((share,), (low,), (high,))}, float(confidence))
 
 
 @dataclass(frozen=True)
@@ -108,30 +113,34 @@ class PricedScorer:
                 why="a unit with several rows would move the score by more than one row",
                 fix=Code('unit="row"'),
             )  # fmt: skip
-        bounds = read_target_bounds(part.target_bounds) if self.measure != "accuracy" else (0.0, 1.0)
+        bounds = part._score_bounds()  # noqa: SLF001 - of this room
+        if (bounds is None) != (self.measure == "accuracy"):
+            known = "accuracy" if bounds is None else "neg_mean_squared_error"
+            raise bad_parameter("measure", known, self.measure, fix=Set(measure=known))
         ledger = open_for_fit(part.ledger)
         try:
             data = examples(
                 np.asarray(y), unit=Unit.row(), size=part.size, budget=part.budget,
                 name=part.dataset, version=part.version, ledger=ledger,
             )  # fmt: skip
-            predicted = predictions_of(estimator, X)
-            noise = DiscreteLaplace(epsilon=self.epsilon, sensitivity=FEATURE_STEPS)
+            models = [one.release_.certificate.plan for one in private_parts(estimator)]
             task = ScoreTask(
-                self.measure, noise, data_digest(ledger, predicted, y),
-                whole_scores(self.measure, predicted, y, bounds),
-            )  # fmt: skip
+                self.measure,
+                DiscreteLaplace(epsilon=self.epsilon, sensitivity=FEATURE_STEPS),
+                data_digest(ledger, X, y, [repr(estimator), *models]),
+                lambda: whole_scores(self.measure, predictions_of(estimator, X), y, bounds),
+            )
             plan: Plan[AnswerTable] = Plan.of(
                 data,
                 task,
                 promised=PlanGoal.read(epsilon=self.epsilon).promised,
                 asked=f"a score, {self.measure}",
             )
-            share = float(plan.release().value)  # type: ignore[arg-type]
+            share = float(plan.release().value)
         finally:
             if part.ledger is not None:
                 ledger.close()
-        return share if self.measure == "accuracy" else (share - 1) * (bounds[1] - bounds[0]) ** 2
+        return share if bounds is None else (share - 1) * (bounds[1] - bounds[0]) ** 2
 
 
 def scorer(measure: str, *, epsilon: Number) -> PricedScorer:

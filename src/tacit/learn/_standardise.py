@@ -100,12 +100,12 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
         """Return (X - mean) / scale."""
         check_is_fitted(self)
         held = validate_data(self, X, reset=False, ensure_all_finite=False)
-        return (as_numbers(held) - self.mean_) / self.scale_
+        return np.asarray((as_numbers(held) - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Return X * scale + mean."""
         check_is_fitted(self)
-        return as_numbers(X) * self.scale_ + self.mean_
+        return np.asarray(as_numbers(X) * self.scale_ + self.mean_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -61,7 +61,7 @@ class ClassResiduals:
         valid = own >= 0
         share[np.flatnonzero(valid), own[valid]] -= RESIDUAL_STEPS
         share[~valid] = 0
-        return share if scores.shape[1] > 1 else share[:, 1:]
+        return np.asarray(share if scores.shape[1] > 1 else share[:, 1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,8 @@ def _falling_powers() -> NDArray[np.int64]:
 @lru_cache(maxsize=1)
 def _powers() -> NDArray[np.int64]:
     """Return exp(i / 256) in 1 / RESIDUAL_STEPS, for i from -_LAST to _LAST, cut off at 2^46."""
-    return np.floor(
-        np.minimum(np.exp(np.arange(-_LAST, _LAST + 1) / _TABLE_STEPS), 2.0**30) * RESIDUAL_STEPS
-    ).astype(np.int64)
+    powers = np.minimum(np.exp(np.arange(-_LAST, _LAST + 1) / _TABLE_STEPS), 2.0**30)
+    return np.asarray(np.floor(powers * RESIDUAL_STEPS), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +179,7 @@ class UnitGradients:
         factor = np.minimum(free, CLIP_STEPS / norm)
         kept = np.trunc(own * factor[:, None, None]).astype(np.int64)
         kept[~_fits(kept)] = 0
-        return kept
+        return np.asarray(kept)
 
 
 def _fits(kept: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -189,4 +188,4 @@ def _fits(kept: NDArray[np.int64]) -> NDArray[np.bool_]:
     squares, mixed, rest = (one.sum(axis=(1, 2)) for one in (np.square(high), high * low, np.square(low)))
     small = squares <= CLIP_STEPS  # else the norm is too large, and the sum below could overflow
     total = np.where(small, squares, 0) * 2**28 + np.where(small, mixed, 0) * 2**15 + rest
-    return small & (total <= CLIP_STEPS**2)
+    return np.asarray(small & (total <= CLIP_STEPS**2))

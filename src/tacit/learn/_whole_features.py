@@ -17,6 +17,7 @@ __all__ = [
 FEATURE_STEPS = 2**12
 
 
+@np.errstate(all="ignore")  # a warning would say something about one value
 def as_numbers(array: Any) -> NDArray[np.float64]:
     """Return the array as float64; a cell that is not a number becomes NaN, and nothing is refused.
 
@@ -38,6 +39,7 @@ def as_numbers(array: Any) -> NDArray[np.float64]:
     return np.array([read(cell) for cell in held.ravel()], np.float64).reshape(held.shape)
 
 
+@np.errstate(all="ignore")  # a warning would say something about one value
 def whole_features(
     features: Any, low: NDArray[np.float64], high: NDArray[np.float64], *, intercept: bool
 ) -> NDArray[np.float64]:
@@ -54,7 +56,7 @@ def whole_features(
     [[0.0, 4096.0], [4096.0, 4096.0], [0.0, 0.0]]
     """
     held = as_numbers(features)
-    good = np.isfinite(held).all(axis=1)
+    good = np.asarray(np.isfinite(held).all(axis=1))
     middle, half = (low + high) / 2, (high - low) / 2
     scaled = np.clip((np.where(good[:, None], held, middle) - middle) / half, -1.0, 1.0)
     whole = np.floor(scaled * FEATURE_STEPS + 0.5)
@@ -63,6 +65,7 @@ def whole_features(
     return np.where(good[:, None], whole, 0.0)
 
 
+@np.errstate(all="ignore")  # a warning would say something about one value
 def scaled_features(
     features: Any, low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -96,6 +99,7 @@ def whole_classes(labels: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     return np.fromiter(map(place, np.asarray(labels).ravel().tolist()), np.int64)
 
 
+@np.errstate(all="ignore")  # a warning would say something about one value
 def whole_targets(targets: Any, low: float, high: float, steps: int) -> NDArray[np.float64]:
     """Return each target as a whole number of 1/steps of the wider side of the bounds; NaN where it has none.
 

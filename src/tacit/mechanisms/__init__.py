@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tacit.mechanisms._aggregates import Count, Mean, MeanAndCount, Sum
+from tacit.mechanisms._best_of import BestOf, CandidateRuns
 from tacit.mechanisms._bounds import Bounds
 from tacit.mechanisms._clipping import clip, fold, truncate
 from tacit.mechanisms._design_estimates import DesignEstimate, TwoGroupDesign
@@ -52,7 +53,9 @@ from tacit.mechanisms._variance import Variance, VarianceAndCount
 from tacit.mechanisms._walsh_hadamard import walsh_hadamard
 
 __all__ = [
+    "BestOf",
     "Bounds",
+    "CandidateRuns",
     "Count",
     "Design",
     "DesignEstimate",

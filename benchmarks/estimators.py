@@ -69,7 +69,8 @@ for words, more in (("default", {}), ("rate .1, 300 rounds", {"learning_rate": 0
         model.fit(A, a)
         chance = model.predict_proba(T)[:, 1]
         found[f"{words} {epsilon}"] = [
-            float(((chance > 0.5) == t).mean()), float(roc_auc_score(t, chance)), time.process_time() - started
+            float(((chance > 0.5) == t).mean()), float(roc_auc_score(t, chance)),
+            time.process_time() - started,
         ]
 print(json.dumps(found))
 """
@@ -143,17 +144,29 @@ def bench_shapes() -> None:
                 f"{found:.3f} ({seconds:.2f})",
                 f"{score:.3f} ({took:.2f})",
             )
-    X, y = load_digits(return_X_y=True)
-    values, vectors = np.linalg.eigh(np.cov(X.T))
+    X = load_digits().data
+    vectors = np.linalg.eigh(np.cov(X.T))[1]
     exact = [kept(X, vectors[:, ::-1][:, :n].T) for n in (2, 8, 16)]
-    line("components of digits, no noise", " / ".join(f"{one:.3f}" for one in exact), note="variance kept, 2 / 8 / 16")
+    line(
+        "components of digits, no noise",
+        " / ".join(f"{one:.3f}" for one in exact),
+        note="variance kept, 2 / 8 / 16",
+    )
     for epsilon in (1, 4):
         found, seconds = repeated(lambda k, e=epsilon: components(e, k))
-        line(f"components of digits, epsilon {epsilon}", " / ".join(f"{one:.3f}" for one in found), "not finished")
+        line(
+            f"components of digits, epsilon {epsilon}",
+            " / ".join(f"{one:.3f}" for one in found),
+            "not finished",
+        )
     for epsilon in (1, 4):
         found, seconds = repeated(lambda k, e=epsilon: bayes(e, k))
         score, took = theirs[f"bayes {epsilon}"]
-        line(f"naive Bayes of digits, epsilon {epsilon}", f"{found:.3f} ({seconds:.2f})", f"{score:.3f} ({took:.2f})")
+        line(
+            f"naive Bayes of digits, epsilon {epsilon}",
+            f"{found:.3f} ({seconds:.2f})",
+            f"{score:.3f} ({took:.2f})",
+        )
 
 
 def bench_boosting(folder) -> None:
@@ -171,7 +184,7 @@ def bench_boosting(folder) -> None:
         theirs = ask_peer(peer_python(*INTERPRET), PEER_BOOSTING, path)
     line("Adult: accuracy (AUC), CPU s", "Tacit", "interpret 0.7.8", "its default; rate .1 and 300 rounds")
     for epsilon in (0.5, 1, 4):
-        found, seconds = repeated(lambda k, e=epsilon: boosting((A, a, T, t), e))
+        found, seconds = repeated(lambda _, e=epsilon: boosting((A, a, T, t), e))
         best = [theirs[f"{words} {epsilon}"] for words in ("default", "rate .1, 300 rounds")]
         line(
             f"explainable boosting, epsilon {epsilon}",

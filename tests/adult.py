@@ -27,7 +27,9 @@ WORDS = {
         1, ["Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov"],
     ),
     "marital status": (
-        5, ["Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent"],
+        5,
+        ["Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed",
+         "Married-spouse-absent"],
     ),
     "occupation": (
         6,

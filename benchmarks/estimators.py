@@ -17,7 +17,7 @@ import tacit as tc
 from peers import ROOT, ask_peer, peer_python
 
 sys.path.append(str(ROOT / "tests"))
-from adult import CUTS, NAMES, adult_folder, read_adult
+from adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
 
 REPEATS = 5
 DIFFPRIVLIB = ("diffprivlib==0.6.6", "scikit-learn==1.5.2")
@@ -120,7 +120,13 @@ def bayes(epsilon: float, k: int) -> float:
 def boosting(data, epsilon: float, passes: int = 10):
     A, a, T, t = data
     model = tc.learn.ExplainableBoostingClassifier(
-        classes=[0, 1], cuts=CUTS, names=NAMES, epsilon=epsilon, delta=1e-6, passes=passes
+        classes=[0, 1],
+        cuts=CUTS,
+        categories=CATEGORIES,
+        names=NAMES,
+        epsilon=epsilon,
+        delta=1e-6,
+        passes=passes,
     )
     if epsilon > 100:
         held = tc.learn.examples(
@@ -177,7 +183,7 @@ def bench_boosting(folder) -> None:
 
     A, a = read_adult(folder / "adult.data")
     T, t = read_adult(folder / "adult.test")
-    bins = FeatureBins.at(NAMES, CUTS)
+    bins = FeatureBins.declared(NAMES, None, 16, CUTS, CATEGORIES)
     with tempfile.TemporaryDirectory() as home:
         path = Path(home) / "binned.npz"
         np.savez(path, A=bins.places(A), a=a, T=bins.places(T), t=t, sizes=bins.sizes)

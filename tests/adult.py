@@ -43,9 +43,8 @@ WORDS = {
 }  # fmt: skip
 
 NAMES = [*NUMBERS, *WORDS]
-CUTS = [cuts for _, cuts in NUMBERS.values()] + [
-    [k + 0.5 for k in range(len(values) - 1)] for _, values in WORDS.values()
-]
+CUTS = {name: cuts for name, (_, cuts) in NUMBERS.items()}
+CATEGORIES = {name: values for name, (_, values) in WORDS.items()}
 
 
 def adult_folder() -> Path | None:

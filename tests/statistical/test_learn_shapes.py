@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import tacit as tc
-from adult import CUTS, NAMES, adult_folder, read_adult
+from adult import CATEGORIES, CUTS, NAMES, adult_folder, read_adult
 from shape_neighbours import declared, task_of
 from tacit.audit import audit
 from tacit.core import measure
@@ -61,7 +61,7 @@ def test_naive_bayes_of_digits(epsilon, least):
 def test_boosting_of_adult(epsilon, least, auc):
     folder = adult_folder()
     model = tc.learn.ExplainableBoostingClassifier(
-        classes=[0, 1], cuts=CUTS, names=NAMES, epsilon=epsilon, delta=1e-6
+        classes=[0, 1], cuts=CUTS, categories=CATEGORIES, names=NAMES, epsilon=epsilon, delta=1e-6
     )
     model.fit(declared(*read_adult(folder / "adult.data")))
     T, t = read_adult(folder / "adult.test")

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
 from tacit.fixes import Set
-from tacit.learn._boosting_bins import FeatureBins
+from tacit.learn._boosting_bins import FeatureBins, read_categories
 from tacit.learn._boosting_plan import boosting_steps
-from tacit.learn._declared_bounds import read_feature_bounds
 from tacit.learn._estimator import PrivateEstimator
 from tacit.learn._logistic import read_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
@@ -47,7 +46,9 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
     bounds, bins
         Public bounds of the features, and into how many bins of equal width they are cut.
     cuts
-        Or the public cuts of each feature: one increasing list for each feature, instead of bounds and bins.
+        Public cuts instead of bounds and bins: one increasing list for each feature, or lists by name.
+    categories
+        For features that are categories, coded 0, 1, 2 ...: the words for these numbers, by name.
     names
         Names of the features, for the report and the picture; by default those of the columns.
     passes, learning_rate
@@ -81,7 +82,8 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
     classes: Sequence[Any] | None = None
     bounds: tuple[Any, Any] | None = None
     bins: int = 16
-    cuts: Sequence[Sequence[float]] | None = None
+    cuts: Mapping[str, Sequence[float]] | Sequence[Sequence[float]] | None = None
+    categories: Mapping[str, Sequence[str]] | None = None
     names: Sequence[str] | None = None
     passes: int = 10
     learning_rate: float = 0.5
@@ -100,16 +102,17 @@ class ExplainableBoostingClassifier(ClassifierMixin, PrivateEstimator):  # type:
                 fix=Set(classes=["healthy", "ill"]),
             )  # fmt: skip
         names = self._names(features)
-        if self.cuts is None:
-            bins = FeatureBins.even(
-                names, *read_feature_bounds(self.bounds, features), count("bins", self.bins)
-            )
-        else:
-            bins = FeatureBins.at(names, self.cuts)
+        bins = FeatureBins.declared(names, self.bounds, count("bins", self.bins), self.cuts, self.categories)
         rate = float(rational("learning_rate", self.learning_rate))
         if rate > 1:
             raise bad_parameter("learning_rate", "at most 1", self.learning_rate, fix=Set(learning_rate=0.5))
-        return boosting_steps(data, noise, bins, labels, count("passes", self.passes, zero=False), rate)
+        said = {
+            "categories": {
+                name: list(words) for name, words in read_categories(self.categories, names).items()
+            }
+        }
+        passes = count("passes", self.passes, zero=False)
+        return boosting_steps(data, noise, bins, labels, passes, rate, said)
 
     def _names(self, features: int) -> list[str]:
         """Return the names of the features: those given, those of the columns, or numbers."""

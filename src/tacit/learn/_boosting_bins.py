@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,18 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.fixes import Code, Set
+from tacit.learn._declared_bounds import read_feature_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["FeatureBins"]
+__all__ = ["FeatureBins", "read_categories"]
 
 _MOST = 1_000
+_CUTS = Code('cuts={"age": [30, 40, 50, 60]}, or one list for each feature')
+_CATEGORIES = Code('categories={"sex": ["female", "male"]}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +39,32 @@ class FeatureBins:
     features: tuple[tuple[str, tuple[float, ...]], ...]
 
     @classmethod
-    def even(
-        cls, names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64], bins: int
+    def declared(
+        cls, names: Sequence[str], bounds: Any, bins: int, cuts: Any, categories: Any
     ) -> FeatureBins:
-        """Cut the declared range of each feature into bins of equal width."""
-        if not 2 <= bins <= _MOST:
-            raise bad_parameter("bins", f"between 2 and {_MOST:,}", bins, fix=Set(bins=16))
-        steps = np.arange(1, bins) / bins
-        return cls(
-            tuple(
-                (name, tuple(float(a + (b - a) * step) for step in steps))
-                for name, a, b in zip(names, low, high, strict=True)
-            )
-        )
+        """Read what is declared of each feature: the words of its categories, its cuts, or else its bounds.
 
-    @classmethod
-    def at(cls, names: Sequence[str], cuts: Any) -> FeatureBins:
-        """Read declared cuts: one increasing list of finite numbers for each feature."""
-        fix = Code("cuts=[[30, 40, 50, 60], [0.5]], one list for each feature")
-        try:
-            read = [tuple(float(cut) for cut in one) for one in cuts]
-        except (TypeError, ValueError):
-            raise bad_parameter("cuts", "one list of numbers for each feature", cuts, fix=fix) from None
-        if len(read) != len(names):
-            raise bad_parameter("cuts", f"{len(names)} lists, one for each feature", len(read), fix=fix)
-        for one in read:
-            if not (np.isfinite(one).all() and all(a < b for a, b in pairwise(one)) and len(one) < _MOST):
-                raise bad_parameter("cuts", "finite and increasing", list(one), fix=fix)
-        return cls(tuple(zip(names, read, strict=True)))
+        Examples
+        --------
+        >>> FeatureBins.declared(["age", "sex"], ([0, 0], [90, 1]), 3, None, {"sex": ["f", "m"]}).features
+        (('age', (30.0, 60.0)), ('sex', (0.5,)))
+        """
+        words = read_categories(categories, names)
+        listed = _by_name("cuts", cuts, names)
+        rest = [name for name in names if name not in words and name not in listed]
+        low, high = read_feature_bounds(bounds, len(names)) if rest else (None, None)
+        if rest and not 2 <= bins <= _MOST:
+            raise bad_parameter("bins", f"between 2 and {_MOST:,}", bins, fix=Set(bins=16))
+        found: list[tuple[str, tuple[float, ...]]] = []
+        for j, name in enumerate(names):
+            if name in words:
+                own = tuple(k + 0.5 for k in range(len(words[name]) - 1))
+            elif name in listed:
+                own = _read_cuts(listed[name])
+            else:
+                own = tuple(float(low[j] + (high[j] - low[j]) * k / bins) for k in range(1, bins))  # type: ignore[index]
+            found.append((name, own))
+        return cls(tuple(found))
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -77,3 +79,42 @@ class FeatureBins:
             found[:, j] = np.searchsorted(np.asarray(cuts), column, side="right")
             found[np.isnan(column), j] = len(cuts) + 1
         return found
+
+
+def read_categories(categories: Any, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read the words for the values 0, 1, 2 ... of features that are categories, by the feature's name."""
+    if not isinstance(categories, Mapping | None):
+        raise bad_parameter("categories", "words by feature", categories, fix=_CATEGORIES)
+    read = {str(name): tuple(str(one) for one in words) for name, words in (categories or {}).items()}
+    for name, words in read.items():
+        if name not in names or not 1 <= len(words) <= _MOST or len(set(words)) < len(words):
+            raise bad_parameter(
+                "categories", "different words for a feature by its name", {name: words}, fix=_CATEGORIES
+            )
+    return read
+
+
+def _by_name(what: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return lists by the name of their feature; they may be given so, or one for each feature in order."""
+    if given is None:
+        return {}
+    named = dict(given) if isinstance(given, Mapping) else None
+    if named is None:
+        if isinstance(given, str) or len(given) != len(names):
+            raise bad_parameter(what, f"{len(names)} lists, one for each feature", len(given), fix=_CUTS)
+        named = dict(zip(names, given, strict=True))
+    unknown = [name for name in named if name not in names]
+    if unknown:
+        raise bad_parameter(what, "lists by the names of features", unknown[0], fix=_CUTS)
+    return named
+
+
+def _read_cuts(given: Any) -> tuple[float, ...]:
+    """Read the cuts of one feature: finite, increasing numbers."""
+    try:
+        cuts = tuple(float(cut) for cut in given)
+    except (TypeError, ValueError):
+        raise bad_parameter("cuts", "lists of numbers", given, fix=_CUTS) from None
+    if not (np.isfinite(cuts).all() and all(a < b for a, b in pairwise(cuts)) and len(cuts) < _MOST):
+        raise bad_parameter("cuts", "finite and increasing", list(cuts), fix=_CUTS)
+    return cuts

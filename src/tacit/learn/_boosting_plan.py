@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tacit.core import JSON
     from tacit.learn._boosting_bins import FeatureBins
     from tacit.learn._examples import Examples
 
@@ -31,7 +32,13 @@ _COUNTS = Fraction(1, 10)  # the share of the counts
 
 
 def boosting_steps(
-    data: Examples, noise: Fraction, bins: FeatureBins, classes: NDArray[Any], passes: int, rate: float
+    data: Examples,
+    noise: Fraction,
+    bins: FeatureBins,
+    classes: NDArray[Any],
+    passes: int,
+    rate: float,
+    said: Mapping[str, JSON],
 ) -> FitSteps:
     """Return the steps of boosting: counts of all bins, then passes over all features, one after the other.
 
@@ -79,6 +86,7 @@ def boosting_steps(
             "features": features, "names": [name for name, _ in bins.features],
             "cuts": [list(cuts) for _, cuts in bins.features], "classes": classes.tolist(),
             "passes": passes, "learning_rate": rate, "per_unit": data.per_unit,
+            **said,
         },
         mechanisms=[counting, stepping],
         integers=integers,

@@ -39,6 +39,8 @@ class ShapeFunction:
         The half-width of the band around each value, for the noise alone, to first order.
     share
         The noisy share of the examples in each bin.
+    words
+        The words for the bins, where the feature is a category.
     """
 
     feature: str
@@ -46,6 +48,7 @@ class ShapeFunction:
     values: tuple[float, ...]
     error: tuple[float, ...]
     share: tuple[float, ...]
+    words: tuple[str, ...] = ()
 
     @property
     def importance(self) -> float:
@@ -55,6 +58,8 @@ class ShapeFunction:
     @property
     def labels(self) -> tuple[str, ...]:
         """The bins in words."""
+        if self.words:
+            return (*self.words, "missing")
         ends = [f"{cut:g}" for cut in self.cuts]
         if not ends:
             return ("all", "missing")
@@ -77,6 +82,8 @@ class ShapeFunctions(FittedNumbers):
         held = [self.numbers[name].shape for name in ("values", "error", "share")]
         if self.numbers["intercept"].shape or set(held) != {(bins,)} or len(self.classes) != 2:
             raise ValueError("not shape functions")
+        if any(one.words and len(one.words) != len(one.cuts) + 1 for one in self.shapes):
+            raise ValueError("not shape functions")
 
     def _said(self, name: str) -> Any:
         return self.settings[name]
@@ -94,6 +101,7 @@ class ShapeFunctions(FittedNumbers):
     @cached_property
     def shapes(self) -> tuple[ShapeFunction, ...]:
         """The shape of each feature."""
+        words: dict[str, Any] = self._said("categories")
         names, cuts = self._said("names"), [tuple(float(x) for x in one) for one in self._said("cuts")]
         ends = np.cumsum([0, *(len(one) + 2 for one in cuts)]).tolist()
         return tuple(
@@ -101,6 +109,7 @@ class ShapeFunctions(FittedNumbers):
                 str(name),
                 own,
                 *(tuple(self.numbers[x][a:b].tolist()) for x in ("values", "error", "share")),
+                tuple(str(word) for word in words.get(name, ())),
             )
             for name, own, a, b in zip(names, cuts, ends, ends[1:], strict=False)
         )

@@ -65,7 +65,7 @@ def _draw(axes: Axes, one: ShapeFunction) -> None:
     axes.fill_between(edges, low, high, step="post", color=_COLOUR, alpha=0.25, linewidth=0)
     axes.step(edges, np.r_[value, value[-1]], where="post", color=_COLOUR, linewidth=1.6)
     axes.axhline(0, color="#555555", linewidth=0.8)
-    if len(value) <= _WORDS:
+    if one.words or len(value) <= _WORDS:
         axes.set_xticks(range(len(value)), one.labels[:-1], rotation=35, ha="right", fontsize=7)
     else:
         every = math.ceil(len(one.cuts) / 6)

@@ -9,7 +9,8 @@ import tacit as tc
 from shape_neighbours import declared
 from tacit.learn._boosting_steps import FINE, GRID, MOST, chances
 
-CUTS = [[-2, -1, 0, 1, 2], [0.5], [-1, 1]]
+CUTS = {"age": [-2, -1, 0, 1, 2], "shoe size": [-1, 1]}
+NAMED = {"cuts": CUTS, "categories": {"smoker": ["no", "yes"]}, "names": ["age", "smoker", "shoe size"]}
 
 
 def additive(size):
@@ -26,12 +27,7 @@ def additive(size):
 def fitted():
     X, y = additive(40_000)
     model = tc.learn.ExplainableBoostingClassifier(
-        classes=[0, 1],
-        cuts=CUTS,
-        names=["age", "smoker", "shoe size"],
-        epsilon=100_000,
-        delta=1e-6,
-        passes=30,
+        classes=[0, 1], **NAMED, epsilon=100_000, delta=1e-6, passes=30
     )
     return model.fit(declared(X, y)), X, y
 
@@ -44,6 +40,7 @@ def test_the_shapes_are_those_of_the_data(fitted):
     assert max(map(abs, shoe.values[:-1])) < 0.1
     assert list(model.feature_importances_.argsort()[::-1]) == [0, 1, 2]
     assert sum(age.share) == pytest.approx(1)
+    assert (smoker.cuts, smoker.labels) == ((0.5,), ("no", "yes", "missing"))
 
 
 def test_the_score_is_the_sum_of_the_shapes(fitted):
@@ -59,6 +56,7 @@ def test_the_release_explains_itself_and_survives_a_file(fitted, tmp_path):
     text = repr(model.release_)
     assert text.index("age") < text.index("smoker") < text.index("shoe size")
     assert "2 and above" in text
+    assert "yes: +" in text
     assert "<table>" in model.release_._repr_html_()
     model.release_.save(tmp_path / "shapes.json")
     again = tc.learn.ExplainableBoostingClassifier().from_release(tc.Release.load(tmp_path / "shapes.json"))
@@ -88,7 +86,7 @@ def test_the_table_of_chances_is_exact_to_a_step():
 def test_more_noise_gives_wider_bands():
     X, y = additive(2_000)
     models = [
-        tc.learn.ExplainableBoostingClassifier(classes=[0, 1], cuts=CUTS, epsilon=epsilon, delta=1e-6)
+        tc.learn.ExplainableBoostingClassifier(classes=[0, 1], **NAMED, epsilon=epsilon, delta=1e-6)
         for epsilon in (1_000, 1)
     ]
     narrow, wide = (one.fit(declared(X, y)).shapes_.shapes[0].error[2] for one in models)

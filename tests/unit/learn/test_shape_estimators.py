@@ -146,6 +146,18 @@ def test_a_clone_on_the_same_data_gets_the_stored_release():
             ),
             "different names",
         ),
+        (
+            tc.learn.ExplainableBoostingClassifier(
+                epsilon=1, delta=1e-6, classes=[0, 1], cuts={"height": [1]}
+            ),
+            "names of features",
+        ),
+        (
+            tc.learn.ExplainableBoostingClassifier(
+                epsilon=1, delta=1e-6, classes=[0, 1], categories={"feature 1": ["a", "a"]}
+            ),
+            "different words",
+        ),
         (tc.learn.KMeans(epsilon=1, delta=0.5, bounds=(0, 1)), "delta"),
         (tc.learn.KMeans(epsilon=1, delta=1e-6, bounds=(-1e308, 1e308)), "wide"),
         (tc.learn.KMeans(epsilon=1, delta=1e-6, bounds=(0, 1), clip=1e-300), "clip"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.errors import bad_parameter
 from tacit.exact import count, rational
-from tacit.fixes import Set
+from tacit.fixes import Code, Set
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
 from tacit.learn._gradient_descent import DescentSettings, GradientDescent
@@ -29,19 +29,35 @@ if TYPE_CHECKING:
 
 __all__ = ["descent_steps", "read_descent"]
 
+#: With so many whole features, scores stay below 2^53 and are exact in any order.
+_MOST_FEATURES = 2**16
 
-def read_descent(estimator: Any, *, outputs: int, features: int, size: int) -> DescentSettings:
-    """Read the settings of a descent from an estimator's parameters, or refuse what is wrong."""
+
+def read_descent(
+    estimator: Any, *, outputs: int, features: int, size: int, noise: Fraction
+) -> DescentSettings:
+    """Read the settings of a descent from an estimator's parameters, or refuse what is wrong.
+
+    Without a learning rate it is 0.03 over the noise of a step (the deviation of each coordinate of the mean
+    gradient), from 2 to 16: a public rule, found on digits and breast_cancer.
+    """
+    if features > _MOST_FEATURES:
+        raise bad_parameter("X", f"at most {_MOST_FEATURES:,} features", features, fix=Code("X[:, :1000]"))
     momentum = float(rational("momentum", estimator.momentum, zero=True))
     if momentum >= 1:
         raise bad_parameter("momentum", "at least 0 and below 1", estimator.momentum, fix=Set(momentum=0.5))
+    clip = float(rational("clip", estimator.clip))
+    steps = count("steps", estimator.steps, zero=False)
+    rate = estimator.learning_rate
+    if rate is None:
+        rate = min(16.0, max(2.0, 0.03 * size / (float(noise) * math.sqrt(steps) * clip)))
     return DescentSettings(
         outputs=outputs,
         inputs=features + bool(estimator.fit_intercept),
         size=size,
-        clip=float(rational("clip", estimator.clip)),
-        steps=count("steps", estimator.steps, zero=False),
-        learning_rate=float(rational("learning_rate", estimator.learning_rate)),
+        clip=clip,
+        steps=steps,
+        learning_rate=float(rational("learning_rate", rate)),
         momentum=momentum,
         penalty=float(rational("penalty", estimator.penalty, zero=True)),
     )

@@ -184,10 +184,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             forecast=[
                 Forecast(self.kind, "what the model learned", f"noise multiplier {float(noise):.4g}", None)
             ],
-            facts=[
-                ("size", f"about {size:,}, declared"),
-                *((one, str(said)) for one, said in steps.settings.items()),
-            ],
+            facts=[("size", f"about {size:,}, declared"), *steps.facts],
             asked=f"a fit of {self.kind}",
         )
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FitSteps", "FitTask"]
 
+_LONG = 80
+
 
 @dataclass(frozen=True)
 class FitSteps:
@@ -46,6 +48,21 @@ class FitSteps:
     read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]
     labels: Sequence[Mapping[str, JSON]]
     content: type[FittedNumbers] = FittedNumbers
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """The settings, as lines of a plan."""
+        return [
+            (name.replace("_", " "), _shown(said)) for name, said in self.settings.items() if name != "size"
+        ]
+
+
+def _shown(said: object) -> str:
+    """Write a setting in a few characters."""
+    if isinstance(said, bool):
+        return "yes" if said else "no"
+    text = f"{said:.6g}" if isinstance(said, float) else str(said)
+    return text if len(text) <= _LONG else f"{text[:_LONG]} ..."
 
 
 @dataclass(frozen=True)

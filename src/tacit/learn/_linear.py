@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tacit.errors import bad_parameter
 from tacit.exact import rational
+from tacit.fixes import Set
 from tacit.learn._declared_bounds import bounds_document, read_feature_bounds, read_target_bounds
 from tacit.learn._estimator import PrivateRegressor
 from tacit.learn._fit_noise import share_of_noise
 from tacit.learn._fit_task import FitSteps
 from tacit.learn._moment_fit import MomentFit
 from tacit.learn._whole_features import scaled_features
-from tacit.learn._whole_moments import MomentGrid
+from tacit.learn._whole_moments import MOST_CLIP, MOST_FEATURES, MomentGrid
 from tacit.mechanisms import RoundedGaussian
 
 if TYPE_CHECKING:
@@ -47,8 +49,9 @@ class LinearRegression(PrivateRegressor):
     bounds, target_bounds
         Public bounds of the features (two numbers, or two lists) and of the target.
     clip
-        The largest norm of an example's features, scaled to -1 .. 1; a longer example is shortened. By
-        default half of the largest norm that the bounds allow.
+        The largest norm of an example's features, scaled to -1 .. 1; a longer example is shortened, which
+        distorts the coefficients. By default nobody is clipped. With many features a smaller clip, near the
+        norm of a usual example, lowers the noise a lot.
     fit_intercept
         Whether the model has an intercept.
     epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
@@ -76,7 +79,11 @@ class LinearRegression(PrivateRegressor):
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         target_bounds = read_target_bounds(self.target_bounds)
-        clip = math.sqrt(self.n_features_in_) / 2 if self.clip is None else float(rational("clip", self.clip))
+        clip = math.sqrt(self.n_features_in_) if self.clip is None else float(rational("clip", self.clip))
+        if clip > MOST_CLIP or self.n_features_in_ > MOST_FEATURES:
+            raise bad_parameter(
+                "clip", f"at most {MOST_CLIP}, with at most {MOST_FEATURES:,} features", clip, fix=Set(clip=1)
+            )
         grid = MomentGrid(self.n_features_in_, bool(self.fit_intercept), clip, data.per_unit)
         sigma = math.ceil(share_of_noise(noise, 1, grid.sensitivity))
         penalty = self._penalty()

@@ -47,7 +47,8 @@ class LogisticRegression(PrivateClassifier):
     clip
         The largest norm of one unit's gradient, with features scaled to -1 .. 1.
     steps, learning_rate, momentum
-        The descent. The weights are averaged over the second half of the steps.
+        The descent. The weights are averaged over the second half of the steps. By default the learning
+        rate, from 2 to 16, is smaller where the noise of a step is larger.
     penalty
         Weight of the squared norm of the coefficients.
     epsilon, delta, dataset, ledger, budget, size, unit, per_unit, version
@@ -71,7 +72,7 @@ class LogisticRegression(PrivateClassifier):
     fit_intercept: bool = True
     clip: float = 1.0
     steps: int = 60
-    learning_rate: float = 2.0
+    learning_rate: float | None = None
     momentum: float = 0.5
     penalty: float = 0.0
 
@@ -81,8 +82,9 @@ class LogisticRegression(PrivateClassifier):
         labels = read_classes(self.classes)
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
         settings = read_descent(
-            self, outputs=1 if len(labels) == 2 else len(labels), features=self.n_features_in_, size=data.size
-        )
+            self, outputs=1 if len(labels) == 2 else len(labels), features=self.n_features_in_,
+            size=data.size, noise=noise,
+        )  # fmt: skip
 
         def load() -> tuple[NDArray[np.float64], ClassResiduals]:
             features, target = data._arrays  # noqa: SLF001 - the parts of a dataset

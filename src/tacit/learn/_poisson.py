@@ -81,7 +81,7 @@ class PoissonRegressor(PrivateRegressor):
     def _fit_steps(self, data: Examples, noise: Fraction) -> FitSteps:
         most = self._read_most()
         low, high = read_feature_bounds(self.bounds, self.n_features_in_)
-        settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size)
+        settings = read_descent(self, outputs=1, features=self.n_features_in_, size=data.size, noise=noise)
 
         def load() -> tuple[NDArray[np.float64], CountResiduals]:
             features, target = data._arrays  # noqa: SLF001 - the parts of a dataset

@@ -13,9 +13,10 @@ from tacit.learn._whole_features import FEATURE_STEPS, as_numbers, whole_feature
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MomentGrid", "moment_matrix"]
+__all__ = ["MOST_CLIP", "MOST_FEATURES", "MomentGrid", "moment_matrix"]
 
-_BLOCK = 2**16
+#: The largest norm of scaled features, and the most features.
+MOST_CLIP, MOST_FEATURES = 64, 4096
 #: Weights of squares and of products of two columns: 41^2 <= 2 * 29^2, so that the weighted vector of a row's
 #: products is at most 29 times the square of the row's norm.
 _SQUARE, _PRODUCT = 29, 41
@@ -86,13 +87,19 @@ class MomentGrid:
         return np.where(valid[:, None], rows, 0.0)
 
     def moments(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the weighted upper triangle of the sum of products: products below 2^53 are exact."""
-        total = np.zeros((self.columns, self.columns), np.int64)
-        for start in range(0, len(rows), _BLOCK):
-            part = rows[start : start + _BLOCK]
-            total += (part.T @ part).astype(np.int64)
+        """Return the weighted upper triangle of the sum of products.
+
+        Sums of a block stay below 2^53, so they are exact in any order; blocks are added as whole numbers of
+        any length. Numbers beyond 2^62 count as 2^62, which brings no two sums further apart.
+        """
+        block = min(2**16, 2**52 // self.reach**2)
         above = np.triu_indices(self.columns)
-        return total[above] * np.where(above[0] == above[1], _SQUARE, _PRODUCT)
+        total = np.zeros(len(above[0]), dtype=object)
+        for start in range(0, len(rows), block):
+            part = rows[start : start + block]
+            total = total + (part.T @ part)[above].astype(np.int64)
+        weighted = total * np.where(above[0] == above[1], _SQUARE, _PRODUCT)
+        return np.asarray(np.clip(weighted, -(2**62), 2**62), dtype=np.int64)
 
     def deviation(self, sigma: float) -> float:
         """Return the standard deviation of the noise of one product, with features from -1 to 1."""

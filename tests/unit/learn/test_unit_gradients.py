@@ -145,3 +145,9 @@ def test_moments_move_by_at_most_their_sensitivity_and_add_up_exactly(intercept)
         longest = max(longest, int((alone.astype(object) ** 2).sum()) / grid.sensitivity**2)
         assert longest <= 1
     assert longest > 0.9
+
+
+def test_moments_beyond_all_bounds_stay_at_the_end_of_their_range():
+    grid = MomentGrid(1, intercept=False, clip=64.0, per_unit=1)
+    rows = np.full((3, 2), 2.0**26)  # wider than any clip: 3 rows stand for very many
+    assert np.abs(grid.moments(np.repeat(rows, 400, axis=0))).max() == 2**62

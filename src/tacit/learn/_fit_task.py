@@ -38,6 +38,8 @@ class FitSteps:
         Turns noisy numbers, at a confidence, into arrays by name: post-processing.
     labels
         What the certificate says beside each mechanism.
+    content
+        The class of the release's content, where it shows itself better than `FittedNumbers` does.
     """
 
     settings: Mapping[str, Any]
@@ -45,6 +47,7 @@ class FitSteps:
     integers: Callable[[], Generator[Any, Any, None]]
     read: Callable[[Sequence[Any], Fraction], Mapping[str, NDArray[Any]]]
     labels: Sequence[Mapping[str, JSON]]
+    content: type[FittedNumbers] = FittedNumbers
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -108,4 +111,5 @@ class FitTask:
 
     def read(self, noisy: Sequence[Any], confidence: Fraction) -> FittedNumbers:
         """Read what was learned off the noisy numbers."""
-        return FittedNumbers(self.estimator, self.steps.read(noisy, confidence), self.steps.settings)
+        numbers = self.steps.read(noisy, confidence)
+        return self.steps.content(self.estimator, numbers, self.steps.settings)

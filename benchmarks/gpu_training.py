@@ -9,6 +9,7 @@ optimizer included; every contender gets the same fixed micro-batches of random 
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Case:
     micro: int
     sample: Any  # how many -> (inputs, targets)
     channels_last: bool = False
+    steps: int = 40  # of Tacit; the others take steps for some seconds
+    small: int | None = None  # a smaller micro-batch, which takes less memory
     physical: int | None = None  # the micro-batch of Poisson samples, whose size varies
 
 
@@ -60,9 +63,9 @@ CASES = {
         channels_last=True,
         physical=1088,
     ),
-    "gpt": Case("GPT, 12 layers, 768 wide, 256 long", GPT, sequence_loss, 256, 32, sequences()),
-    "perceptron": Case("perceptron 784-1024-1024-10", Perceptron, class_loss, 8192, 8192, rows),
-    "convnet": Case("convolutions of odd shapes", SmallConvNet, class_loss, 4096, 1024, images()),
+    "gpt": Case("GPT, 12 layers, 768 wide, 256 long", GPT, sequence_loss, 256, 32, sequences(), steps=12),
+    "perceptron": Case("perceptron 784-1024-1024-10", Perceptron, class_loss, 8192, 8192, rows, steps=2000),
+    "convnet": Case("convolutions of odd shapes", SmallConvNet, class_loss, 4096, 1024, images(), steps=200),
 }
 
 
@@ -77,11 +80,11 @@ def data(case: Case):
     return (x.to(memory_format=torch.channels_last) if case.channels_last else x), y
 
 
-def timed(case: Case, step, warm: int = 3, least: float = 3.0) -> tuple[float, float]:
+def timed(case: Case, step, warm: int = 3, least: float = 2.0) -> tuple[float, float]:
     """Return samples per second and peak GiB of a step."""
     for _ in range(warm):
         step()
-    torch.cuda.synchronize()
+    steady()
     start, steps = time.perf_counter(), 0
     while time.perf_counter() - start < least:
         step()
@@ -149,6 +152,7 @@ def opacus_step(case: Case, *, ghost: bool):
 def tacit_steps(case: Case, *, sampled: bool, physical: int | None = None) -> tuple[float, float]:
     """Time the steps of the public Trainer, with its noise; all units in each step, or a Poisson sample."""
     import tacit as tc
+    from tacit.learn import _step_timing
 
     net = build(case)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
@@ -164,24 +168,28 @@ def tacit_steps(case: Case, *, sampled: bool, physical: int | None = None) -> tu
         net, case.loss, optimizer, data=few, clip=1.0, batch=case.batch, steps=100, noise=1.0, delta=1e-6,
         physical_batch=physical or case.micro, precision="tf32", compile=True,
     )  # fmt: skip
-    steps = 10
-    seconds = trainer.seconds_per_step(steps, warm=3)
-    while seconds * steps < 3:
-        steps = int(4 / seconds) + 1
-        seconds = trainer.seconds_per_step(steps, warm=3)
+    waits = iter((steady, torch.cuda.synchronize))
+    _step_timing._wait = lambda _: next(waits)()  # it waits before the first step and after the last
+    seconds = trainer.seconds_per_step(case.steps, warm=5)
     return case.batch / seconds, peak()
 
 
+def steady() -> None:
+    """Wait, and from here on measure the memory of steps alone: what warming up took is given back."""
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+
+
 def peak() -> float:
-    """Return the most GiB that tensors took since the last reset, captured graphs included."""
-    return torch.cuda.max_memory_allocated() / 2**30
+    """Return the most GiB that PyTorch held since `steady`, captured graphs included."""
+    return torch.cuda.max_memory_reserved() / 2**30
 
 
 def shown(label: str, measure) -> float | None:
     gc.collect()
     torch.cuda.empty_cache()
     torch._dynamo.reset()
-    torch.cuda.reset_peak_memory_stats()
     began = time.perf_counter()
     try:
         rate, peak = measure()
@@ -202,6 +210,8 @@ def compare(case: Case) -> None:
     hooks = shown("Opacus 1.6, hooks", lambda: timed(case, opacus_step(case, ghost=False)))
     ghost = shown("Opacus 1.6, ghost clipping", lambda: timed(case, opacus_step(case, ghost=True)))
     ours = shown("Tacit, fixed batches", lambda: tacit_steps(case, sampled=False))
+    if case.small:
+        shown(f"Tacit, by {case.small:,}", lambda: tacit_steps(case, sampled=False, physical=case.small))
     shown("Tacit, Poisson samples", lambda: tacit_steps(case, sampled=True, physical=case.physical))
     best = max([one for one in (hooks, ghost) if one], default=None)
     if ours and compiled:
@@ -218,8 +228,12 @@ def main() -> None:
     torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
     print(torch.cuda.get_device_name(), "torch", torch.__version__, flush=True)
-    for name in sys.argv[1:] or list(CASES):
-        compare(CASES[name])
+    names = sys.argv[1:] or list(CASES)
+    if len(names) == 1:
+        compare(CASES[names[0]])
+        return
+    for name in names:  # each in a process of its own, so that none inherits memory
+        subprocess.run([sys.executable, *sys.argv[:1], name], check=False)
 
 
 if __name__ == "__main__":

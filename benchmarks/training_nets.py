@@ -82,7 +82,7 @@ class GPT(nn.Module):
         self.head = nn.Linear(width, words, bias=False)
 
     def forward(self, ids):
-        places = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+        places = torch.arange(ids.shape[1], device=ids.device).repeat(ids.shape[0], 1)
         x = self.words(ids) + self.places(places)
         for layer in self.layers:
             x = layer(x)

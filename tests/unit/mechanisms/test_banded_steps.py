@@ -263,7 +263,7 @@ def test_the_choice_and_the_mechanism_agree():
 
 
 def divergences(shifts, chances, sigma, epsilon):
-    """The hockey-stick divergences, in both directions, of a mixture of shifted laws and the one unshifted."""
+    """The hockey-stick divergences, both ways, of a mixture of shifted laws and the unshifted one."""
     line = np.linspace(-9 * sigma, 9 * sigma, 721)
     cell = (line[1] - line[0]) ** 2 / (2 * math.pi * sigma**2)
 

@@ -62,7 +62,7 @@ def banded(rate, epsilon):
     return m.BandedSteps.calibrated(epsilon=epsilon, delta=0.01, sensitivity=16, rate=rate, steps=4, bands=2)
 
 
-@pytest.mark.parametrize("rate", [0.5, 0.25])
+@pytest.mark.parametrize("rate", [pytest.param(0.5, marks=pytest.mark.long), 0.25])
 def test_no_attack_on_banded_steps_exceeds_their_cost(rate):
     found = audit(banded(rate, 8), samples=2_000, delta=0.01)
     assert found.holds, found
@@ -74,7 +74,7 @@ def test_no_long_attack_on_banded_steps_exceeds_their_cost():
     assert audit(banded(0.25, 2), samples=40_000, delta=0.01).holds
 
 
-@pytest.mark.parametrize("rate", [1, 0.5])
+@pytest.mark.parametrize("rate", [pytest.param(1, marks=pytest.mark.long), 0.5])
 def test_no_attack_on_sampled_steps_exceeds_their_cost(rate):
     steps = m.SampledSteps(sigma=16, sensitivity=16, rate=rate, steps=3)
     found = audit(steps, samples=2_000, delta=0.01)

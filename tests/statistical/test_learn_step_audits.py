@@ -12,13 +12,13 @@ CLAIMED = m.SampledSteps(
     sigma=learn_steps.SIGMA, sensitivity=1, rate=learn_steps.RATE, steps=learn_steps.STEPS
 ).cost
 TWINS = [
-    learn_steps.one_sample_for_all_steps,
+    pytest.param(learn_steps.one_sample_for_all_steps, marks=pytest.mark.long),
     learn_steps.empty_batches_skipped,
-    learn_steps.noise_once,
-    learn_steps.half_the_noise,
+    pytest.param(learn_steps.noise_once, marks=pytest.mark.long),
+    pytest.param(learn_steps.half_the_noise, marks=pytest.mark.long),
     learn_steps.noise_on_the_mean_of_the_sample,
     learn_steps.larger_rate,
-    learn_steps.clipped_after_the_sum,
+    pytest.param(learn_steps.clipped_after_the_sum, marks=pytest.mark.long),
 ]
 #: What the copies of banded steps claim: two rounds, each on a sample of half the group.
 BANDS = learn_steps.ROUNDS * Cost.gaussian(sigma=learn_steps.SIGMA, sensitivity=1).sampled(
@@ -26,10 +26,10 @@ BANDS = learn_steps.ROUNDS * Cost.gaussian(sigma=learn_steps.SIGMA, sensitivity=
 )
 BANDED_TWINS = [
     learn_steps.no_groups,
-    learn_steps.norm_forgotten,
+    pytest.param(learn_steps.norm_forgotten, marks=pytest.mark.long),
     learn_steps.groups_dealt_out,
     learn_steps.memory_shown,
-    learn_steps.noise_of_the_past_shown,
+    pytest.param(learn_steps.noise_of_the_past_shown, marks=pytest.mark.long),
 ]
 
 
@@ -62,7 +62,7 @@ def banded(rate, epsilon):
     return m.BandedSteps.calibrated(epsilon=epsilon, delta=0.01, sensitivity=16, rate=rate, steps=4, bands=2)
 
 
-@pytest.mark.parametrize("rate", [0.5, 0.25])
+@pytest.mark.parametrize("rate", [pytest.param(0.5, marks=pytest.mark.long), 0.25])
 def test_no_attack_on_banded_steps_exceeds_their_cost(rate):
     found = audit(banded(rate, 8), samples=2_000, delta=0.01)
     assert found.holds, found
@@ -74,7 +74,7 @@ def test_no_long_attack_on_banded_steps_exceeds_their_cost():
     assert audit(banded(0.25, 2), samples=40_000, delta=0.01).holds
 
 
-@pytest.mark.parametrize("rate", [1, 0.5])
+@pytest.mark.parametrize("rate", [pytest.param(1, marks=pytest.mark.long), 0.5])
 def test_no_attack_on_sampled_steps_exceeds_their_cost(rate):
     steps = m.SampledSteps(sigma=16, sensitivity=16, rate=rate, steps=3)
     found = audit(steps, samples=2_000, delta=0.01)
@@ -90,7 +90,7 @@ def test_no_long_attack_on_sampled_steps_exceeds_their_cost(rate):
     ).holds
 
 
-@pytest.mark.parametrize("sigma", [0.4, 1, 30])
+@pytest.mark.parametrize("sigma", [0.4, pytest.param(1, marks=pytest.mark.long)])
 def test_no_attack_on_rounded_noise_exceeds_its_cost(sigma):
     """At sigma 0.4 the rounding hides most of what continuous noise would show; it must not show more."""
     made = m.RoundedGaussian(sigma=sigma, sensitivity=1)

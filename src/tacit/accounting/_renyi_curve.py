@@ -140,8 +140,10 @@ def _selected(law: BestOfLoss, order: Fraction) -> Fraction | None:
     added = _poisson_choice(law, order) if law.runs == "poisson" else _choice(law)
     if one is None or added is None:
         return None
-    runs = log_up(mean_runs(law.runs, law.parameter)) / (order - 1)
-    return round_up(max(_ZERO, one + added + runs))
+    moment = (order - 1) * (one + added) + log_up(mean_runs(law.runs, law.parameter))
+    if law.runs == "poisson":  # with probability exp(-mean) nothing is run
+        moment += log_up(1 + exp_up(-law.parameter - moment))
+    return round_up(max(_ZERO, moment / (order - 1)))
 
 
 @lru_cache(maxsize=1024)

@@ -131,6 +131,18 @@ class Teachers:
             aggregation). The threshold is then the least number of votes beyond what the student expects.
         certain
             With a student: its label counts where it is at least this sure and the teachers do not object.
+
+        Examples
+        --------
+        >>> import numpy as np, tacit as tc
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> patients = tc.learn.examples(
+        ...     np.zeros((9, 2)), np.zeros(9), unit=tc.Unit.row(), size=9_000, budget=tc.Budget(2, 1e-5)
+        ... )
+        >>> teachers = Teachers(LogisticRegression(), data=patients, teachers=100, classes=[0, 1])
+        >>> plan = teachers.label(np.zeros((600, 2)), sigma=48.8, threshold=(80, 200), answers=300)
+        >>> round(plan.cost.epsilon(delta=1e-5), 2)
+        1.45
         """
         size = len(queries)
         if not size:

@@ -167,6 +167,13 @@ class VoteReading:
 
         The noise is Gaussian with ``spread`` times the smooth sensitivity, in floats (numerics: idealised).
         An upper value for a report needs a margin of a few deviations on top.
+
+        Examples
+        --------
+        >>> reading = VoteReading([[250, 0, 0]] * 100, sigma=40, delta=1e-5)
+        >>> noisy, added = reading.published(10, beta=0.02, spread=10)
+        >>> round(added, 4)
+        0.0845
         """
         from tacit.mechanisms import RoundedGaussian
 

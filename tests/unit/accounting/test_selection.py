@@ -71,6 +71,14 @@ def test_the_cost_of_the_best_run_covers_the_selection_itself(runs, mean, epsilo
     assert largest > 1.2 * epsilon  # the selection does cost more than one run
 
 
+def test_a_poisson_number_of_runs_counts_the_chance_of_none():
+    """One run that reveals almost nothing: the moment holds exp(-1/2) for no run, and 1/2 for the others."""
+    cost = Cost.best_of(Cost.gaussian(sigma=10**6, sensitivity=1), runs=0.5, law="poisson")
+    ((_, value),) = cost.spend_at((Fraction(2),)).curve
+    assert float(value) == pytest.approx(math.log(math.exp(-0.5) + 0.5), abs=1e-4)
+    assert float(value) > 0.1
+
+
 def test_candidates_cost_as_much_as_the_largest_of_them():
     small, large = Cost.gaussian(sigma=9, sensitivity=1), Cost.gaussian(sigma=5, sensitivity=1)
     both = Cost.best_of(small, large, small, runs=10)

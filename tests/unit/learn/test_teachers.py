@@ -185,6 +185,14 @@ def test_the_votes_are_those_of_the_right_twin():
         assert votes.shape == (len(twins.QUERIES), twins.CLASSES)
 
 
+def test_examples_that_are_not_finite_or_of_no_class_count_for_nobody():
+    rows = np.array([[0.1, 0], [math.nan, 1], [math.inf, 2], [0.2, 9], [0.3, 2]])
+    data = tc.learn.examples(rows[:, :1], rows[:, 1], unit=tc.Unit.row(), size=5, budget=tc.Budget(rho=1))
+    parts = _teacher_parts.teacher_parts(data, 3, (0, 1, 2))
+    assert sorted(np.concatenate([features for features, _ in parts]).ravel()) == [0.1, 0.3]
+    assert sorted(np.concatenate([number for _, number in parts])) == [0, 2]
+
+
 def test_empty_parts_and_failures_still_vote():
     votes = exact_votes(np.array([[0.5, 2.0]]))
     assert (votes.sum(axis=1) == twins.TEACHERS).all()
@@ -247,6 +255,7 @@ def test_teachers_answer_where_they_contradict_the_student():
 def test_a_check_moves_by_at_most_one():
     random = np.random.default_rng(4)
     check = members_of(ensemble().label(PUBLIC, sigma=5, threshold=(12, 5), student=[[0.3, 0.7]] * 3))[0]
+    assert check.task.check.strength(np.array([[20, 0], [0, 20], [7, 13]])).tolist() == [14, 6, 1]
     for _ in range(200):
         votes = random.multinomial(20, [0.4, 0.6], size=3)
         moved = votes + np.array([[1, -1]] * 3) * (votes[:, 1:] > 0)

@@ -209,6 +209,15 @@ LAYERS = {
     ),
     "convolution 1d": (lambda: Pooled(nn.Conv1d(3, 6, 3, padding=2), 6, axes=(2,)), (3, 9)),
     "convolution 3d": (lambda: Pooled(nn.Conv3d(2, 4, 2, stride=2), 4, axes=(2, 3, 4)), (2, 4, 4, 5)),
+    "transposed": (
+        lambda: Pooled(nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), 6, axes=(2, 3)),
+        (4, 5, 4),
+    ),
+    "transposed in groups": (
+        lambda: Pooled(nn.ConvTranspose1d(4, 6, 3, groups=2, dilation=2), 6, axes=(2,)),
+        (4, 5),
+    ),
+    "transposed 3d": (lambda: Pooled(nn.ConvTranspose3d(2, 3, 2), 3, axes=(2, 3, 4)), (2, 3, 3, 3)),
     "group norm": (lambda: Pooled(nn.GroupNorm(2, 6), 6, inputs=7, axes=(2,)), (6, 7)),
     "layer norm": (lambda: Pooled(nn.LayerNorm(6), 6, inputs=6, axes=(1,)), (4, 6)),
     "layer norm over two axes": (lambda: Pooled(nn.LayerNorm((4, 6)), 6, inputs=6, axes=(1,)), (4, 6)),

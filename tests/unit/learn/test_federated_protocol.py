@@ -321,3 +321,15 @@ def test_a_plan_and_a_model_show_themselves():
 
 def test_hospitals_are_a_part_of_learning():
     assert tc.learn.federated.study is study
+
+
+@pytest.mark.parametrize("noise", ["own", "shared"])
+def test_certificates_of_sampled_rounds_match_and_edits_are_found(noise):
+    agreed, keys = h.small_study(noise, rounds=2, rate=0.3, sigma=2)
+    ledgers = {name: tc.Ledger.memory() for name in keys}
+    hospitals = {n: h.small_hospital(n, agreed, k, ledger=ledgers[n]) for n, k in keys.items()}
+    certificate = Coordinator(agreed, in_process(hospitals)).train().certificate
+    assert certificate.matches(*ledgers.values())
+    for text, other in (('"rate": "3/10"', '"rate": "1/10"'), ('"steps": 1', '"steps": 2')):
+        edited = tc.Certificate(json.loads(certificate.to_json().replace(text, other)))
+        assert not edited.matches(*ledgers.values())

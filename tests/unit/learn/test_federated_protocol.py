@@ -214,7 +214,8 @@ def test_shared_noise_needs_a_key_for_each_hospital():
     ("part", "value"),
     [
         ("sigma", "1e999999999"), ("clip", "1e-999999999"), ("delta", "nan"), ("epsilon", 1.0),
-        ("clip", "1/0"), pytest.param("sigma", "9" * 10**6, id="long"), ("rounds", 10**9), ("rounds", "3"), ("rounds", True), ("hospitals", []),
+        ("clip", "1/0"), pytest.param("sigma", "9" * 10**6, id="long"), ("rounds", 10**9),
+        ("rounds", "3"), ("rounds", True), ("hospitals", []),
     ],
 )  # fmt: skip
 def test_numbers_of_a_study_that_would_take_for_ever_are_refused(part, value):

@@ -423,6 +423,7 @@ def test_one_share_of_the_noise_is_stored_nowhere(tmp_path):
     assert base64.b64encode(share.tobytes())[:20] not in held
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_copy_does_not_mask_the_sum_again(shared):
     agreed, _, hospitals = shared

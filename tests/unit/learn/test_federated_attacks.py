@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -422,6 +423,7 @@ def test_one_share_of_the_noise_is_stored_nowhere(tmp_path):
     assert base64.b64encode(share.tobytes())[:20] not in held
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_a_forked_copy_does_not_mask_the_sum_again(shared):
     agreed, _, hospitals = shared
@@ -597,3 +599,11 @@ def test_a_plan_shows_what_happens_if_all_others_collude():
     facts = dict(h.small_hospital("h0", agreed, keys["h0"]).plan.facts)
     assert facts["hidden shares"] == "at least 3 in each sum of at least 4 hospitals"
     assert facts["if all others collude"].startswith("epsilon ")
+
+
+def test_threads_that_ask_for_one_round_get_one_draw(own):
+    agreed, hospital = own
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(hospital.handle, [h.weights_of(agreed, 1)] * 16))
+    assert len(set(replies)) == 1
+    assert draws(hospital) == 1

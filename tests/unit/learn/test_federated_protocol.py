@@ -210,6 +210,21 @@ def test_shared_noise_needs_a_key_for_each_hospital():
         study("s", h.MODEL, same, rounds=1, sigma=10, delta=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("sigma", "1e999999999"), ("clip", "1e-999999999"), ("delta", "nan"), ("epsilon", 1.0),
+        ("clip", "1/0"), pytest.param("sigma", "9" * 10**6, id="long"), ("rounds", 10**9),
+        ("rounds", "3"), ("rounds", True), ("hospitals", []),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_study_that_would_take_for_ever_are_refused(part, value):
+    agreed, _ = h.small_study()
+    with pytest.raises(TacitError) as error:
+        Study.from_json({**agreed.document(), part: value})
+    assert error.value.code in {"study-differs", "bad-parameter"}
+
+
 # whole runs
 
 
@@ -321,3 +336,15 @@ def test_a_plan_and_a_model_show_themselves():
 
 def test_hospitals_are_a_part_of_learning():
     assert tc.learn.federated.study is study
+
+
+@pytest.mark.parametrize("noise", ["own", "shared"])
+def test_certificates_of_sampled_rounds_match_and_edits_are_found(noise):
+    agreed, keys = h.small_study(noise, rounds=2, rate=0.3, sigma=2)
+    ledgers = {name: tc.Ledger.memory() for name in keys}
+    hospitals = {n: h.small_hospital(n, agreed, k, ledger=ledgers[n]) for n, k in keys.items()}
+    certificate = Coordinator(agreed, in_process(hospitals)).train().certificate
+    assert certificate.matches(*ledgers.values())
+    for text, other in (('"rate": "3/10"', '"rate": "1/10"'), ('"steps": 1', '"steps": 2')):
+        edited = tc.Certificate(json.loads(certificate.to_json().replace(text, other)))
+        assert not edited.matches(*ledgers.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Participant", "Study", "read_model", "study"]
 
 _SCHEMA = "tacit/study/1"
+_MOST_ROUNDS = 100_000
 _MOST_HOSPITALS = 50  # every pair exchanges keys in every round
 _LEAST_SHARE = 20  # grid steps: below it, shares of noise would not add up to Gaussian noise
 
@@ -170,12 +172,12 @@ class Study:
             made = study(
                 document["name"], own,
                 {
-                    name: Participant(one["size"], Fraction(one["rate"]), one["key"])
+                    name: Participant(one["size"], _exact(one["rate"]), one["key"])
                     for name, one in document["hospitals"].items()
                 },
-                rounds=document["rounds"], clip=Fraction(document["clip"]), noise=document["noise"],
-                sigma=Fraction(document["sigma"]), epsilon=Fraction(document["epsilon"]),
-                delta=Fraction(document["delta"]), colluding=document["colluding"],
+                rounds=document["rounds"], clip=_exact(document["clip"]), noise=document["noise"],
+                sigma=_exact(document["sigma"]), epsilon=_exact(document["epsilon"]),
+                delta=_exact(document["delta"]), colluding=document["colluding"],
                 dropouts=document["dropouts"], disjoint=document["disjoint"],
             )  # fmt: skip
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
@@ -259,9 +261,11 @@ def study(
         )  # fmt: skip
     if epsilon is None and sigma is None:
         raise bad_parameter("epsilon", "given, or sigma", None, fix=Set(epsilon=1))
+    if count("rounds", rounds, zero=False) > _MOST_ROUNDS:
+        raise bad_parameter("rounds", f"at most {_MOST_ROUNDS:,}", rounds, fix=Set(rounds=100))
     shared = noise == "shared"
     facts = Study(
-        name, model, dict(hospitals), count("rounds", rounds, zero=False), rational("clip", clip),
+        name, model, dict(hospitals), int(rounds), rational("clip", clip),
         rational("sigma", 1 if sigma is None else sigma), noise,
         rational("epsilon", 1 if epsilon is None else epsilon), small,
         colluding if shared else 0, dropouts if shared else 0, bool(disjoint),
@@ -344,6 +348,13 @@ def _unreadable() -> TacitError:
         why="a part of it is missing or was changed, or its model is not one of Tacit's own",
         fix=Code("Study.from_json(document, model=model)"),
     )
+
+
+def _exact(text: object) -> Fraction:
+    """Read a number of a study's document: a fraction of short numbers."""
+    if not isinstance(text, str) or re.fullmatch(r"\d{1,60}(/[1-9]\d{0,59})?", text) is None:
+        raise ValueError("not a fraction")
+    return Fraction(text)
 
 
 def _is_name(text: object) -> bool:

@@ -212,7 +212,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Return features to predict from; refuse scikit-learn's exact scores of a cross-validation."""
         check_is_fitted(self)
         refuse_exact_scores()
-        return np.asarray(validate_data(self, X, reset=False, ensure_all_finite=False))
+        return np.asarray(validate_data(self, X, reset=False, ensure_all_finite=False, dtype=None))
 
     def _target(self, y: Any) -> NDArray[Any] | None:
         """Return the target as one column; its values are not looked at."""

@@ -99,7 +99,7 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):  #
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return (X - mean) / scale."""
         check_is_fitted(self)
-        held = validate_data(self, X, reset=False, ensure_all_finite=False)
+        held = validate_data(self, X, reset=False, ensure_all_finite=False, dtype=None)
         return np.asarray((as_numbers(held) - self.mean_) / self.scale_)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:

@@ -57,6 +57,15 @@ def test_regression_is_searched_by_its_squared_error():
     assert found.clip in {0.5, 1.0}
 
 
+def test_a_cell_that_is_not_a_number_does_not_stop_a_search():
+    features = X.astype(object)
+    features[::7, 0] = "unknown"
+    found = tc.learn.search(
+        a_model(dataset="spoiled", steps=3), {"steps": [2, 3]}, features, Y, epsilon=2, delta=1e-4, runs=5
+    )
+    assert np.isfinite(found.coef_).all()
+
+
 @pytest.mark.parametrize("grid", [{"epsilon": [1, 2]}, {"size": [10]}, {"ledger": ["other.ledger"]}])
 def test_who_pays_is_not_searched(grid):
     with pytest.raises(TacitError, match="grid must be"):

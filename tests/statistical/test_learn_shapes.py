@@ -151,7 +151,7 @@ def test_an_attack_on_releases_of_k_means_finds_no_more_than_its_cost():
     model = tc.learn.KMeans(n_clusters=1, bounds=(-1, 1), epsilon=4, delta=1e-6)
     plans = [model.plan(declared(data, size=40)) for data in (X, np.concatenate([X, [[1.0, 1.0]]]))]
     found = audit(
-        attacked(plans, lambda noisy: np.asarray(noisy[1], float).sum(), 2), 0, 1,
+        attacked(plans, lambda noisy: np.asarray(noisy[2], float).sum(), 3), 0, 1,
         samples=4_000, delta=1e-3, claimed=plans[0].cost,
     )  # fmt: skip
     assert found.holds, found

@@ -106,7 +106,8 @@ class ShapeFunctions(FittedNumbers):
         ends = np.cumsum([0, *(len(one) + 2 for one in cuts)]).tolist()
         found = []
         for name, own, (a, b) in zip(names, cuts, pairwise(ends), strict=True):
-            values, error, share = (tuple(self.numbers[x][a:b].tolist()) for x in ("values", "error", "share"))
+            parts = (self.numbers[kind][a:b].tolist() for kind in ("values", "error", "share"))
+            values, error, share = (tuple(part) for part in parts)
             known = tuple(str(word) for word in words.get(name, ()))
             found.append(ShapeFunction(str(name), own, values, error, share, known))
         return tuple(found)

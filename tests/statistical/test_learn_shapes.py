@@ -142,7 +142,7 @@ def test_an_attack_on_releases_of_naive_bayes_finds_no_more_than_its_cost():
 
     found = audit(attacked(plans, score, 2), 0, 1, samples=6_000, delta=1e-3, claimed=plans[0].cost)
     assert found.holds, found
-    assert found.epsilon_lower > 0.3
+    assert found.epsilon_lower > 0.3, found
 
 
 def test_an_attack_on_releases_of_k_means_finds_no_more_than_its_cost():
